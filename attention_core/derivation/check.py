@@ -13,7 +13,7 @@ from pathlib import Path
 from attention_core.derivation.approximate import claim as approximate
 from attention_core.derivation.approximate import membership, premise
 from attention_core.derivation.decide import Decider, Effort, Finding
-from attention_core.derivation.declare import Reader, belongs_above, declare, declared_later, is_declaration
+from attention_core.derivation.declare import Reader, declare, declared_later, going_on, is_declaration
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator, name_of
@@ -76,9 +76,10 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
                 out += _declare(context, block)
         else:
             following = blocks[place + 1] if place + 1 < len(blocks) else None
-            if isinstance(following, Paragraph) and belongs_above(following):
+            said = going_on(following) if isinstance(following, Paragraph) else None
+            if said is not None:
                 read.add(place + 1)
-                out += _declare(context, following)
+                out += _declare(context, said)
             later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
             out += _display(context, block, later)
     return _named(out), context.understood

@@ -62,14 +62,16 @@ def is_declaration(paragraph: Paragraph) -> bool:
     return bool(_OPENING.match(paragraph.text)) and "$" in paragraph.text
 
 
-def belongs_above(paragraph: Paragraph) -> bool:
-    """Whether a paragraph right behind a display goes on with it: "where ...", or "with $m \\in \\mathbb{N}$"."""
+def going_on(paragraph: Paragraph) -> Paragraph | None:
+    """What a paragraph right behind a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
     if re.match(r"[\s,;]*[Ww]here\b", paragraph.text):
-        return "$" in paragraph.text
+        return paragraph if "$" in paragraph.text else None
     parts = re.split(r"(?<!\\)\$", paragraph.text)
     if not re.match(r"[\s,;]*(with|for|for all|for every|for any|given|assuming)\s*$", parts[0]):
-        return False
-    return len(parts) % 2 == 1 and all(_says_domain(part, paragraph.line, False) for part in parts[1::2])
+        return None
+    if len(parts) % 2 == 0 or not all(_says_domain(part, paragraph.line, False) for part in parts[1::2]):
+        return None
+    return Paragraph(paragraph.line, "\n" * parts[0].count("\n") + "where $" + "$".join(parts[1:]))
 
 
 def declared_later(paragraphs: list[Paragraph], name: str) -> int:
@@ -170,7 +172,8 @@ class Reader:
         for sizes in (True,) if early == "sizes" else (True, False):
             line = self.paragraph.line
             for place, part in enumerate(parts):
-                if place % 2 and place not in done and _says_domain(part, line, sizes):
+                bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
+                if place % 2 and not bound and place not in done and _says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)
                 line += part.count("\n")

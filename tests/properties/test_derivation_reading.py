@@ -186,6 +186,7 @@ def test_a_tag_names_all_statements_of_its_row() -> None:
         "Put $y := A x$, where $A \\in \\mathbb{R}^{n \\times m}$, $x \\in \\mathbb{R}^{m}$ and $m, n \\in \\mathbb{N}$.\n\n$$ y = A x $$\n",
         "Let $m \\in \\mathbb{N}$ and\n\n$$ x + x = 2 x $$\n\nwith $x \\in \\mathbb{R}^{m}$.\n",
         "$$ x + x = 2 x $$\nfor all $x \\in \\mathbb{R}$.\n",
+        "Let $z > 0$.\n\n$$ x + x = 2 x $$\nfor all $x \\in \\mathbb{R}$.\n",
         "$$ x + x = 2 x, $$ where $x \\in \\mathbb{R}^{m}$ with $m \\in \\mathbb{N}$.\n",
     ],
 )
