@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.check import Step
+from attention_core.derivation.check import Step, claim_of
 from attention_core.derivation.source import Option
 from attention_core.derivation.syntax import (
     Big,
@@ -26,11 +26,15 @@ from attention_core.derivation.syntax import (
     Sup,
     Times,
     Transposed,
+    Unreadable,
     names_in,
 )
+from attention_core.derivation.terms import ShapeMismatch
 
 Path = tuple[tuple[str, int], ...]
 LESS, MORE = ("<", "<="), (">", ">=")
+ALIKE = ("=", "~", "->")
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", ">>": "<<", "<<": ">>"}
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,33 @@ def outside(path: Path) -> bool:
 
 
 def breaks(step: Step) -> Iterator[Break]:
-    """The broken copies of a step, two of a kind at most on each side."""
+    """The broken copies of a step."""
     for make in (factors, signs, indices, transposes, exponents, bounds, hypotheses, sizes):
         yield from make(step)
+
+
+def is_zero(node: Expr) -> bool:
+    """0, or an array of zeros as it is written."""
+    return node in (Num(Fraction(0)), Name("\\mathbf{0}"))
+
+
+def is_infinite(node: Expr) -> bool:
+    """An infinity: its multiples are itself."""
+    return "\\infty" in names_in(node)
+
+
+def is_number(step: Step) -> bool:
+    """Whether both sides are numbers, so that 1 can be added to them."""
+    try:
+        claim = claim_of(step)[1]
+    except (Unreadable, ShapeMismatch):
+        return False
+    return all(side.type.scalar for side in (claim.left, claim.right)) and not is_infinite(step.right)
+
+
+def plus(node: Expr, value: int) -> Expr:
+    """A side with a whole number added."""
+    return Plus((grouped(node), Num(Fraction(value)) if value > 0 else Minus(Num(Fraction(-value)))))
 
 
 def edits(step: Step, kind: str, most: int = 1) -> Iterator[Break]:
@@ -99,9 +127,10 @@ def edits(step: Step, kind: str, most: int = 1) -> Iterator[Break]:
 
 
 def factors(step: Step) -> Iterator[Break]:
-    """Twice a side that is equal to another; a number that is one larger."""
-    if step.op in ("=", "~") and step.right != Num(Fraction(0)):
+    """Twice, or a third of, a side that is equal to another; a number that is one larger."""
+    if step.op in ALIKE and not is_zero(step.right) and not is_infinite(step.right):
         yield Break("factor", "right side doubled", replace(step, right=times(Fraction(2), step.right)))
+        yield Break("factor", "a third of the left side", replace(step, left=times(Fraction(1, 3), step.left)))
     yield from edits(step, "factor")
 
 
@@ -112,7 +141,11 @@ def _number(step: Step, path: Path, node: Any) -> Any:
 
 
 def signs(step: Step) -> Iterator[Break]:
-    """The last term of a sum with the other sign."""
+    """A side with the other sign, an inequality the other way round, the last term of a sum with the other sign."""
+    if step.op in ALIKE and not is_zero(step.right):
+        yield Break("sign", "right side negated", replace(step, right=Minus(grouped(step.right))))
+    if step.op in TURNED:
+        yield Break("sign", "the other way round", replace(step, op=TURNED[step.op]))
     yield from edits(step, "sign")
 
 
@@ -169,6 +202,9 @@ def bounds(step: Step) -> Iterator[Break]:
         yield Break("bound", "an eighth", replace(step, right=times(eighth, step.right)))
     elif step.op in MORE and step.right != Num(Fraction(0)):
         yield Break("bound", "eight times", replace(step, right=times(Fraction(8), step.right)))
+    if step.op in TURNED and step.op not in (">>", "<<") and is_number(step):
+        by = -1 if step.op in LESS else 1
+        yield Break("bound", "moved by one", replace(step, right=plus(step.right, by)))
     for key, text in (("within", "\\frac{1}{8} (%s)"), ("margin", "8 (%s)")):
         if step.option(key):
             kept = [o for o in step.options if o.key != key]
@@ -208,7 +244,9 @@ def names_of(step: Step) -> set[str]:
 
 
 def sizes(step: Step) -> Iterator[Break]:
-    """A sum that ends one early, or a size that is one larger."""
+    """A sum that ends one early, a size that is one larger, a side that is one larger."""
+    if step.op in ALIKE and is_number(step):
+        yield Break("off by one", "right side plus one", replace(step, right=plus(step.right, 1)))
     yield from edits(step, "off by one")
 
 
