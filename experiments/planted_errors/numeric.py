@@ -763,7 +763,12 @@ def opinion(step: Step, count: int = 24, seed: int = 0, largest: int = 3, wide: 
             said = judge.float_says(point)
             lies += said is not None and said is false
             if false:
-                return {"says": "false", "points": tried, "float": lies, "at": {k: str(v) for k, v in point.top.items()}}
+                return {
+                    "says": "false",
+                    "points": tried,
+                    "float": lies,
+                    "at": {k: str(v) for k, v in point.top.items()},
+                }
     except ShapeMismatch:
         return {"says": "false", "points": 0, "float": 0, "at": {"shapes": "do not fit"}}
     except (Cannot, Unreadable, Unsettled, TooLarge, Infeasible, Undefined) as error:

@@ -1,7 +1,7 @@
 """The pieces of work of this experiment, what each comes to, and where that is kept, so that a run goes on.
 
-A piece is (kind, document, step, number, ...). Its key is a hash of the checker, of the document and, for breaks, of
-the code that breaks, so that what has changed is done again and nothing else.
+A piece is (kind, document, step, number, ...), number -1 for the right step and else that of one of its breaks. Its key
+is a hash of the checker, of the document and of the (broken) step itself: what has changed is done again, nothing else.
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-HOME = ROOT / "derivations"
-sys.path[:0] = [str(HERE)]
-sys.path.append(str(HERE.parent / "power"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "power"))
 
 from breaks import Break, breaks
 from store import Store
@@ -30,9 +27,11 @@ from store import Store
 from attention_core.derivation.check import Step, decide_step, steps_of
 from attention_core.derivation.decide import Effort
 
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+HOME = ROOT / "derivations"
 Piece = tuple[Any, ...]
-USES = {"right": (), "seeds": (), "break": ("breaks.py",), "numbers": ("breaks.py", "numeric.py"),
-        "tool": ("breaks.py", "others.py")}  # fmt: skip
+OWN_CODE = {"numbers": "numeric.py", "tool": "others.py"}
 
 
 @cache
@@ -72,8 +71,8 @@ def code(kind: str) -> str:
     digest = hashlib.sha256()
     for file in sorted((ROOT / "attention_core" / "derivation").glob("*.py")):
         digest.update(file.name.encode() + file.read_bytes())
-    for name in USES[kind]:
-        digest.update(name.encode() + (HERE / name).read_bytes())
+    if kind in OWN_CODE:
+        digest.update((HERE / OWN_CODE[kind]).read_bytes())
     for package in ("python-flint", "lark"):
         digest.update(version(package).encode())
     return digest.hexdigest()
@@ -81,7 +80,12 @@ def code(kind: str) -> str:
 
 def key(piece: Piece) -> str:
     """The key of a piece."""
-    return hashlib.sha256(json.dumps([code(piece[0]), text_of(piece[1]), piece]).encode()).hexdigest()[:20]
+    kind, document, step, number, *rest = piece
+    what = chosen(piece)
+    assumed = [h.text for h in what.context.hypotheses]
+    said = repr((what.left, what.op, what.right, what.options, what.assumed, what.conditions, assumed))
+    parts = [code(kind), text_of(document), kind, document, step, min(number, 0), said, rest]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:20]
 
 
 # -- what is done -----------------------------------------------------------------------------------------------------
@@ -157,7 +161,7 @@ def results(pieces: Sequence[Piece], kept: Store, name: str, processes: int = 1)
         ):
             bar = progress.add_task(name, total=len(pieces), completed=len(pieces) - len(todo))
             for piece, line in pool.imap_unordered(done, todo):
-                known[keys[piece]] = {"key": keys[piece], "piece": piece, **line}
+                known[keys[piece]] = {"key": keys[piece], "of": list(piece[:3]), **line}
                 kept.add(known[keys[piece]])
                 progress.advance(bar)
     for piece in pieces:
