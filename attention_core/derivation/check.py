@@ -16,14 +16,14 @@ from attention_core.derivation.decide import Decider, Effort, Finding
 from attention_core.derivation.declare import Reader, is_declaration
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
-from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of, typed_relation
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, StepReport, Verdict
 from attention_core.derivation.source import MAX_CHARACTERS, Display, Heading, Option, Paragraph, blocks_of
-from attention_core.derivation.syntax import Chain, Expr, Unreadable
+from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.written import SIGNS, written
 
@@ -42,6 +42,7 @@ class Step:
     options: list[Option] = field(default_factory=list)
     assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
     conditions: tuple[Chain, ...] = ()
+    quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -113,6 +114,17 @@ def _display(context: Context, block: Display) -> list[Step | Unread]:
 def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
     """The steps of one statement: its relations, or its implications."""
     statement = one.statement
+    for condition in one.offered:
+        if not _binds(context, condition):
+            yield Unread(
+                one.tag,
+                one.line,
+                one.source,
+                f"behind the comma, '{written(condition)}' could be a condition or a claim: write \\text{{for}} before "
+                "a condition, and give a claim a row of its own",
+            )
+            return
+    one = replace(one, conditions=(*one.conditions, *one.offered))
     if one.defines or (len(statement.chains) == 1 and statement.chains[0].ops[:1] == (":=",)):
         try:
             Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
@@ -124,11 +136,19 @@ def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator
         return
     chain = statement.chains[0]
     if chain.alone:
-        if not one.tag and len(one.source) == 0:
-            return
         yield Unread(one.tag, one.line, one.source, "the display has no relation: there is nothing to check")
         return
     yield from _chain_steps(context, one, chain, [])
+
+
+def _binds(context: Context, condition: Chain) -> bool:
+    """Whether a condition is about sizes and indices, or about a letter that it declares."""
+    if condition.alone:
+        return True
+    elab = Elaborator(context)
+    names = [(e, name_of(e)) for e in condition.exprs]
+    free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
+    return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
 
 
 def _chain_steps(
@@ -139,16 +159,22 @@ def _chain_steps(
         left, right, line = chain.exprs[k], chain.exprs[k + 1], chain.lines[k]
         text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
         tag = one.tags.get(line, one.tag)
-        yield Step(tag, line, text, context, left, op, right, one.options.get(line, []), assumed, one.conditions)
+        options = one.options.get(line, [])
+        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, one.quoted)
 
 
-def _implications(context: Context, one: Written) -> Iterator[Step]:
+def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
     """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
     statement, groups = one.statement, one.statement.grouped()
     conditions = list(one.conditions)
     for k, arrow in enumerate(statement.arrows):
         before, after, line = groups[k], groups[k + 1], statement.lines[k]
         ways = [(before, after), (after, before)] if arrow == "<=>" else [(before, after)]
+        lone = next((chain for chain in (*before, *after) if chain.alone), None)
+        if lone is not None:
+            message = f"'{written(lone)}' has no relation: there is nothing to check on that side of the implication"
+            yield Unread(one.tag, line, one.source, message)
+            continue
         for premises, conclusions in ways:
             said = " and ".join(written(p) for p in premises)
             for conclusion in conclusions:
@@ -210,7 +236,6 @@ def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
 def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     """`\\forall j \\ne a`: the index is declared for this step alone."""
     from attention_core.derivation.declared import Declared
-    from attention_core.derivation.elaborate import name_of
     from attention_core.derivation.elaborate_forms import inferred_range, spread
 
     context = step.context.copy()
@@ -276,6 +301,10 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
     if isinstance(step, Unread):
         return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
     found = decide_step(step, effort, advise=not expected)
+    if step.quoted:
+        said = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
+        evidence = replace(found.evidence, text=found.evidence.text + said)
+        found = replace(found, evidence=evidence)
     if necessity and found.verdict in GOOD:
         from attention_core.derivation.necessity import necessity as drop_each
 

@@ -39,6 +39,12 @@ _MEANING = re.compile(
     r"dependent|identically|iid|uniformly|either|or|almost|approximately|some|exists?|singular|semidefinite)\b",
     re.IGNORECASE,
 )
+_CLAIMS = re.compile(
+    r"\b(then|hence|thus|therefore|consequently|it follows|follows that|we (?:have|get|find|obtain|see|know)|implies|"
+    r"which (?:gives|means|shows)|this (?:gives|means|shows))\b",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(r"\b(let|given|assume|suppose|draw|define|put|where)\b", re.IGNORECASE)
 _ADVICE = {
     "orthogonal": r"write $k_i^\top k_j = 0$ for $i \ne j$",
     "orthonormal": r"write $A^\top A = I_m$",
@@ -86,6 +92,7 @@ class Reader:
         self.verb = "let"
         self.sentence = 0
         self.law_index = ""
+        self.claimed = ""  # "then", "hence": what follows in this paragraph is a claim
 
     def read(self) -> None:
         """Declare everything, sentence by sentence."""
@@ -133,6 +140,12 @@ class Reader:
             raise Unreadable(
                 f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line
             )
+        claims = list(_CLAIMS.finditer(text))
+        if claims:
+            self.claimed = claims[-1].group()
+        opened = [m.start() for m in _AGAIN.finditer(text)]
+        if opened and (not claims or opened[-1] > claims[-1].start()):
+            self.claimed = ""
         if re.search(r"\bindependent(ly)?\b", text):
             for name in self.drawn:
                 symbol = self.context.symbols[name]
@@ -178,6 +191,12 @@ class Reader:
     def item(self, item: _Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""
         op = item.chain.ops[0]
+        if self.claimed and op not in ("in", "sim", ":="):
+            raise Unreadable(
+                f"behind '{self.claimed}', '{written(item.chain)}' is a claim, and a paragraph that declares would "
+                "assume it: start a new paragraph there, and claim it in a display",
+                line,
+            )
         if op == "in" and len(item.chain.ops) == 1:
             self.settle()
             self.membership(item, text, line)
@@ -306,10 +325,10 @@ class Reader:
 
     def define(self, item: _Item, text: str, line: int) -> None:
         """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
-        left, right = item.left[-1], item.chain.exprs[1]
+        left, right = item.left[-1], item.chain.exprs[-1]
         elab = Elaborator(self.context, line=line)
         name, params = defined(elab, left, right)
-        if name is None or len(item.chain.ops) != 1 or len(item.left) != 1:
+        if name is None or item.chain.ops not in (("=",), (":=",)) or len(item.left) != 1:
             raise Unreadable(f"'{text}' is not understood as a definition: write 'Put $M := ...$'", line)
         ranges: list[tuple[Size, Size]] = []
         for param in params:
