@@ -732,7 +732,7 @@ class Judge:
                 left, right = (np.array(t, dtype=np.float64) for t in (left, right))
                 match self.claim.op:
                     case "=":
-                        return bool(np.allclose(left, right, rtol=1e-9, atol=0))
+                        return bool(np.allclose(left, right))
                     case "<=":
                         return bool((left <= right).all())
                     case ">=":
