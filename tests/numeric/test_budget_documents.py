@@ -90,12 +90,14 @@ def test_one_row_has_the_bound_of_the_document(dtype: str, accumulate: str, n: i
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("accumulate", ["input", "float32"])
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 2, 5, 0])  # 0: two keys, of which one has a weight near what underflow takes
 def test_the_gradients_of_one_row_have_the_bounds_of_the_document(dtype: str, accumulate: str, n: int) -> None:
     rng = np.random.default_rng(10 + n)
     query = rng.integers(-4, 5, (1, 1, 1)) / 64
-    key = rng.integers(-4, 5, (1, n, 1)) / 4
-    value = rng.integers(-8, 9, (1, n, 1)) / 4
+    key = rng.integers(-4, 5, (1, n, 1)) / 4 if n else np.array([[[0.0], [-1024.0]]])
+    value = rng.integers(-8, 9, (1, n or 2, 1)) / 4
+    query = query if n else np.full((1, 1, 1), 1 / 64)
+    n = n or 2
     cotangent = np.full((1, 1, 1), 0.75)
     truth = oracle.attention(query, key, value, scale=1.0)
     gradients = oracle.gradients(query, key, value, cotangent, scale=1.0)
@@ -104,7 +106,7 @@ def test_the_gradients_of_one_row_have_the_bounds_of_the_document(dtype: str, ac
     by_lse = budget.lse_backward_bound(query, key, cotangent[..., 0], truth, **how)
     fmt = float_format(dtype, accumulate)
     given = {
-        "u": fmt.u, "a": fmt.a, "w": fmt.w, "y": fmt.native, "f": fmt.flush, "s": truth.scores.ravel(),
+        "u": fmt.u, "a": fmt.a, "w": fmt.w, "y": fmt.native, "f": fmt.flush, "z": fmt.flush_between, "s": truth.scores.ravel(),
         "S": (np.abs(query) @ np.abs(key).swapaxes(-1, -2)).ravel(), "v": value.ravel(), "x": 0.75,
         "q": query.item(), "k": key.ravel(),
     }  # fmt: skip
