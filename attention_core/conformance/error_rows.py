@@ -23,7 +23,7 @@ SMALL = 4096  # products n_q n_kv d_v up to here afford the sharper (spread-exac
 
 @dataclass(frozen=True)
 class Format:
-    """Roundoffs of one kernel: u of inputs and output, a of sums, w of stored weights, native or 0; underflows alike."""
+    """Roundoffs of one kernel: u of inputs and output, a of sums, w of stored weights, native or 0; and underflows."""
 
     u: float
     a: float
