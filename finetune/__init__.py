@@ -1,8 +1,26 @@
 """Small, readable training code, verified by the same engine as the attention kernels.
 
-What lives here: data sets and collators, a character-level GPT, encoder classifiers and a translator,
-parameter-efficient fine-tuning, prompting, the training loop with checkpoints and selection, and the laws
-that a training step must obey. `finetune` may import `attention_core`; the reverse never happens.
+`finetune` may import `attention_core`; the reverse never happens. What lives here, and the data's way through it:
+
+    text file --data.corpus.read_documents--> lines --data.vocabulary.Vocabulary--> ids (n, L) and lengths (n,)
+      --data.span_corruption | data.names--> a *source* of batches {"x": (B, T), "y": (B, T)}, PAD (0) ignored in y
+      --train.Trainer--> a model's weights, metrics.jsonl, a checkpoint (safetensors + JSON)
+      --evaluate--> one answer a question, exact match, and how sure the model was
+
+* `data.draws`: random numbers as a function of (seed, epoch, example, number), so that no worker count changes them.
+* `data.corpus`, `data.vocabulary`: files into documents, questions and ids; one clear line for what is wrong.
+* `data.span_corruption` (seed 003's objective, `corrupt` and its inverse `restore`), `data.multi_span` (T5's rule with
+  sentinels), `data.masked_lm` (80/10/10): pure functions on batches, arrays in, arrays out, seeded.
+* `data.names` (questions with places), `data.world` (a generated world of people, places and biographies).
+* `models.gpt.GPT`: a decoder to read in one sitting; attention by name (`vanilla`, `synthesizer`, `rotary`) from
+  `attention_core`. `models.mingpt`: checkpoints of minGPT's two shapes. `models.sampling`: greedy, temperature,
+  top-k, top-p.
+* `optimiser`: decay groups by module, warm-up and cosine by tokens. `train.Trainer`: knows no model; it is given a
+  model, a loss that returns (sum, tokens) and a source. `checkpoint`: all of a run's state, written atomically.
+* `evaluate`: greedy answers, accuracy, "not known" from log-probabilities. `recipes`: the source's numbers. `cli`.
+* `laws`: span corruption, vocabulary, causal language model, trainer and checkpoint as contracts of the engine.
+
+Every function that a user's file can make fail raises `errors.BadInput` with one line that says what to mend.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from attention_core.conformance.contracts import Contract
 from attention_core.conformance.evidence import Refused, Violation
 from attention_core.conformance.implementation import CHOICES, Implementation, TargetError
 from attention_core.conformance.law import Law
+from attention_core.conformance.report import LawResult
 from attention_core.conformance.runner import Runner
 from attention_core.conformance.search import run_law
 
@@ -94,6 +95,14 @@ def other_library(implementation: Implementation, description: Mapping[str, Any]
         f"it was called with arrays of {array}, but its file imports {other} and not {array}: "
         f"give --array {other} (in Python array={other!r})"
     ]
+
+
+def nan_in_dead_rows(results: Sequence[LawResult]) -> list[str]:
+    """A sentence where rows without a key give NaN, beside other faults that no convention explains."""
+    found = [r.counterexample for r in results if r.law == "dead_rows_are_as_declared" and r.status == "refuted"]
+    if not found or found[0] is None or found[0].got is None or found[0].got == found[0].got:
+        return []
+    return ["rows without any key give NaN: if that is meant, declare --dead-rows nan (in Python dead_rows='nan')"]
 
 
 def known_of_others(implementation: Implementation, refuted: Sequence[Law]) -> list[str]:

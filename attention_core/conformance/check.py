@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attention_core.conformance.advice import advise, known_of_others, other_library
+from attention_core.conformance.advice import advise, known_of_others, nan_in_dead_rows, other_library
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.core import what_the_core_lacks
 from attention_core.conformance.implementation import CLAIMS, Implementation, TargetError, said
@@ -148,7 +148,7 @@ class Session:
         if refuted and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
             told, explained = advise(*described, self.contract, refuted, self.seed)
-            advice = [*filter(None, [told]), *advice]
+            advice = [*([told] if told else nan_in_dead_rows(results)), *advice]
         problem = getattr(subject, "misfit", "") if refuted else ""
         problem = problem or (self.core() if complete else "")
         if refuted or problem:

@@ -118,7 +118,8 @@ def require_close(
     index = tuple(int(i) for i in worst)
     g, w, b = float(values[index]), float(want[index]), float(limits[index])
     shown = ", ".join(map(str, index))
-    message = f"{what}: got {g:.9g} at [{shown}], but should be {w:.9g} (allowed error {b:.3g})"
+    told = (f"{g:.9g}", f"{w:.9g}") if f"{g:.9g}" != f"{w:.9g}" else (repr(g), repr(w))  # all digits where they matter
+    message = f"{what}: got {told[0]} at [{shown}], but should be {told[1]} (allowed error {b:.3g})"
     raise Violation(message, Evidence((got.shown(index),), g, w, b))
 
 

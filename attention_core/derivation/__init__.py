@@ -7,7 +7,7 @@ The way of a document through the modules::
     source       text -> headings, paragraphs, displays with their options and lines
     tokens       LaTeX -> tokens (style falls away, bars are paired, transposes recognised); its tables are in `latex`
     parse        tokens -> `syntax` tree, by a Lark grammar
-    display      a display -> statements with conditions, reasons, tags and options
+    display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
     declare      "Let ..." paragraphs -> `declared.Context` (`domains`: what stands right of \in and \sim; `hypotheses`)
     elaborate    syntax tree + context -> typed `terms` with symbolic `shapes` (`elaborate_forms`, `dotted`, ...)
     check        statements -> steps -> reports; `approximate` makes exact claims of \approx and \gg

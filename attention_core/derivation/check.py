@@ -13,17 +13,17 @@ from pathlib import Path
 from attention_core.derivation.approximate import claim as approximate
 from attention_core.derivation.approximate import membership, premise
 from attention_core.derivation.decide import Decider, Effort, Finding
-from attention_core.derivation.declare import Reader, is_declaration
+from attention_core.derivation.declare import Reader, declare, declared_later, going_on, is_declaration
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
-from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of, typed_relation
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, StepReport, Verdict
-from attention_core.derivation.source import MAX_CHARACTERS, Display, Heading, Option, Paragraph, blocks_of
-from attention_core.derivation.syntax import Chain, Expr, Unreadable
+from attention_core.derivation.source import MAX_CHARACTERS, Block, Display, Heading, Option, Paragraph, blocks_of
+from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.written import SIGNS, written
 
@@ -42,6 +42,8 @@ class Step:
     options: list[Option] = field(default_factory=list)
     assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
     conditions: tuple[Chain, ...] = ()
+    quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
+    later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -74,20 +76,18 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
                 out += _declare(context, block)
         else:
             following = blocks[place + 1] if place + 1 < len(blocks) else None
-            if (
-                isinstance(following, Paragraph)
-                and re.match(r"\s*[Ww]here\b", following.text)
-                and is_declaration(following)
-            ):
+            said = going_on(following) if isinstance(following, Paragraph) else None
+            if said is not None:
                 read.add(place + 1)
-                out += _declare(context, following)
-            out += _display(context, block)
+                out += _declare(context, said)
+            later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
+            out += _display(context, block, later)
     return _named(out), context.understood
 
 
 def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
     try:
-        Reader(context, block).read()
+        declare(context, block)
     except Unreadable as error:
         line = error.line or block.line
         return [Unread("", line, " ".join(block.text.split())[:200], error.message)]
@@ -96,7 +96,14 @@ def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
     return []
 
 
-def _display(context: Context, block: Display) -> list[Step | Unread]:
+def _until_heading(blocks: list[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Heading):
+            return
+        yield block
+
+
+def _display(context: Context, block: Display, later: list[Paragraph]) -> list[Step | Unread]:
     try:
         statements = statements_of(block)
     except Unreadable as error:
@@ -107,12 +114,26 @@ def _display(context: Context, block: Display) -> list[Step | Unread]:
     for one in statements:
         here = context.copy()
         out += list(_statement_steps(here, one, context))
+    for step in out:
+        if isinstance(step, Step):
+            step.later = later
     return out
 
 
 def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
     """The steps of one statement: its relations, or its implications."""
     statement = one.statement
+    for condition in one.offered:
+        if not _binds(context, condition):
+            yield Unread(
+                one.tag,
+                one.line,
+                one.source,
+                f"behind the comma, '{written(condition)}' could be a condition or a claim: write \\text{{for}} before "
+                "a condition, and give a claim a row of its own",
+            )
+            return
+    one = replace(one, conditions=(*one.conditions, *one.offered))
     if one.defines or (len(statement.chains) == 1 and statement.chains[0].ops[:1] == (":=",)):
         try:
             Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
@@ -124,11 +145,19 @@ def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator
         return
     chain = statement.chains[0]
     if chain.alone:
-        if not one.tag and len(one.source) == 0:
-            return
         yield Unread(one.tag, one.line, one.source, "the display has no relation: there is nothing to check")
         return
     yield from _chain_steps(context, one, chain, [])
+
+
+def _binds(context: Context, condition: Chain) -> bool:
+    """Whether a condition is about sizes and indices, or about a letter that it declares."""
+    if condition.alone:
+        return True
+    elab = Elaborator(context)
+    names = [(e, name_of(e)) for e in condition.exprs]
+    free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
+    return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
 
 
 def _chain_steps(
@@ -139,16 +168,22 @@ def _chain_steps(
         left, right, line = chain.exprs[k], chain.exprs[k + 1], chain.lines[k]
         text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
         tag = one.tags.get(line, one.tag)
-        yield Step(tag, line, text, context, left, op, right, one.options.get(line, []), assumed, one.conditions)
+        options = one.options.get(line, [])
+        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, one.quoted)
 
 
-def _implications(context: Context, one: Written) -> Iterator[Step]:
+def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
     """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
     statement, groups = one.statement, one.statement.grouped()
     conditions = list(one.conditions)
     for k, arrow in enumerate(statement.arrows):
         before, after, line = groups[k], groups[k + 1], statement.lines[k]
         ways = [(before, after), (after, before)] if arrow == "<=>" else [(before, after)]
+        lone = next((chain for chain in (*before, *after) if chain.alone), None)
+        if lone is not None:
+            message = f"'{written(lone)}' has no relation: there is nothing to check on that side of the implication"
+            yield Unread(one.tag, line, one.source, message)
+            continue
         for premises, conclusions in ways:
             said = " and ".join(written(p) for p in premises)
             for conclusion in conclusions:
@@ -210,7 +245,6 @@ def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
 def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     """`\\forall j \\ne a`: the index is declared for this step alone."""
     from attention_core.derivation.declared import Declared
-    from attention_core.derivation.elaborate import name_of
     from attention_core.derivation.elaborate_forms import inferred_range, spread
 
     context = step.context.copy()
@@ -257,13 +291,22 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
         return found
     except Unreadable as error:
-        return Finding(Verdict.UNREADABLE, Evidence(error.message))
+        return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_below(step, error.message)))
     except ShapeMismatch as error:
         return Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}"))
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _declared_below(step: Step, message: str) -> str:
+    """Where a symbol that is missing is declared too late."""
+    missing = re.match(r"(\S+) is not (?:declared:|a size:)", message)
+    line = declared_later(step.later, missing.group(1)) if missing else 0
+    if not line:
+        return ""
+    return f"; line {line} declares it, below its use: move that above the display, or say it right behind with 'where'"
 
 
 def report_step(step: Step | Unread, effort: Effort, require: str = "", necessity: bool = False) -> StepReport:
@@ -276,6 +319,10 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
     if isinstance(step, Unread):
         return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
     found = decide_step(step, effort, advise=not expected)
+    if step.quoted:
+        said = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
+        evidence = replace(found.evidence, text=found.evidence.text + said)
+        found = replace(found, evidence=evidence)
     if necessity and found.verdict in GOOD:
         from attention_core.derivation.necessity import necessity as drop_each
 

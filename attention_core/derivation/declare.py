@@ -39,6 +39,12 @@ _MEANING = re.compile(
     r"dependent|identically|iid|uniformly|either|or|almost|approximately|some|exists?|singular|semidefinite)\b",
     re.IGNORECASE,
 )
+_CLAIMS = re.compile(
+    r"\b(then|hence|thus|therefore|consequently|it follows|follows that|we (?:have|get|find|obtain|see|know)|implies|"
+    r"which (?:gives|means|shows)|this (?:gives|means|shows))\b",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(r"\b(let|given|assume|suppose|draw|define|put|where)\b", re.IGNORECASE)
 _ADVICE = {
     "orthogonal": r"write $k_i^\top k_j = 0$ for $i \ne j$",
     "orthonormal": r"write $A^\top A = I_m$",
@@ -54,6 +60,33 @@ _ADVICE = {
 def is_declaration(paragraph: Paragraph) -> bool:
     """Whether a paragraph declares something."""
     return bool(_OPENING.match(paragraph.text)) and "$" in paragraph.text
+
+
+def going_on(paragraph: Paragraph) -> Paragraph | None:
+    """What a paragraph right behind a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
+    if re.match(r"[\s,;]*[Ww]here\b", paragraph.text):
+        return paragraph if "$" in paragraph.text else None
+    parts = re.split(r"(?<!\\)\$", paragraph.text)
+    if not re.match(r"[\s,;]*(with|for|for all|for every|for any|given|assuming)\s*$", parts[0]):
+        return None
+    if len(parts) % 2 == 0 or not all(_says_domain(part, paragraph.line, False) for part in parts[1::2]):
+        return None
+    return Paragraph(paragraph.line, "\n" * parts[0].count("\n") + "where $" + "$".join(parts[1:]))
+
+
+def declared_later(paragraphs: list[Paragraph], name: str) -> int:
+    """The line of the first of these paragraphs that says where a symbol lives, 0 if none does."""
+    for paragraph in paragraphs:
+        for part in re.split(r"(?<!\\)\$", paragraph.text)[1::2]:
+            try:
+                chains = [parse_tokens(tokens).chains[0] for tokens in _pieces(tokenize(part, paragraph.line))]
+            except (Unreadable, RecursionError):
+                continue
+            if any(c.ops[:1] in (("in",), ("sim",), (":=",)) for c in chains):
+                left = [e for c in chains if c.ops[:1] in ((), ("in",), ("sim",), (":=",)) for e in c.exprs[:1]]
+                if name in {name_of(e) for e in left}:
+                    return paragraph.line
+    return 0
 
 
 @dataclass
@@ -75,6 +108,23 @@ class _Pending:
     conditions: list[Chain]
 
 
+def declare(context: Context, paragraph: Paragraph) -> None:
+    """Read one paragraph into a context; sizes, then all domains, may be said after their use."""
+    kept, told = context.copy(), len(context.understood)
+    first: Unreadable | None = None
+    for early in ("", "sizes", "domains", ""):  # in the end what can be read as it stands is declared
+        context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
+        context.dropped = dict(kept.dropped)
+        del context.understood[told:]
+        try:
+            Reader(context, paragraph).read(early)
+            return
+        except Unreadable as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
 class Reader:
     """Reads one paragraph into a context."""
 
@@ -86,15 +136,19 @@ class Reader:
         self.verb = "let"
         self.sentence = 0
         self.law_index = ""
+        self.claimed = ""  # "then", "hence": what follows in this paragraph is a claim
 
-    def read(self) -> None:
-        """Declare everything, sentence by sentence."""
+    def read(self, early: str = "") -> None:
+        """Declare everything, sentence by sentence; `early` says which domains are declared before all else."""
         parts = re.split(r"(?<!\\)\$", self.paragraph.text)
         if len(parts) % 2 == 0:
             raise Unreadable("a $ is never closed in this paragraph", self.paragraph.line)
         line, binding = self.paragraph.line, False
+        done = self.declare_early(parts, early) if early else set()
         for place, part in enumerate(parts):
-            if place % 2 == 0:
+            if place in done:
+                binding = False
+            elif place % 2 == 0:
                 self.words(part, line)
                 binding = bool(_BINDING.search(part.rstrip()))
             elif part.strip():
@@ -111,6 +165,19 @@ class Reader:
                     self.formula(part, line)
             line += part.count("\n")
         self.settle()
+
+    def declare_early(self, parts: list[str], early: str) -> set[int]:
+        """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them."""
+        done: set[int] = set()
+        for sizes in (True,) if early == "sizes" else (True, False):
+            line = self.paragraph.line
+            for place, part in enumerate(parts):
+                bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
+                if place % 2 and not bound and place not in done and _says_domain(part, line, sizes):
+                    self.formula(part, line)
+                    done.add(place)
+                line += part.count("\n")
+        return done
 
     def bind(self, conditions: list[Chain], text: str, line: int) -> None:
         """`for $i \\ne j$` belongs to the hypotheses of this sentence that mention i or j."""
@@ -133,11 +200,20 @@ class Reader:
             raise Unreadable(
                 f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line
             )
+        claims = list(_CLAIMS.finditer(text))
+        if claims:
+            self.claimed = claims[-1].group()
+        opened = [m.start() for m in _AGAIN.finditer(text)]
+        if opened and (not claims or opened[-1] > claims[-1].start()):
+            self.claimed = ""
         if re.search(r"\bindependent(ly)?\b", text):
             for name in self.drawn:
                 symbol = self.context.symbols[name]
                 assert symbol.law is not None
                 self.context.symbols[name] = replace(symbol, law=replace(symbol.law, independent=True))
+        if re.search(r"\bbroadcast\b", text):
+            self.context.broadcast = self.context.level
+            self.context.understood.append((line, "sums are broadcast"))
         if re.search(r"\bdistinct\b", text):
             self.distinct(line)
         if re.search(r"[.;]\s|[.;]$", text):
@@ -178,6 +254,12 @@ class Reader:
     def item(self, item: _Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""
         op = item.chain.ops[0]
+        if self.claimed and op not in ("in", "sim", ":="):
+            raise Unreadable(
+                f"behind '{self.claimed}', '{written(item.chain)}' is a claim, and a paragraph that declares would "
+                "assume it: start a new paragraph there, and claim it in a display",
+                line,
+            )
         if op == "in" and len(item.chain.ops) == 1:
             self.settle()
             self.membership(item, text, line)
@@ -306,10 +388,10 @@ class Reader:
 
     def define(self, item: _Item, text: str, line: int) -> None:
         """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
-        left, right = item.left[-1], item.chain.exprs[1]
+        left, right = item.left[-1], item.chain.exprs[-1]
         elab = Elaborator(self.context, line=line)
         name, params = defined(elab, left, right)
-        if name is None or len(item.chain.ops) != 1 or len(item.left) != 1:
+        if name is None or item.chain.ops not in (("=",), (":=",)) or len(item.left) != 1:
             raise Unreadable(f"'{text}' is not understood as a definition: write 'Put $M := ...$'", line)
         ranges: list[tuple[Size, Size]] = []
         for param in params:
@@ -361,6 +443,16 @@ def _pieces(tokens: list[Tok]) -> list[list[Tok]]:
 
 def _condition_parts(text: str, line: int) -> list[Chain]:
     return [chain for tokens in _pieces(tokenize(text, line)) for chain in _condition_chains(tokens)]
+
+
+def _says_domain(text: str, line: int, sizes: bool) -> bool:
+    """Whether a formula only says where symbols live, as sizes if that is asked."""
+    try:
+        chains = [parse_tokens(tokens).chains[0] for tokens in _pieces(tokenize(text, line))]
+    except (Unreadable, RecursionError):
+        return False
+    said = [chain for chain in chains if not chain.alone]
+    return bool(said) and all(c.ops == ("in",) and (not sizes or c.exprs[1] == Name(r"\mathbb{N}")) for c in said)
 
 
 def _is_condition(text: str, line: int) -> bool:

@@ -43,7 +43,7 @@ OPERATORS = {
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
     r"\nabla": ("NABLA", ""),
-    r"\ast": ("TIMES", "*"), "!": ("BANG", "!"), r"\forall": ("FORALL", ""),
+    r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""),
 }  # fmt: skip
 
 
@@ -91,6 +91,8 @@ PROSE = frozenset(
         """
     and or for all where since because by as if then hence thus so let with is are independence independent linearity
     when while but also otherwise else from using given assume suppose recall note therefore similarly definition
-    symmetry orthogonality induction i.e. e.g. unless not except never""".strip(),
+    symmetry orthogonality induction i.e. e.g. unless not except never
+    implies iff put define provided assuming moreover clearly obviously trivially finally equivalently whenever
+    otherwise else via hereby note now next first second third claim proof lemma theorem corollary likewise""".strip(),
     )
 )

@@ -24,8 +24,12 @@ FRAMES = (
     "split",
     "eqnarray",
     "displaymath",
+    "flalign",
+    "math",
 )
-_BEGIN = re.compile(rf"^\s*\\begin\{{({'|'.join(FRAMES)})(\*?)\}}")
+_BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
+_OPENING = re.compile(r"(?<![\\`])\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}")
+MATHEMATICAL = re.compile(r"(?i)(math|eq|align|gather|multline|split)")  # names of environments
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
 
 
@@ -88,8 +92,11 @@ class _Reader:
             self.prose_line = line
         self.prose.append(text)
 
-    def display(self, start: str, close: str, line: int, keep: str = "") -> None:
-        """Gather a display: `start` is what follows its opening on its first line, `close` what ends it."""
+    def display(self, start: str, close: str, line: int, keep: str = "", quoted: bool = False) -> None:
+        """Gather a display: `start` is what follows its opening on its first line, `close` what ends it.
+
+        What follows the display on its last line is read as a line of its own; `quoted` lines start with `>`.
+        """
         self.flush()
         gathered, rest, closed, tail = [keep], start, False, ""
         while True:
@@ -105,15 +112,17 @@ class _Reader:
                 tail = ""
                 break
             rest = self.lines[self.at]
+            rest = re.sub(r"^[ \t]*>[> \t]*", "", rest) if quoted else rest
             if not rest.strip() and close == "$$" and self.at - line > 200:
                 tail = ""
                 break
         error = "" if closed else f"the display is never closed: {close} is missing"
         self.blocks.append(Display(line, "".join(gathered), tuple(self.options), error))
         self.options = []
-        self.at += 1
         if tail.strip(" .,;:\t"):
-            self.add_prose(tail, min(self.at, len(self.lines)))
+            self.line(tail)
+        else:
+            self.at += 1
 
     def fence(self, mark: str, language: str) -> None:
         """A fenced block: mathematics is a display, anything else is skipped."""
@@ -133,7 +142,7 @@ class _Reader:
     def step(self) -> None:
         """Read one line, or a whole display."""
         text, line = self.lines[self.at], self.at + 1
-        heading, section, fence, begin = (p.match(text) for p in (_HEADING, _SECTION, _FENCE, _BEGIN))
+        heading, section, fence = (p.match(text) for p in (_HEADING, _SECTION, _FENCE))
         option = _OPTION.match(text)
         if option:
             self.flush()
@@ -145,21 +154,35 @@ class _Reader:
         elif fence:
             self.fence(fence.group(1), fence.group(2))
             return
-        elif begin:
-            self.display(text[begin.end() :], f"\\end{{{begin.group(1)}{begin.group(2)}}}", line, begin.group())
-            return
         elif not text.strip():
             self.flush()
         elif text.lstrip().startswith("%"):
             pass
         else:
-            opening = re.search(r"(?<!\\)\$\$|(?<!\\)\\\[", text)
-            if opening:
-                if text[: opening.start()].strip():
-                    self.add_prose(text[: opening.start()], line)
-                self.display(text[opening.end() :], "$$" if opening.group() == "$$" else r"\]", line)
-                return
-            self.add_prose(text, line)
+            self.line(text)
+            return
+        self.at += 1
+
+    def line(self, text: str) -> None:
+        """A line of prose, and the displays that open in it."""
+        line = self.at + 1
+        for opening in _OPENING.finditer(text):
+            begin = _BEGIN.match(opening.group())
+            if begin and begin.group(1) not in FRAMES and not MATHEMATICAL.search(begin.group(1)):
+                continue  # a theorem, a list
+            before = "\n".join([*self.prose, text[: opening.start()]])
+            if begin and len(re.findall(r"(?<!\\)\$", before)) % 2:
+                continue  # within an inline formula
+            if text[: opening.start()].strip("> \t"):
+                self.add_prose(text[: opening.start()], line)
+            quoted = re.match(r"[ \t]*(>[> \t]*)", text[: opening.start()])
+            rest = text[opening.end() :]
+            if begin:
+                self.display(rest, f"\\end{{{begin.group(1)}{begin.group(2)}}}", line, begin.group(), bool(quoted))
+            else:
+                self.display(rest, "$$" if opening.group() == "$$" else r"\]", line, "", bool(quoted))
+            return
+        self.add_prose(text, line)
         self.at += 1
 
 

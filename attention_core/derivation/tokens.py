@@ -127,7 +127,6 @@ class Lexer:
             "DOTS",
             "ENDMAT",
             "INF",
-            "BANG",
         )
         return bool(self.out) and self.out[-1].kind in ends
 
@@ -224,6 +223,8 @@ class Lexer:
                 self.emit("STOP")
         elif value.isalpha():
             self.emit("NAME", value)
+        elif value == "!":
+            raise Unreadable("factorials (!) are not understood: write \\prod_{k=1}^{n} k", self.line)
         else:
             raise Unreadable(f"the character {value!r} is not understood in a formula", self.line)
         return end
@@ -276,6 +277,8 @@ class Lexer:
         elif name in ("|", "Vert", "lVert", "rVert"):
             self.side(name[0] if name != "|" else "v", "NORM")
         elif name in ("langle", "rangle"):
+            if name == "langle":
+                self.emit("FUNC", "inner")
             self.open("LPAR", "(") if name == "langle" else self.close("RPAR", ")", ("LPAR",))
         elif name in ("lceil", "lfloor"):
             self.emit("FUNC", name[1:])
@@ -341,6 +344,10 @@ class Lexer:
             return self.alphabet(name, end)
         elif name in ("begin", "end"):
             return self.environment(name, end)
+        elif name == "xrightarrow":
+            return self.limit_arrow(end)
+        elif name in ("stackrel", "overset", "underset"):
+            return self.above(name, end)
         elif name in ("tag", "label"):
             inner, end = braced(self.text, end, self.line)
             self.emit("TAG", inner.strip())
@@ -361,9 +368,7 @@ class Lexer:
         elif bare == "E" and re.match(r"\s*(\^\{?2\}?)?\s*(\\left|\\big|\\Big)?\s*\[", self.text[after:]):
             self.emit("FUNC", "E")
         else:
-            inside = Lexer(inner, self.line, self.at if self.start is None else self.start)
-            inside.out, inside.stack = self.out, []
-            inside.run()
+            self.nested(inner)
         return after
 
     def alphabet(self, name: str, end: int) -> int:
@@ -386,7 +391,11 @@ class Lexer:
         """Text: the name of a function, a name, or prose."""
         inner, after = braced(self.text, end, self.line)
         word = inner.strip()
-        if word in FUNCTIONS and not _ENDS.match(self.text, after):
+        if re.search(r"(?<!\\)\$", inner):
+            return self.mixed(inner, after)
+        if word in ("max", "min") and re.match(r"\s*(\\limits)?\s*_", self.text[after:]):
+            self.emit("BIGOP", word)
+        elif word in FUNCTIONS and not _ENDS.match(self.text, after):
             self.emit("FUNC", FUNCTIONS[word])
         elif name in ("operatorname", "mathrm") or (
             re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", word) and word.lower() not in PROSE
@@ -396,11 +405,69 @@ class Lexer:
             self.emit("TEXT", word)
         return after
 
+    def mixed(self, inner: str, after: int) -> int:
+        r"""`\text{if $x > 0$}`: words and formulas in turn."""
+        parts = re.split(r"(?<!\\)\$", inner)
+        if len(parts) % 2 == 0:
+            raise Unreadable("a $ inside \\text is never closed", self.line)
+        for place, part in enumerate(parts):
+            if place % 2:
+                self.nested(part)
+            elif part.strip():
+                self.emit("TEXT", part.strip())
+        return after
+
+    def nested(self, inner: str) -> None:
+        """The tokens of a text inside a command, as if it stood here."""
+        inside = Lexer(inner, self.line, self.at if self.start is None else self.start)
+        inside.out, inside.stack = self.out, []
+        inside.run()
+
+    def above(self, name: str, end: int) -> int:
+        r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
+        inner, after = braced(self.text, end, self.line)
+        base, after = braced(self.text, after, self.line)
+        said = inner.strip()
+        word = re.sub(r"\\(?:text|mathrm|operatorname|textrm|rm)\s*|[{}$]", "", said).strip()
+        if base.strip() not in RELATIONS and base.strip() not in ARROWS:
+            raise Unreadable(f"\\{name} is understood above a relation only, not above '{base.strip()}'", self.line)
+        if word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=":
+            self.emit("REL", ":=")
+        elif re.fullmatch(r"\(?\*?[a-zA-Z0-9]{0,3}\*{0,3}\)?", word) and word[:1] + word[-1:] in ("()", "**", "*"):
+            self.nested(base)  # a number to refer to
+        elif re.match(r"\\text(rm)?\s*\{", said) and not re.fullmatch(r"[a-z.]{1,4}", word):
+            self.nested(base)
+        else:
+            raise Unreadable(
+                f"'{said}' on top of a relation is not understood: give reasons with \\text behind the relation",
+                self.line,
+            )
+        return after
+
+    def limit_arrow(self, end: int) -> int:
+        r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
+        below = re.compile(r"\s*\[([^\]]*)\]").match(self.text, end)
+        inner, after = braced(self.text, below.end() if below else end, self.line)
+        said = [part.strip() for part in (below.group(1) if below else "", inner) if part.strip()]
+        if len(said) != 1 or not re.search(r"\\(to|rightarrow)\b", said[0]):
+            raise Unreadable("write what moves on the arrow: \\xrightarrow{S \\to \\infty}", self.line)
+        self.emit("REL", "->")
+        self.emit("MOVES", said[0])
+        return after
+
     def environment(self, which: str, end: int) -> int:
         """A matrix, or the frame around a display (which `display` has taken off already)."""
         inner, after = braced(self.text, end, self.line)
         name = inner.strip().rstrip("*")
+        if name == "cases":
+            raise Unreadable(
+                r"\begin{cases} is not understood: write one statement for each case, such as x > 0 \implies f = x",
+                self.line,
+            )
         if name not in MATRICES:
+            if which == "begin" and not self.stack:
+                advice = "write the display with $$ ... $$ and aligned"
+                raise Unreadable(f"the environment {name} is not understood: {advice}", self.line)
             raise Unreadable(f"the environment {name} is not understood inside a formula", self.line)
         if which == "begin":
             self.open("BEGINMAT", name)

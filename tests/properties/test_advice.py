@@ -114,6 +114,13 @@ def test_a_function_that_raises_under_other_conventions_gets_its_verdict() -> No
     assert advice(strict, ("agrees_with_truth",)) == ""
 
 
+def test_nan_in_dead_rows_beside_another_fault_is_pointed_out() -> None:
+    shifted = build(causal_allowed=lambda n_q, n_kv: torch.ones(n_q, n_kv, dtype=torch.bool).tril(1), weights=nan_rows)
+    assert advice(shifted) == (
+        "rows without any key give NaN: if that is meant, declare --dead-rows nan (in Python dead_rows='nan')"
+    )
+
+
 def test_candidates_are_other_conventions_the_nearest_first() -> None:
     record = Implementation(len)
     found = [one for names in STEPS for one in candidates(record, names)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,14 @@ def test_the_worst_element_is_shown() -> None:
     evidence = caught.value.evidence
     assert (evidence.got, evidence.want, evidence.bound, evidence.kind) == (5.5, 5.0, 0.125, "value")
     assert evidence.calls == (Shown(REQUEST, "out", (1, 1)),)
+
+
+def test_numbers_that_look_alike_are_told_in_full() -> None:
+    got = Result(np.array([0.1]), Request())
+    with pytest.raises(
+        Violation, match=re.escape("got 0.1 at [0], but should be 0.10000000000000002 (allowed error 0)")
+    ):
+        require_close(got, np.array([np.nextafter(0.1, 1)]), 0.0, "out")
 
 
 def test_a_nan_is_worse_than_any_number() -> None:

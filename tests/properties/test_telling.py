@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
@@ -22,17 +23,18 @@ from attention_core.conformance.telling import CAUSES, FAMILIES, LAST, PLAIN, by
 FAMILY = {law.name: law.family for contract in contracts().values() for law in contract.laws}
 
 
-def result(name: str, **data: Any) -> LawResult:
+def result(name: str, got: float | None = None, **data: Any) -> LawResult:
     """A refuted law; with `data` of its case it has a number that is wrong, else no call gave any."""
-    got = 1.0 if data else None
-    return LawResult(name, "refuted", 0, 0.0, Counterexample(name, "m", "c", data, "s", got), family=FAMILY[name])
+    got = 1.0 if data and got is None else got
+    found = Counterexample(name, "m", "c", data, "s", got, None if got is None else 2.0)
+    return LawResult(name, "refuted", 0, 0.0, found, family=FAMILY[name])
 
 
 ORDERS = [
     ["no_row_sees_a_later_one", "query_gradient_is_true", "mask_must_not_enlarge_the_result"],
     [
         "masked_keys_are_invisible",
-        "stays_finite",
+        "a_common_offset_cancels",
         "lengths_of_key_and_value_must_agree",
         "mask_must_not_enlarge_the_result",
     ],
@@ -51,6 +53,15 @@ def test_a_plain_call_says_more_than_one_with_a_mask() -> None:
     for data, first in (({}, truth), ({"mask": 1}, cause), ({"is_causal": True}, cause)):
         found = by_telling([result(cause, mask=1), result(truth, **data)])
         assert found[0].law == first, data
+
+
+def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
+    mixed, mask = "a_slice_alone_equals_itself_in_the_batch", "masked_keys_are_invisible"
+    assert by_telling([result(mask, mask=1), result(mixed, mask=1)])[0].law == mixed
+    assert by_telling([result(mask, mask=1), result(mixed, math.nan, mask=1)])[0].law == mask
+    truth, large = "agrees_with_truth", "stays_finite"
+    assert by_telling([result(truth, mask=1), result(large, math.inf, mask=1)])[0].law == large
+    assert by_telling([result(truth, mask=1), result(large, mask=1)])[0].law == truth
 
 
 def test_where_no_call_works_the_plain_law_speaks() -> None:
@@ -81,6 +92,11 @@ def without_its_scale(q: Tensor, k: Tensor, scale: float | None) -> Tensor:
     return reference.scores(q, k, 1.0 if scale is None else scale)
 
 
+def after_the_softmax(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> Tensor:
+    weights = torch.softmax(reference.scores(query, key, None), -1)
+    return (weights if attn_mask is None else weights * attn_mask) @ value
+
+
 FAULTS: dict[str, tuple[Callable[..., Any], str]] = {
     "scale": (build(scores=without_its_scale), "scale_may_move_into_the_query"),
     "softmax over queries": (build(weights=lambda s: torch.softmax(s, -2)), "weights_are_a_distribution"),
@@ -91,6 +107,10 @@ FAULTS: dict[str, tuple[Callable[..., Any], str]] = {
     "mask of the first sequence": (
         build(bias=lambda s, m, c: reference.bias(s, m[:1] if m is not None and m.ndim == 4 else m, c)),
         "a_slice_alone_equals_itself_in_the_batch",
+    ),
+    "mask after the softmax": (
+        lambda query, key, value, attn_mask=None: after_the_softmax(query, key, value, attn_mask),
+        "masked_keys_are_invisible",
     ),
     "rows without keys": (build(weights=lambda s: torch.softmax(s, -1)), "dead_rows_are_as_declared"),
 }

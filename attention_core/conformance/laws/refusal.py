@@ -101,7 +101,7 @@ def mask_must_not_enlarge_the_result(subject: Subject, case: Case) -> None:
         case = _one_of_something(case)
     library = {"torch": "torch", "numpy": "np", "jax": "jnp"}[subject.implementation.array]
     mend = (
-        "; a mask may not make the result larger than the query does: before it is added to the scores, "
+        "; a mask may not make the result larger than the query does: before adding it to the scores write "
         f"if {library}.broadcast_shapes(mask.shape, scores.shape) != scores.shape: raise ValueError"
     )
     _wrong_mask(subject, case, [n == 1 for n in (*case.query.shape[:-1], case.sizes[1])], mend)

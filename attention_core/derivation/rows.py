@@ -1,0 +1,316 @@
+# The rows of one display become the tokens of its statements: rows that start with a relation go on with the row above,
+# text joins, binds or gives a reason. Nothing is dropped: what belongs nowhere makes the display unreadable.
+"""Rows of a display gathered into statements."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from attention_core.derivation.syntax import Unreadable
+from attention_core.derivation.tokens import Tok, depth_zero
+
+JOINS = ("and", "hence", "thus", "so", "therefore", "then", "similarly", "also", "moreover", "so that")
+BINDS = (
+    "for", "for all", "for any", "for every", "for each", "whenever", "where", "if", "when", "provided",
+    "provided that", "assuming", "given that", "with", "such that", "subject to", "as long as", "and for", "and if",
+    "in case",
+)  # fmt: skip
+OPENS_REASON = re.compile(
+    r"\b(since|because|by|via|from|use|uses|using|as|due|apply|applying|substitut\w+|insert\w*|definition|"
+    r"linearity|independen\w+|symmetry|orthogonal\w*|bilinearity|property|rule|inequality|identity|assumption|hypothesis)\b"
+)
+_CHANGES = re.compile(r"\b(not|unless|except|never|otherwise|else|nowhere|fails?|false|wrong|some)\b")
+_WRITTEN_RELATION = re.compile(r"[=<>≤≥≠≈]|\\(?:leq?|geq?|neq?|approx|to|implies|iff|in|sim|gg|ll)\b")
+OPERATORS = ("PLUS", "TIMES")
+GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")
+STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES")
+
+
+@dataclass
+class Piece:
+    """Tokens of one statement while the rows are read.
+
+    `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims; `quoted` are
+    formulas in reasons, each with the words before it; `moves` is what stands behind "as", `arrow` what an arrow says.
+    """
+
+    tokens: list[Tok] = field(default_factory=list)
+    conditions: list[list[Tok]] = field(default_factory=list)
+    offered: list[list[Tok]] = field(default_factory=list)
+    quoted: list[tuple[str, list[Tok]]] = field(default_factory=list)
+    tags: list[tuple[int, str]] = field(default_factory=list)
+    defines: bool = False
+    moves: list[Tok] = field(default_factory=list)
+    arrow: str = ""
+
+    def relations(self) -> int:
+        """How many relations it has by now."""
+        return sum(t.kind in ("REL", "ARROW") for _, t in depth_zero(self.tokens))
+
+    def last(self) -> Tok | None:
+        """Its last token."""
+        return next((t for t in reversed(self.tokens) if t.kind != "GAP"), None)
+
+
+def rows_of(tokens: list[Tok]) -> list[list[Tok]]:
+    """The rows of a display."""
+    rows: list[list[Tok]] = [[]]
+    cut = {i for i, t in depth_zero(tokens) if t.kind == "NEWROW"}
+    for i, token in enumerate(tokens):
+        if i in cut:
+            rows.append([])
+        else:
+            rows[-1].append(token)
+    return [row for row in rows if row]
+
+
+def gathered(tokens: list[Tok]) -> list[Piece]:
+    """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
+    splitter = _Splitter()
+    for row in rows_of(tokens):
+        try:
+            splitter.row(row)
+        except Unreadable as error:
+            raise Unreadable(error.message, error.line or row[0].line) from None
+    kept: set[int] = set()
+    for piece in splitter.pieces:
+        if not piece.tokens and (piece.conditions or piece.offered or piece.moves):
+            stray = (piece.conditions or piece.offered or [piece.moves])[0]
+            raise Unreadable("the conditions here belong to no statement: write the statement first", stray[0].line)
+        parts = [piece.tokens, piece.moves, *piece.conditions, *piece.offered, *(q for _, q in piece.quoted)]
+        kept |= {id(t) for part in parts for t in part}
+    for token in tokens:
+        if token.kind not in STRUCTURE and id(token) not in kept:
+            raise Unreadable(
+                f"'{token.value or token.kind.lower()}' belongs to no statement: give every statement a row of its own",
+                token.line,
+            )
+    return [piece for piece in splitter.pieces if piece.tokens]
+
+
+def _segments(row: list[Tok]) -> list[tuple[str, str, list[Tok]]]:
+    """A row cut at text, `\\forall`, wide gaps, commas and alignment marks outside brackets: (mark, word, tokens)."""
+    out: list[tuple[str, str, list[Tok]]] = [("", "", [])]
+    outside = {i for i, _ in depth_zero(row)}
+    for i, token in enumerate(row):
+        if i in outside and token.kind in ("TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI"):
+            out.append((token.kind, token.value if token.kind in ("TEXT", "TAG") else "", []))
+        elif i in outside and token.kind == "GAP" and token.value in (r"\quad", r"\qquad"):
+            out.append(("GAP", "", []))
+        elif i in outside and token.kind == "ARROW" and out[-1][0]:
+            out.append(("ARROW", "", [token]))  # `P \forall i \ne j \implies Q`: the condition ends here
+        else:
+            out[-1][2].append(token)
+    return out
+
+
+def _has_relation(tokens: list[Tok]) -> bool:
+    return any(t.kind in ("REL", "ARROW") for _, t in depth_zero(tokens))
+
+
+def _first(tokens: list[Tok]) -> str:
+    return next((t.kind for t in tokens if t.kind != "GAP"), "")
+
+
+def _starts_with_relation(tokens: list[Tok]) -> bool:
+    return _first(tokens) in ("REL", "ARROW")
+
+
+def bare(word: str) -> str:
+    """The letters of some words."""
+    return " ".join(re.sub(r"[^a-z ]", "", word.lower().replace(".", " ")).split())
+
+
+ARROWS = {
+    "implies": "=>", "which implies": "=>", "implies that": "=>", "if and only if": "<=>", "iff": "<=>",
+    "or equivalently": "<=>", "equivalently": "<=>", "is equivalent to": "<=>", "which is equivalent to": "<=>",
+}  # fmt: skip
+
+
+class _Splitter:
+    """Gathers the statements of one display row by row."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = [Piece()]
+        self.binding = ""  # what the segments are: '' a statement, 'conditions', 'moves' or 'reason'
+        self.words = ""  # of the reason
+        self.opened = False  # whether the reason holds a formula
+        self.leads = False  # whether the reason, or the conditions, stand first in their row
+        self.bound = False  # whether a condition has been read behind "for"
+        self.fresh = True  # whether no formula of this row has been read
+
+    def row(self, tokens: list[Tok]) -> None:
+        """Read one row."""
+        self.binding, self.words, self.opened, self.fresh = "", "", False, True
+        if self.opens_statement(tokens):
+            self.pieces.append(Piece())
+        first = len(self.pieces) - 1
+        arrows = [t for t in tokens if t.kind == "MOVES"]
+        for kind, word, segment in _segments([t for t in tokens if t.kind != "MOVES"]):
+            if kind == "TAG":
+                for piece in self.pieces[first:]:  # all statements of the row
+                    piece.tags.append((self.last_line(tokens), word))
+            elif kind == "TEXT":
+                self.text(word, tokens)
+            elif kind == "FORALL" and not (self.binding == "reason" and self.opened):
+                self.binding, self.words, self.leads, self.bound = "conditions", "", self.fresh, False
+            elif kind in ("AMP", "GAP") and self.binding == "conditions":
+                self.binding = ""
+            if _first(segment):
+                self.take(kind, segment)
+                self.fresh = False
+        for arrow in arrows:
+            for piece in self.pieces[first:]:
+                if any(t.kind == "REL" and t.start == arrow.start for t in piece.tokens):
+                    if piece.arrow not in ("", arrow.value):
+                        raise Unreadable("two limits in one chain: give each a row of its own", arrow.line)
+                    piece.arrow = arrow.value
+
+    def opens_statement(self, row: list[Tok]) -> bool:
+        """A row with a relation that does not start with one is a new statement, if the one above is complete."""
+        piece = self.pieces[-1]
+        head = [t for t in row if t.kind not in ("AMP", "GAP")]
+        if head and head[0].kind in ("TEXT", "FORALL"):
+            said = head[0].kind == "FORALL" or bare(head[0].value) in BINDS
+            claims = any(_has_relation(s) and not is_condition(s) for _, _, s in _segments(row))
+            return said and claims and bool(piece.relations())
+        if not piece.relations() or not head or _starts_with_relation(head) or head[0].kind in OPERATORS:
+            return False
+        last = piece.last()
+        complete = last is None or last.kind not in GOES_ON
+        if complete and not _has_relation(head) and _first(head) not in (*STRUCTURE, "MINUS"):
+            raise Unreadable(
+                "a row that goes on starts with a relation or a sign: is this a product? write \\cdot at its start"
+            )
+        return complete and _has_relation(head)
+
+    def last_line(self, tokens: list[Tok]) -> int:
+        """The line of the last relation in a row."""
+        return max((t.line for t in tokens if t.kind in ("REL", "ARROW")), default=tokens[0].line)
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def text(self, word: str, row: list[Tok]) -> None:
+        """Words between formulas: they join statements, bind indices or give a reason."""
+        said = bare(word)
+        if _WRITTEN_RELATION.search(word):
+            raise Unreadable(
+                f"the words '{word}' hold a relation that is not read: write it as a formula outside \\text"
+            )
+        if _CHANGES.search(said):
+            raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
+        if self.binding == "reason" and self.opened and said not in JOINS[1:]:
+            self.words = word  # a reason with a formula goes on with "and", "for" and the like
+            return
+        piece = self.pieces[-1]
+        if said in BINDS:
+            self.binding, self.words, self.leads, self.bound = "conditions", said, self.fresh, False
+        elif said in ("as",) and piece.relations():
+            self.binding = "moves"
+        elif said in ("let", "put", "define"):
+            self.fresh_piece()
+            self.pieces[-1].defines = True
+        elif said in ARROWS and piece.tokens:
+            self.binding = ""
+            piece.tokens.append(Tok("ARROW", ARROWS[said], piece.tokens[-1].line, piece.tokens[-1].start))
+        elif said == "and" and self.binding == "conditions":
+            self.words = said
+        elif said == "and" and piece.tokens:
+            self.binding = ""
+            piece.tokens.append(Tok("AND", word, piece.tokens[-1].line, piece.tokens[-1].start))
+        elif said in JOINS:
+            self.fresh_piece()
+        elif said == "or":
+            raise Unreadable("'or' claims either of two statements, which is not understood: state them apart")
+        elif self.fresh and (not OPENS_REASON.search(said) or word.rstrip().endswith((",", ":"))):
+            self.binding = ""  # "We have": words before a statement
+            if piece.tokens and not _starts_with_relation([t for t in row if t.kind not in ("TEXT", "AMP", "GAP")]):
+                self.fresh_piece()
+        else:
+            self.binding, self.words, self.opened, self.leads = "reason", word, False, self.fresh
+
+    def fresh_piece(self) -> None:
+        """What follows is a statement of its own."""
+        if self.pieces[-1].tokens:
+            self.pieces.append(Piece())
+        self.binding = ""
+
+    # -- formulas -------------------------------------------------------------------------------------------------
+
+    def take(self, kind: str, segment: list[Tok]) -> None:
+        """One run of formula tokens."""
+        piece = self.pieces[-1]
+        if self.binding == "moves":
+            if any(t.kind == "REL" and t.value == "->" for t in segment):
+                piece.moves, self.binding, self.words, self.opened = segment, "reason", "as", False
+                return
+            self.binding, self.words, self.opened = "reason", "as", False
+        if self.binding == "reason" and self.is_reason(kind, segment):
+            piece.quoted.append((self.words, segment))
+            self.opened, self.words = True, ""
+            return
+        if self.binding == "reason":
+            self.binding = ""
+        if self.binding == "conditions" and (kind in ("TEXT", "FORALL") or is_condition(segment)):
+            if piece.tokens or not _starts_with_relation(segment):
+                listed = self.leads and (kind != "TEXT" or self.words == "and") and self.bound
+                (piece.offered if listed else piece.conditions).append(segment)
+                self.bound = True
+                return
+        elif kind == "COMMA" and self.binding == "" and piece.relations() and is_condition(segment):
+            piece.offered.append(segment)
+            return
+        self.binding = ""
+        if self.continues(piece, segment, kind):
+            piece.tokens += segment
+        else:
+            self.pieces.append(Piece(tokens=list(segment)))
+
+    def is_reason(self, kind: str, segment: list[Tok]) -> bool:
+        """Whether a formula behind a reason belongs to it."""
+        first = _first(segment)
+        if first in ("REL", "ARROW", *OPERATORS):
+            return False
+        if kind == "TEXT":
+            if not self.opened and not OPENS_REASON.search(bare(self.words)):
+                if first == "MINUS":
+                    return False
+                raise Unreadable(
+                    f"the words '{self.words}' stand before a formula and are not understood: a reason starts with "
+                    "'since' or 'by', another statement has a row of its own"
+                )
+            return True
+        if not self.opened:
+            return False
+        # `since x = 1, y = 2` is one reason; where it stands before the statement, the comma ends it
+        return not (self.leads and kind in ("COMMA", "GAP") and _has_relation(segment))
+
+    def continues(self, piece: Piece, segment: list[Tok], kind: str) -> bool:
+        """Whether a segment goes on with the statement that is being gathered."""
+        if not piece.tokens or _starts_with_relation(segment):
+            return True
+        last = piece.last()
+        if (last is not None and last.kind in GOES_ON) or _first(segment) in OPERATORS:
+            return True
+        if _first(segment) == "MINUS" and not _has_relation(segment) and kind in ("AMP", "TEXT", ""):
+            return True
+        if kind in ("COMMA", "SEMI", "STOP") or (kind in ("GAP", "AMP") and piece.relations()):
+            return False
+        return not (_has_relation(segment) and piece.relations())
+
+
+def is_condition(segment: list[Tok]) -> bool:
+    """`i \\ne a`, `i \\in {..}`, `1 \\le i \\le n` or a lone index."""
+    kept = [t for t in segment if t.kind not in ("GAP", "UNDER")]
+    if not kept or any(t.kind == "ARROW" for t in kept) or any(t.kind == "REL" and t.value in ("=", "~") for t in kept):
+        return False
+    relations = [t.value for t in kept if t.kind == "REL"]
+    if "in" in relations:
+        return (
+            kept[0].kind == "NAME"
+            and kept[1].kind in ("REL", "COMMA")
+            and not any(t.value == r"\mathbb{R}" for t in kept)
+        )
+    simple = all(t.kind in ("NAME", "NUM", "REL", "DOTS") for t in kept) and len(kept) <= 5
+    return simple and (not relations or set(relations) <= {"!=", "<", "<=", ">", ">="}) and len(kept) in (1, 3, 5)

@@ -1,0 +1,98 @@
+"""The character vocabulary: PAD, MASK, then the sorted characters of a corpus.
+
+Encoding is one look-up in sorted code points; a character that the corpus never showed is refused, not replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from finetune.errors import BadInput
+
+PAD, MASK = "□", "⁇"
+PAD_ID, MASK_ID = 0, 1
+Ids = npt.NDArray[np.int64]
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """The code points of a text, one number a character."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+class Vocabulary:
+    """Characters and their ids: id 0 is PAD `□` (U+25A1), id 1 MASK `⁇` (U+2047), then the characters by code point.
+
+    Args: characters, each once or often, in any order. Raises: BadInput where PAD or MASK is among them.
+    Example: Vocabulary("abba").encode("ab").tolist() == [2, 3].
+    Source: the assignment's CharCorruptionDataset: chars = sorted(set(data)), then MASK and PAD put in front.
+    """
+
+    def __init__(self, characters: Iterable[str]) -> None:
+        found = set(characters)
+        for name, reserved in (("PAD", PAD), ("MASK", MASK)):
+            if reserved in found:
+                raise BadInput(f"the corpus holds {reserved!r} (U+{ord(reserved):04X}), which is reserved for {name}")
+        self.characters = [PAD, MASK, *sorted(found)]
+        self._points = code_points("".join(self.characters[2:]))
+
+    @classmethod
+    def from_text(cls, text: str, name: str = "the corpus") -> Vocabulary:
+        """The vocabulary of a text. Raises: BadInput, naming the line, where a reserved character stands in it."""
+        for reserved in (PAD, MASK):
+            if reserved in text:
+                line = text[: text.index(reserved)].count("\n") + 1
+                raise BadInput(
+                    f"{name}, line {line}: {reserved!r} (U+{ord(reserved):04X}) is reserved for padding and masks; "
+                    "take it out of the text"
+                )
+        return cls(text)
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.characters == other.characters
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and no key of anything
+
+    def encode(self, text: str) -> Ids:
+        """The ids of a text's characters; PAD and MASK are characters here as well.
+
+        Returns: (len(text),) int64. Raises: BadInput naming the first character that has no id, and its place.
+        """
+        points = code_points(text)
+        if not len(self._points):
+            place = np.zeros(len(points), np.int64)
+            known = np.zeros(len(points), bool)
+        else:
+            place = np.minimum(np.searchsorted(self._points, points), len(self._points) - 1)
+            known = self._points[place] == points
+        ids = np.where(known, place + 2, -1).astype(np.int64)
+        ids[points == ord(PAD)] = PAD_ID
+        ids[points == ord(MASK)] = MASK_ID
+        if (ids < 0).any():
+            where = int(np.argmax(ids < 0))
+            raise BadInput(
+                f"{text[where]!r} (U+{ord(text[where]):04X}) at place {where} of {text[:60]!r} is not in the "
+                "vocabulary: no such character in the corpus it was made from"
+            )
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
+        """Several texts as one padded matrix. Returns: ids (n, longest) with PAD behind each text, and lengths (n,)."""
+        lengths = np.array([len(t) for t in texts], np.int64).reshape(-1)
+        ids = np.full((len(texts), int(lengths.max(initial=0))), PAD_ID, np.int64)
+        ids[np.arange(ids.shape[1]) < lengths[:, None]] = self.encode("".join(texts))
+        return ids, lengths
+
+    def decode(self, ids: npt.ArrayLike) -> str:
+        """The text of a row of ids. Raises: BadInput for an id outside the vocabulary."""
+        wanted = np.asarray(ids, np.int64).reshape(-1)
+        outside = wanted[(wanted < 0) | (wanted >= len(self))]
+        if outside.size:
+            raise BadInput(f"id {int(outside[0])} is outside a vocabulary of {len(self)}")
+        # Not an array of characters: NumPy drops a NUL at the end of a string.
+        return "".join([self.characters[i] for i in wanted.tolist()])

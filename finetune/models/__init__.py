@@ -1,0 +1,3 @@
+"""Models to read in one sitting; their attention comes from `attention_core` by name."""
+
+from __future__ import annotations
