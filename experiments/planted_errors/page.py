@@ -165,7 +165,7 @@ def opinions(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece,
         "## A second opinion in numbers\n\n"
         "experiments/planted_errors/numeric.py computes both sides with 60 and with 120 digits at drawn points, by "
         "other code than the checker's (it shares the reading of the formula and the drawing of points, and checks "
-        "every hypothesis again): at sizes up to 3, and at sizes up to 8 with entries of magnitudes from 1e-7 to 1e8. Limits "
+        "every hypothesis again): at sizes up to 3, and at sizes up to 8 with magnitudes from 1e-7 to 1e8. Limits "
         "are followed to 1e12, expectations of polynomials are Gauss-Hermite sums; other laws and infinite limits it "
         "cannot compute.\n\n"
     )
