@@ -5,7 +5,7 @@ Run from the root of the repository; what is done is kept in build/derivations a
 python experiments/planted_errors/run.py --processes 2                  # all but the seeds, minutes
 python experiments/planted_errors/run.py --seeds 200                    # right steps under other seeds too: hours
 python experiments/planted_errors/run.py --only seeds --seeds 200       # the seeds alone
-python experiments/planted_errors/run.py --page > docs/derivation_figures.md   # the page from what is known
+python experiments/planted_errors/run.py --page --write docs/derivation_figures.md   # the page from what is known
 
 `tools` needs math-verify with antlr4 4.11 (tox run -e derivations has them), `displays` the sources themselves (the
 environment variable ATTENTION_CORE_DATA).
@@ -83,13 +83,14 @@ def seeds(chosen: Sequence[str], count: int) -> list[Piece]:
 
 
 def main() -> None:
-    """Do what is not done, then print the page."""
+    """Do what is not done, then make the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", nargs="*")
     parser.add_argument("--seeds", type=int, default=0, help="other seeds for every right step")
     parser.add_argument("--only", choices=STAGES, action="append", help="these parts alone; repeatable")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--page", action="store_true", help="do nothing, print the page from what is known")
+    parser.add_argument("--page", action="store_true", help="do nothing, make the page from what is known")
+    parser.add_argument("--write", type=Path, help="where the page goes; it is printed without")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "derivations")
     given = parser.parse_args()
     kept = Store(given.results / "pieces.jsonl")
@@ -103,8 +104,13 @@ def main() -> None:
         if stage in doing:
             for _ in results(make[stage](), kept, stage, given.processes):
                 pass
-    if not given.only:
-        print(page.page(given.documents, kept, given.seeds), end="")
+    if given.only:
+        return
+    text = page.page(given.documents, kept, given.seeds)
+    if given.write is None:
+        print(text, end="")
+    else:
+        given.write.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
