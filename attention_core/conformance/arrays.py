@@ -69,14 +69,17 @@ class TorchArrays:
             return function()
 
     def gradients(
-        self, out: Any, inputs: Sequence[Any], cotangent: Any, directions: Sequence[Any] | None
+        self, out: Any, inputs: Sequence[Any], cotangent: Any, directions: Sequence[Any] | None, keep: bool = False
     ) -> tuple[list[Any], list[Any], bool]:
-        """First derivatives, second derivatives along `directions` (or none), and whether there was a graph."""
+        """First derivatives, second ones along `directions` (or none), whether there was a graph; `keep` keeps it."""
         torch = self.torch
         if not out.requires_grad:
             return [None] * len(inputs), [None] * len(inputs), False
+        create = directions is not None
         first = list(
-            torch.autograd.grad(out, inputs, cotangent, allow_unused=True, create_graph=directions is not None)
+            torch.autograd.grad(
+                out, inputs, cotangent, allow_unused=True, create_graph=create, retain_graph=keep or create
+            )
         )
         second: list[Any] = [None] * len(inputs)
         if directions is not None:
@@ -133,7 +136,7 @@ class NumpyArrays:
         return function()
 
     def gradients(
-        self, out: Any, inputs: Sequence[Any], cotangent: Any, directions: Sequence[Any] | None
+        self, out: Any, inputs: Sequence[Any], cotangent: Any, directions: Sequence[Any] | None, keep: bool = False
     ) -> tuple[list[Any], list[Any], bool]:
         return [None] * len(inputs), [None] * len(inputs), False
 

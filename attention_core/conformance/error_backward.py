@@ -26,6 +26,8 @@ class Backward:
         weight_error = excess
         weight_error *= (1 + c) / L
         weight_error += self.p * ((c + 1 - L) / L)  # (weight) p R
+        weight_error += f.flush_between  # (underflow) of a stored weight
+        weight_error = rows.hide(weight_error)
         if not self.judged.all():
             self.p = np.where(self.judged[..., None], self.p, 0.0)
             weight_error = np.where(self.judged[..., None], weight_error, 0.0)

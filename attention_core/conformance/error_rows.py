@@ -23,13 +23,14 @@ SMALL = 4096  # products n_q n_kv d_v up to here afford the sharper (spread-exac
 
 @dataclass(frozen=True)
 class Format:
-    """Roundoffs of one kernel: u of inputs and output, a of sums, w of stored weights, native or 0."""
+    """Roundoffs of one kernel: u of inputs and output, a of sums, w of stored weights, native or 0; and underflows."""
 
     u: float
     a: float
     w: float
     native: float
     flush: float
+    flush_between: float
     flush_sum: float
     huge: float
     huge_score: float
@@ -44,7 +45,7 @@ def float_format(dtype: str, accumulate: str) -> Format:
     between = dtype if accumulate == "input" else sums
     u, a, w = (UNIT_ROUNDOFF[name] + ORACLE for name in (dtype, sums, between))  # (truth)
     native = UNIT_ROUNDOFF[dtype] if accumulate == "input" else 0.0
-    return Format(u, a, w, native, FLUSH[dtype], FLUSH[sums], HUGE[dtype], HUGE[between], HUGE[sums])
+    return Format(u, a, w, native, FLUSH[dtype], FLUSH[between], FLUSH[sums], HUGE[dtype], HUGE[between], HUGE[sums])
 
 
 def gamma(count: int, unit: float) -> float:

@@ -119,7 +119,8 @@ class Request:
     `second` holds one direction per name in `wrt` and asks for second derivatives as well. `instance` keeps a
     built object alive under a number: (number, constructor arguments). `method` calls an attribute of the target.
     `of` is the place of the result that is differentiated. `between` is a call that is made, and whose graph is kept,
-    after this one's forward and before its backward.
+    after this one's forward and before its backward. `backwards` is how often the one graph is differentiated; the
+    derivatives are those of the last time.
     """
 
     args: tuple[Any, ...] = ()
@@ -135,6 +136,7 @@ class Request:
     load_parameters: bool = False
     of: int = 0
     between: Request | None = None
+    backwards: int = 1
 
 
 @dataclass(frozen=True)

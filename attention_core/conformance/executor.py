@@ -150,6 +150,8 @@ class Executor:
             if out.shape != cotangent.shape or out.dtype != cotangent.dtype:
                 return [], [], True  # the wrong shape or dtype is reported from the outputs
         directions = None if request.second is None else [lib.build(d) for d in request.second]
+        for _ in range(request.backwards - 1):
+            lib.gradients(out, inputs, cotangent, None, keep=True)
         return lib.gradients(out, inputs, cotangent, directions)
 
     def _run_jax(self, lib: JaxArrays, target: Any, request: Request, built: dict[str, Any]) -> Any:

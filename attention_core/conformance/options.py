@@ -68,7 +68,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "attention": (), "attention-lse": (), "mask-builder": ("kind", "segments_causal"), "heads": (),
-    "multi-head": ("weights_flag",), "rotary": ("pairing", "base", "positions"), "bias": ("slopes",),
+    "multi-head": ("weights_flag",), "bias": ("slopes",),
+    "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies"), "kv-cache": ("window",),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""

@@ -11,6 +11,23 @@ HEAD = """# The laws
 Every law that a correct implementation obeys, by contract. The last column names the fault under `tests/mutants` that
 the law is tested to refute. This page is generated: `attention-core laws --markdown > docs/laws.md`.
 """
+UNSEEN = """
+## What these laws do not see
+
+- Faults of chance. A run of `attention` makes about 2400 calls at `--effort quick`, five times as many at `standard`,
+  forty times at `thorough`. What is wrong in one call of r is missed by N calls with probability (1 - 1/r)^N or more:
+  one fault in a thousand calls stays unseen in one quick run of eleven, one in ten thousand in four of five (and in
+  three of ten at `standard`). What first goes wrong after more calls than a run makes is not seen at all.
+- Errors inside the budgets: an output that is one rounding of its dtype away from the best one is allowed.
+- Dropout rates off by less than `dropout_goes_on_along_rows_and_keys` and its neighbours state (0.009 at p = 0.9);
+  gradients under dropout at rates other than 1/2 and 3/4.
+- Sizes that are not drawn: more than 2049 keys or queries, head sizes above 256, indices beyond 31 bits. (By the other
+  contracts: positions above `max_position` or 131072, caches of more than 300 tokens.)
+- Several threads or streams at once: calls are made one after the other.
+- Second backward passes through one graph, and graphs alive together, of anything but torch's arrays.
+- The gradient of a log-sum-exp that carries none, and biases that are off by one number per row: both are allowed.
+- Time and memory.
+"""
 
 
 def laws_as_markdown(contracts: Sequence[Contract]) -> str:
@@ -22,6 +39,7 @@ def laws_as_markdown(contracts: Sequence[Contract]) -> str:
         for law in contract.laws:
             cells = (f"`{law.name}`", law.sentence, code(law.formula), law.source, f"`{law.mutant}`")
             parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+    parts.append(UNSEEN)
     return "".join(parts)
 
 

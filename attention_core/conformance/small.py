@@ -48,8 +48,9 @@ def _sizes(draw: Any, space: Space) -> Sizes:
     n_kv = draw(st.integers(max(space.min_kv, 1), 4))
     n_q = n_kv if space.square else draw(st.integers(max(space.min_q, 1), 4))
     d, d_v = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    group = draw(st.integers(1, 2)) if space.grouped else 1
-    kv_heads = draw(st.integers(-(-space.min_heads // group), max(2, -(-space.min_heads // group))))
+    group = draw(st.sampled_from((1, 2, 2, 3))) if space.grouped else 1
+    fewest = -(-space.min_heads // group)
+    kv_heads = draw(st.integers(fewest, max(4 // group if group > 1 else 2, fewest)))
     return n_q, n_kv, d, d_v, kv_heads * group, kv_heads
 
 
@@ -58,6 +59,7 @@ def declared_sizes(space: Space, profile: Profile) -> tuple[Sizes, ...]:
     """All the sizes up to 4 that a space asks for and the target declares, the smallest first."""
     lengths = product(range(max(space.min_q, 1), 5), range(max(space.min_kv, 1), 5), range(1, 5), range(1, 5))
     heads = [(g * h, h) for g in ((1, 2) if space.grouped else (1,)) for h in range(1, max(2, space.min_heads) + 1)]
+    heads += [(3, 1)] if space.grouped else []
     sizes = [(*n, *h) for n in lengths if n[0] == n[1] or not space.square for h in heads]
     fit = [s for s in sizes if s[4] >= space.min_heads and profile.allows(s)]
     return tuple(sorted(fit, key=sum))

@@ -218,7 +218,12 @@ def derivative(request: Request, out: str, variables: Mapping[str, str]) -> list
     assert request.cotangent is not None
     cotangent = array_text(request.cotangent)
     if request.second is None:
-        return [f"{out}.backward({cotangent})"]
+        once = f"{out}.backward({cotangent}"
+        if request.backwards == 1:
+            return [f"{once})"]
+        inputs = ", ".join(variables[name] for name in request.wrt)
+        again = [f"{once}, retain_graph=True)", f"for x in ({inputs},): x.grad = None"]
+        return [*again * (request.backwards - 1), f"{once})  # the same graph again"]
     inputs = ", ".join(variables[name] for name in request.wrt)
     lines = [f"first = torch.autograd.grad({out}, [{inputs}], {cotangent}, create_graph=True)"]
     directions = ", ".join(array_text(d) for d in request.second)

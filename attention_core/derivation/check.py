@@ -13,7 +13,7 @@ from pathlib import Path
 from attention_core.derivation.approximate import claim as approximate
 from attention_core.derivation.approximate import membership, premise
 from attention_core.derivation.decide import Decider, Effort, Finding
-from attention_core.derivation.declare import Reader, is_declaration
+from attention_core.derivation.declare import Reader, declare, declared_later, going_on, is_declaration
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator, name_of
@@ -22,7 +22,7 @@ from attention_core.derivation.hypotheses import relations_of, typed_relation
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, StepReport, Verdict
-from attention_core.derivation.source import MAX_CHARACTERS, Display, Heading, Option, Paragraph, blocks_of
+from attention_core.derivation.source import MAX_CHARACTERS, Block, Display, Heading, Option, Paragraph, blocks_of
 from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.written import SIGNS, written
@@ -43,6 +43,7 @@ class Step:
     assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
     conditions: tuple[Chain, ...] = ()
     quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
+    later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -75,20 +76,18 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
                 out += _declare(context, block)
         else:
             following = blocks[place + 1] if place + 1 < len(blocks) else None
-            if (
-                isinstance(following, Paragraph)
-                and re.match(r"\s*[Ww]here\b", following.text)
-                and is_declaration(following)
-            ):
+            said = going_on(following) if isinstance(following, Paragraph) else None
+            if said is not None:
                 read.add(place + 1)
-                out += _declare(context, following)
-            out += _display(context, block)
+                out += _declare(context, said)
+            later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
+            out += _display(context, block, later)
     return _named(out), context.understood
 
 
 def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
     try:
-        Reader(context, block).read()
+        declare(context, block)
     except Unreadable as error:
         line = error.line or block.line
         return [Unread("", line, " ".join(block.text.split())[:200], error.message)]
@@ -97,7 +96,14 @@ def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
     return []
 
 
-def _display(context: Context, block: Display) -> list[Step | Unread]:
+def _until_heading(blocks: list[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Heading):
+            return
+        yield block
+
+
+def _display(context: Context, block: Display, later: list[Paragraph]) -> list[Step | Unread]:
     try:
         statements = statements_of(block)
     except Unreadable as error:
@@ -108,6 +114,9 @@ def _display(context: Context, block: Display) -> list[Step | Unread]:
     for one in statements:
         here = context.copy()
         out += list(_statement_steps(here, one, context))
+    for step in out:
+        if isinstance(step, Step):
+            step.later = later
     return out
 
 
@@ -282,13 +291,22 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
         return found
     except Unreadable as error:
-        return Finding(Verdict.UNREADABLE, Evidence(error.message))
+        return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_below(step, error.message)))
     except ShapeMismatch as error:
         return Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}"))
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _declared_below(step: Step, message: str) -> str:
+    """Where a symbol that is missing is declared too late."""
+    missing = re.match(r"(\S+) is not (?:declared:|a size:)", message)
+    line = declared_later(step.later, missing.group(1)) if missing else 0
+    if not line:
+        return ""
+    return f"; line {line} declares it, below its use: move that above the display, or say it right behind with 'where'"
 
 
 def report_step(step: Step | Unread, effort: Effort, require: str = "", necessity: bool = False) -> StepReport:

@@ -62,6 +62,33 @@ def is_declaration(paragraph: Paragraph) -> bool:
     return bool(_OPENING.match(paragraph.text)) and "$" in paragraph.text
 
 
+def going_on(paragraph: Paragraph) -> Paragraph | None:
+    """What a paragraph right behind a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
+    if re.match(r"[\s,;]*[Ww]here\b", paragraph.text):
+        return paragraph if "$" in paragraph.text else None
+    parts = re.split(r"(?<!\\)\$", paragraph.text)
+    if not re.match(r"[\s,;]*(with|for|for all|for every|for any|given|assuming)\s*$", parts[0]):
+        return None
+    if len(parts) % 2 == 0 or not all(_says_domain(part, paragraph.line, False) for part in parts[1::2]):
+        return None
+    return Paragraph(paragraph.line, "\n" * parts[0].count("\n") + "where $" + "$".join(parts[1:]))
+
+
+def declared_later(paragraphs: list[Paragraph], name: str) -> int:
+    """The line of the first of these paragraphs that says where a symbol lives, 0 if none does."""
+    for paragraph in paragraphs:
+        for part in re.split(r"(?<!\\)\$", paragraph.text)[1::2]:
+            try:
+                chains = [parse_tokens(tokens).chains[0] for tokens in _pieces(tokenize(part, paragraph.line))]
+            except (Unreadable, RecursionError):
+                continue
+            if any(c.ops[:1] in (("in",), ("sim",), (":=",)) for c in chains):
+                left = [e for c in chains if c.ops[:1] in ((), ("in",), ("sim",), (":=",)) for e in c.exprs[:1]]
+                if name in {name_of(e) for e in left}:
+                    return paragraph.line
+    return 0
+
+
 @dataclass
 class _Item:
     """One comma-separated piece of an inline formula: what stands left of its relation, and the chain."""
@@ -81,6 +108,23 @@ class _Pending:
     conditions: list[Chain]
 
 
+def declare(context: Context, paragraph: Paragraph) -> None:
+    """Read one paragraph into a context; sizes, then all domains, may be said after their use."""
+    kept, told = context.copy(), len(context.understood)
+    first: Unreadable | None = None
+    for early in ("", "sizes", "domains", ""):  # in the end what can be read as it stands is declared
+        context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
+        context.dropped = dict(kept.dropped)
+        del context.understood[told:]
+        try:
+            Reader(context, paragraph).read(early)
+            return
+        except Unreadable as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
 class Reader:
     """Reads one paragraph into a context."""
 
@@ -94,14 +138,17 @@ class Reader:
         self.law_index = ""
         self.claimed = ""  # "then", "hence": what follows in this paragraph is a claim
 
-    def read(self) -> None:
-        """Declare everything, sentence by sentence."""
+    def read(self, early: str = "") -> None:
+        """Declare everything, sentence by sentence; `early` says which domains are declared before all else."""
         parts = re.split(r"(?<!\\)\$", self.paragraph.text)
         if len(parts) % 2 == 0:
             raise Unreadable("a $ is never closed in this paragraph", self.paragraph.line)
         line, binding = self.paragraph.line, False
+        done = self.declare_early(parts, early) if early else set()
         for place, part in enumerate(parts):
-            if place % 2 == 0:
+            if place in done:
+                binding = False
+            elif place % 2 == 0:
                 self.words(part, line)
                 binding = bool(_BINDING.search(part.rstrip()))
             elif part.strip():
@@ -118,6 +165,19 @@ class Reader:
                     self.formula(part, line)
             line += part.count("\n")
         self.settle()
+
+    def declare_early(self, parts: list[str], early: str) -> set[int]:
+        """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them."""
+        done: set[int] = set()
+        for sizes in (True,) if early == "sizes" else (True, False):
+            line = self.paragraph.line
+            for place, part in enumerate(parts):
+                bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
+                if place % 2 and not bound and place not in done and _says_domain(part, line, sizes):
+                    self.formula(part, line)
+                    done.add(place)
+                line += part.count("\n")
+        return done
 
     def bind(self, conditions: list[Chain], text: str, line: int) -> None:
         """`for $i \\ne j$` belongs to the hypotheses of this sentence that mention i or j."""
@@ -380,6 +440,16 @@ def _pieces(tokens: list[Tok]) -> list[list[Tok]]:
 
 def _condition_parts(text: str, line: int) -> list[Chain]:
     return [chain for tokens in _pieces(tokenize(text, line)) for chain in _condition_chains(tokens)]
+
+
+def _says_domain(text: str, line: int, sizes: bool) -> bool:
+    """Whether a formula only says where symbols live, as sizes if that is asked."""
+    try:
+        chains = [parse_tokens(tokens).chains[0] for tokens in _pieces(tokenize(text, line))]
+    except (Unreadable, RecursionError):
+        return False
+    said = [chain for chain in chains if not chain.alone]
+    return bool(said) and all(c.ops == ("in",) and (not sizes or c.exprs[1] == Name(r"\mathbb{N}")) for c in said)
 
 
 def _is_condition(text: str, line: int) -> bool:

@@ -220,6 +220,11 @@ class Elaborator:
             case Times(factors, ops):
                 return self.times(factors, ops)
             case Frac(top, bottom):
+                found = forms.ordinary(self, expr)
+                if found is not None:
+                    if found.body == Dots():
+                        raise self.fail("a derivative of nothing: what is differentiated stands behind it")
+                    return forms.derivative(self, found)
                 return self.quotient(self.term(top), self.term(bottom))
             case Root(body, degree):
                 return forms.root(self, body, degree)
@@ -261,8 +266,19 @@ class Elaborator:
             raise ShapeMismatch(f"{bottom.type} cannot divide; only a number can")
         return Term("div", (top, bottom), top.type if top.type.kind != "zero" else SCALAR)
 
-    def times(self, factors: Sequence[Expr], ops: Sequence[str]) -> Term:
+    def times(self, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> Term:
         """Factors from left to right; where a 1 x 1 product further right is a number, it is taken first."""
+        from attention_core.derivation.elaborate_forms import ordinary
+
+        for place, factor in enumerate(factors[:-1]):
+            found = ordinary(self, factor) if isinstance(factor, Frac) else None
+            if found is not None and found.body == Dots():  # \frac{d}{dx} takes the factors that follow
+                rest = (
+                    factors[place + 1] if place + 2 == len(factors) else Times(factors[place + 1 :], ops[place + 1 :])
+                )
+                factors = (*factors[:place], Derivative(rest, found.by))
+                ops = ops[:place]
+                break
         terms = [self.term(f) for f in factors]
         marks = list(ops)
         result, i = terms[0], 0
@@ -339,7 +355,7 @@ class Elaborator:
                 return self.member(found, items)
             if found is not None and found.kind == "definition" and found.params:
                 return self.applied(found, items)
-            if found is not None and (found.type or (found.term is not None)):
+            if found is not None and _has_entries(found):
                 base = self.symbol(found.name)
                 return self.indexed(base, _digits(base.type, items))
         if full is not None and self.lookup(full) is not None:
@@ -360,6 +376,12 @@ class Elaborator:
             raise self.fail(f"'{written(expr)}': its subscript is not a declared index; declare it, such as "
                             f"'Let ${written(expr.items[0])} \\in \\{{1, \\dots, n\\}}$'")  # fmt: skip
         if base_name is None:
+            if isinstance(expr.base, Fence) and expr.base.kind == "norm" and len(expr.items) == 1:
+                from attention_core.derivation.elaborate_forms import norm_with_index
+
+                normed = norm_with_index(self, expr.base.body, written(expr.items[0]))
+                if normed is not None:
+                    return normed
             if items is None:
                 raise self.fail(f"the subscript in '{written(expr)}' is not a declared index")
             return self.indexed(self.term(expr.base), items)
@@ -409,6 +431,8 @@ class Elaborator:
     def indexed(self, base: Term, items: list[Term | Slice]) -> Term:
         """Entries, rows and slices of an array."""
         kind = base.type
+        if kind.scalar and base.op not in ("leaf", "member", "bind"):
+            raise self.fail("a number that is no symbol has a subscript, which is not understood")
         if kind.kind != "matrix":
             raise ShapeMismatch(f"{kind} has no entries")
         if kind.vector and len(items) == 1:

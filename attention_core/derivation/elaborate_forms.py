@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from attention_core.derivation.dotted import dotted_line, dotted_table, pattern
 from attention_core.derivation.elaborate import HALF, Elaborator, name_of
+from attention_core.derivation.parse import order
 from attention_core.derivation.shapes import fitted, joined, product, scalar_function, size_term, transpose
 from attention_core.derivation.syntax import (
     Big,
@@ -16,12 +18,14 @@ from attention_core.derivation.syntax import (
     Derivative,
     Dots,
     Expr,
+    Frac,
     Group,
     Minus,
     Name,
     Num,
     Sub,
     Sup,
+    Times,
     children,
 )
 from attention_core.derivation.terms import ONE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
@@ -55,6 +59,18 @@ def root(elab: Elaborator, body: Expr, degree: Expr | None) -> Term:
     return Term("pow", (inner, Term("div", (integer(1), elab.term(degree)), SCALAR)), SCALAR)
 
 
+def norm_with_index(elab: Elaborator, body: Expr, index: str) -> Term | None:
+    """`\\|x\\|_2`, `\\|x\\|_1`, `\\|x\\|_\\infty` of vectors, `\\|A\\|_F`; None if the index is none of these."""
+    inner = elab.term(body)
+    if index not in ("1", "2", "F", r"\text{F}", r"\infty") or inner.type.scalar:
+        return None
+    if inner.type.vector:
+        return Term({"1": "norm1", r"\infty": "normmax"}.get(index, "norm"), (inner,), SCALAR)
+    if index in ("F", r"\text{F}"):
+        return Term("norm", (inner,), SCALAR)
+    raise elab.fail(f"the norm with index {index} of {inner.type} is not understood: only \\|A\\|_F is")
+
+
 def fence(elab: Elaborator, kind: str, body: Expr) -> Term:
     """An absolute value or a norm."""
     inner = elab.term(body)
@@ -70,6 +86,10 @@ def call(elab: Elaborator, expr: Call) -> Term:
     found = _called(elab, expr)
     if expr.power is None:
         return found
+    if expr.power == Minus(Num(Fraction(1))):
+        raise elab.fail(
+            f"\\{expr.function}^{{-1}} may be the inverse function or the inverse number: write 1 / ... for that"
+        )
     if not found.type.scalar:
         raise elab.fail(f"the power of {expr.function} is only understood where its value is a number")
     return Term("pow", (found, elab.term(expr.power)), SCALAR)
@@ -90,7 +110,7 @@ def _called(elab: Elaborator, expr: Call) -> Term:
         if items is None:
             raise elab.fail("the subscript of softmax is not a declared index")
         return elab.indexed(_softmax(elab, args), items)
-    if expr.sub and name not in ("max", "min"):
+    if expr.sub:
         raise elab.fail(f"a subscript of {name} is not understood")
     if name in ("softmax", "argmax"):
         return _softmax(elab, args, name)
@@ -98,6 +118,8 @@ def _called(elab: Elaborator, expr: Call) -> Term:
         return scalar_function(name, args[0])
     if name in ("max", "min"):
         return _extreme(elab, name, args)
+    if name == "inner":
+        return _inner(elab, args)
     return _matrix_function(elab, name, args)
 
 
@@ -113,6 +135,20 @@ def _extreme(elab: Elaborator, name: str, args: list[Term]) -> Term:
     if not all(a.type.scalar for a in args) or not args:
         raise elab.fail(f"{name} takes numbers, or one array")
     return Term(name, tuple(args), SCALAR)
+
+
+def _inner(elab: Elaborator, args: list[Term]) -> Term:
+    r"""`\langle x, y \rangle`: of two matrices the sum over all entries."""
+    if len(args) != 2:
+        raise elab.fail(r"\langle ... \rangle is understood as an inner product of two arguments")
+    left, right = args
+    if left.type.vector and right.type.vector:
+        return product(
+            left if not left.type.column else transpose(left), right if right.type.column else transpose(right)
+        )
+    if joined(left.type, right.type, "paired").kind == "matrix":
+        return Term("tr", (product(transpose(left), right),), SCALAR)
+    return product(left, right)
 
 
 def _matrix_function(elab: Elaborator, name: str, args: list[Term]) -> Term:
@@ -148,6 +184,8 @@ def big(elab: Elaborator, expr: Big) -> Term:
     """`\\sum`, `\\prod`, `\\max`, `\\min` over indices, and `\\lim`."""
     if expr.op == "lim":
         return _limit(elab, expr)
+    if expr.above is not None and (len(expr.below) != 1 or expr.below[0].ops not in ((), ("=",))):
+        raise elab.fail(f"what stands above \\{expr.op} is only understood with one index below, such as i=1")
     names, lowest, highest, conditions = _bounds(elab, expr)
     inner = Elaborator(elab.context, elab.bound, elab.line)
     for name in names:
@@ -395,6 +433,35 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
             raise elab.fail(f"'{written(variable)}' is no declared variable, so nothing is differentiated by it")
         body = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
     return body
+
+
+def ordinary(elab: Elaborator, expr: Frac) -> Derivative | None:
+    r"""`\frac{d y}{d x}` and `\frac{d^2}{d x^2}` (then the body is `Dots`), where `d` is no declared symbol."""
+    head, rest = _led(expr.top)
+    below, variable = _led(expr.bottom)
+    if head is None or below != Name("d") or variable is None:
+        return None
+    if elab.lookup("d") is not None or "d" in elab.bound:
+        by = variable.base if isinstance(variable, Sup) else variable
+        name = name_of(by)
+        found = elab.lookup(name) if name is not None else None
+        if found is None or found.kind not in ("array", "family"):
+            return None
+        raise elab.fail(
+            f"'{written(expr)}' may be a derivative or a quotient, as d is declared: write \\partial, or cancel d"
+        )
+    power = head.exponent if isinstance(head, Sup) else None
+    return Derivative(rest if rest is not None else Dots(), order(power, (variable,)))
+
+
+def _led(expr: Expr) -> tuple[Expr | None, Expr | None]:
+    """`d y` as (d, y), `d` as (d, nothing); what does not start with d as (None, ...)."""
+    first, rest = expr, None
+    if isinstance(expr, Times) and expr.ops[0] == "":
+        first = expr.factors[0]
+        rest = expr.factors[1] if len(expr.factors) == 2 else Times(expr.factors[1:], expr.ops[1:])
+    plain = first == Name("d") or (isinstance(first, Sup) and first.base == Name("d"))
+    return (first if plain else None), rest
 
 
 def _is_variable(term: Term) -> bool:

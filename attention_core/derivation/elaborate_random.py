@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.elaborate_forms import COMPARISONS
 from attention_core.derivation.shapes import negative, product, transpose
 from attention_core.derivation.syntax import Call
 from attention_core.derivation.terms import SCALAR, Term, integer
@@ -20,8 +21,8 @@ def expectation(elab: Elaborator, expr: Call) -> Term:
     if expr.sub:
         raise elab.fail(f"a subscript of {expr.function} is not understood: the average runs over all that is random")
     if expr.function == "Pr":
-        (chain,) = expr.args
-        if len(chain.ops) != 1:
+        chain = expr.args[0]
+        if len(expr.args) != 1 or len(chain.ops) != 1 or chain.ops[0] not in COMPARISONS:
             raise elab.fail(r"write a probability as \Pr[X \le a]")
         left, right = (elab.term(e) for e in chain.exprs)
         return expect(Term("indicator", (left, right), SCALAR, chain.ops[0]))

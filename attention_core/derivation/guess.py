@@ -14,7 +14,7 @@ from flint import fmpq
 from attention_core.derivation.compare import shown
 from attention_core.derivation.decide import Decider, Effort
 from attention_core.derivation.declared import Context, Declared
-from attention_core.derivation.graph import TooLarge, Undefined
+from attention_core.derivation.graph import TooLarge, Undefined, Unsettled
 from attention_core.derivation.hypotheses import relations_of
 from attention_core.derivation.numbers import Imprecise, evaluate, exact, precision
 from attention_core.derivation.parse import parse_statement
@@ -60,7 +60,7 @@ def holds_under(decider: Decider, extra: list[Relation], candidate: Candidate) -
         (chain,) = parse_statement(candidate.text).chains
         more = relations_of(context, chain, conditions, 0)
         found = Decider(context, decider.claim, [*extra, *more], replace(LIGHT, seed=decider.effort.seed)).decide()
-    except (Unreadable, ShapeMismatch, RecursionError):
+    except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
         return False
     return found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3
 

@@ -43,7 +43,7 @@ OPERATORS = {
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
     r"\nabla": ("NABLA", ""),
-    r"\ast": ("TIMES", "*"), "!": ("BANG", "!"), r"\forall": ("FORALL", ""),
+    r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""),
 }  # fmt: skip
 
 

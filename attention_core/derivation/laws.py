@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,42 @@ def implied(law: Law, line: int) -> list[Relation]:
         spread = _factor_of_identity(p[1])
         return [Relation(spread, ">=", zero, line)] if spread is not None and spread.op != "const" else []
     return []
+
+
+def every_outcome(symbol: Declared) -> Declared:
+    """A random symbol outside expectations as an ordinary one: the claim is about every value that it can take.
+
+    Of an interval the ends are left out, as they have probability 0.
+    """
+    law = symbol.law
+    assert law is not None
+    if law.name == "normal":
+        return symbol
+    if law.name == "uniform" and not law.index:
+        low, high = law.parameters
+        return replace(symbol, lower=(low, True), upper=(high, True))
+    known = [value for p in law.parameters if (value := _constant(p)) is not None]
+    if len(known) == len(law.parameters):
+        if law.name == "bernoulli" and 0 < known[0] < 1:
+            return replace(symbol, values=(0, 1))
+        if law.name == "categorical" and min(known) > 0:
+            return replace(symbol, values=tuple(range(1, len(known) + 1)))
+        if law.name == "range" and known[1] - known[0] < MAX_SUPPORT:
+            return replace(symbol, values=tuple(range(int(known[0]), int(known[1]) + 1)))
+    raise Unsettled(
+        f"{symbol.name} is random and stands outside \\mathbb{{E}}, \\operatorname{{Var}} and \\Pr: its outcomes are "
+        "known for normal and uniform laws, and for laws on finitely many values whose probabilities are numbers"
+    )
+
+
+def _constant(term: Term) -> Fraction | None:
+    """The number of a term without symbols."""
+    if term.op == "const":
+        return Fraction(term.data)
+    parts = [_constant(a) for a in term.args]
+    if term.op == "div" and len(parts) == 2 and parts[0] is not None and parts[1]:
+        return parts[0] / parts[1]
+    return None
 
 
 def _factor_of_identity(term: Term) -> Term | None:

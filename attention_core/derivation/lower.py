@@ -280,6 +280,12 @@ def _norm(low: Lowering, term: Term, env: Env) -> Cells:
     )
 
 
+@handles("norm1", "normmax")
+def _other_norm(low: Lowering, term: Term, env: Env) -> Cells:
+    sizes = [low.graph.call("abs", c) for c in low.lower(term.args[0], env).cells]
+    return one(low.graph.add(sizes) if term.op == "norm1" else low.graph.call("max", *sizes))
+
+
 @handles("pi")
 def _pi(low: Lowering, term: Term, env: Env) -> Cells:
     return one(low.graph.node("pi"))

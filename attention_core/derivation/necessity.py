@@ -11,7 +11,7 @@ from typing import Any
 from attention_core.derivation.check import Step, claim_of
 from attention_core.derivation.decide import Decider, Effort, describe
 from attention_core.derivation.declared import Context
-from attention_core.derivation.moments import DependenceUnsaid
+from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.records import Verdict
 from attention_core.derivation.spaces import relation_names
 from attention_core.derivation.syntax import Unreadable
@@ -28,7 +28,7 @@ def necessity(step: Step, effort: Effort) -> list[dict[str, Any]]:
     for text, line, without, rest in _without_one(context, claim, extra):
         try:
             found = Decider(without, claim, rest, effort).decide()
-        except DependenceUnsaid:
+        except Unsettled:  # without it, nothing here could decide the step
             continue
         needed = found.verdict is Verdict.REFUTED and found.counterexample is not None
         at = describe(found.counterexample.values) if needed and found.counterexample is not None else ""
@@ -40,7 +40,10 @@ def _without_one(
     context: Context, claim: Relation, extra: list[Relation]
 ) -> Iterator[tuple[str, int, Context, list[Relation]]]:
     """Text, line, context and own hypotheses of the step, each time with one hypothesis less."""
-    used = {id(r) for r in Decider(context, claim, extra).hypotheses}
+    try:
+        used = {id(r) for r in Decider(context, claim, extra).hypotheses}
+    except Unsettled:
+        return
     for place, hypothesis in enumerate(context.hypotheses):
         if id(hypothesis.relation) in used:
             less = context.copy()

@@ -74,6 +74,7 @@ items: item (COMMA item)* -> commas | item (SEMI item)+ -> semis
 ?item: chain
 argument: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
 script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | NUM -> sub_number | NAME -> sub_name
+      | INF -> sub_infinity
 ?subitem: chain | [expr] COLON [expr] -> slice
 power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name | TIMES -> starred | PLUS -> marked | MINUS -> marked
 
@@ -92,7 +93,7 @@ bighead: BIGOP -> bigop | bighead UNDER script -> big_sub | bighead CARET power 
 body: factors
 body_open: open_first (opfactor)*
 ?open_first: simple | called | prefixed
-dhead: PFRAC LBRACE PARTIAL RBRACE LBRACE bys RBRACE
+dhead: PFRAC LBRACE PARTIAL [CARET power] RBRACE LBRACE bys RBRACE
 
 %declare NUM NAME INF DOTS FRAC PFRAC SQRT LPAR RPAR LBRACK RBRACK LBRACE RBRACE LSET RSET LBAR RBAR LNORM RNORM
 %declare BEGINMAT ENDMAT NEWROW AMP PARTIAL NABLA FUNC BIGOP UNDER CARET TRANS PLUS MINUS TIMES
@@ -222,10 +223,11 @@ class _Build(Transformer[Token, Any]):
         power = parts[4] if isinstance(parts[3], Token) and parts[3].type == "CARET" else None
         if power is not None:
             body = next(p for p in parts[5:] if not isinstance(p, Token))
-        return Derivative(body, _order(power, parts[-2]))
+        return Derivative(body, order(power, parts[-2]))
 
     def dhead(self, *parts: Any) -> tuple[Expr, ...]:
-        return parts[-2]  # type: ignore[no-any-return]
+        power = parts[4] if isinstance(parts[3], Token) and parts[3].type == "CARET" else None
+        return order(power, parts[-2])
 
     def derive(self, by: tuple[Expr, ...], body: Expr) -> Expr:
         return Derivative(body, by)
@@ -258,6 +260,9 @@ class _Build(Transformer[Token, Any]):
 
     def sub_name(self, token: Token) -> tuple[Chain, ...]:
         return (Chain((Name(str(token)),)),)
+
+    def sub_infinity(self, _: Token) -> tuple[Chain, ...]:
+        return (Chain((Name(r"\infty"),)),)
 
     def sub(self, base: Expr, _: Token, items: tuple[Chain, ...]) -> Expr:
         return Sub(base, items)
@@ -313,14 +318,19 @@ def number(text: str) -> Num:
     return Num(Fraction(mantissa) * Fraction(10) ** int(exponent or 0))
 
 
-def _order(power: Expr | None, by: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The variables of a derivative: a squared symbol counts twice."""
+def order(power: Expr | None, by: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The variables of a derivative: a squared symbol counts twice; there are as many as the power above says."""
     found: list[Expr] = []
     for one in by:
-        if power is not None and isinstance(one, Sup) and isinstance(one.exponent, Num):
+        if isinstance(one, Sup) and isinstance(one.exponent, Num) and 0 < one.exponent.value <= 4:
             found += [one.base] * int(one.exponent.value)
         else:
             found.append(one)
+    if (Num(Fraction(1)) if power is None else power) != Num(Fraction(len(found))):
+        said = 1 if power is None else getattr(power, "value", "another one")
+        raise Unreadable(
+            f"a derivative whose upper \\partial says the order {said} and whose lower ones say {len(found)}"
+        )
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from itertools import product
 
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.graph import Unsettled
+from attention_core.derivation.laws import every_outcome
 from attention_core.derivation.lower import Infeasible, Lowering
 from attention_core.derivation.terms import Relation, Term
 
@@ -57,9 +58,7 @@ def relevant(
         for d in context.symbols.values()
         if d.name in names and d.kind in ("array", "family") and (d.law is None or d.name in free)
     ]
-    odd = [d.name for d in symbols if d.law is not None and d.law.name != "normal"]
-    if odd:
-        raise Unsettled(f"{odd[0]} is random and stands outside \\mathbb{{E}}, \\operatorname{{Var}} and \\Pr")
+    symbols = [d if d.law is None else every_outcome(d) for d in symbols]
     ordered = [r for r in pool if any(r is c for c in chosen)]
     return symbols, ordered, {n for n in names if context.symbols[n].kind in ("size", "index")}
 

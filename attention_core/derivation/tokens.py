@@ -127,7 +127,6 @@ class Lexer:
             "DOTS",
             "ENDMAT",
             "INF",
-            "BANG",
         )
         return bool(self.out) and self.out[-1].kind in ends
 
@@ -224,6 +223,8 @@ class Lexer:
                 self.emit("STOP")
         elif value.isalpha():
             self.emit("NAME", value)
+        elif value == "!":
+            raise Unreadable("factorials (!) are not understood: write \\prod_{k=1}^{n} k", self.line)
         else:
             raise Unreadable(f"the character {value!r} is not understood in a formula", self.line)
         return end
@@ -276,6 +277,8 @@ class Lexer:
         elif name in ("|", "Vert", "lVert", "rVert"):
             self.side(name[0] if name != "|" else "v", "NORM")
         elif name in ("langle", "rangle"):
+            if name == "langle":
+                self.emit("FUNC", "inner")
             self.open("LPAR", "(") if name == "langle" else self.close("RPAR", ")", ("LPAR",))
         elif name in ("lceil", "lfloor"):
             self.emit("FUNC", name[1:])

@@ -11,11 +11,13 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.check import Step
+from attention_core.derivation.check import Step, claim_of
+from attention_core.derivation.elaborate import name_of
 from attention_core.derivation.source import Option
 from attention_core.derivation.syntax import (
     Big,
     Chain,
+    Dots,
     Expr,
     Group,
     Minus,
@@ -26,11 +28,16 @@ from attention_core.derivation.syntax import (
     Sup,
     Times,
     Transposed,
+    Unreadable,
     names_in,
 )
+from attention_core.derivation.terms import SCALAR, ShapeMismatch
+from attention_core.derivation.written import written
 
 Path = tuple[tuple[str, int], ...]
 LESS, MORE = ("<", "<="), (">", ">=")
+ALIKE = ("=", "~", "->")
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", ">>": "<<", "<<": ">>"}
 
 
 @dataclass(frozen=True)
@@ -80,14 +87,38 @@ def outside(path: Path) -> bool:
 
 
 def breaks(step: Step) -> Iterator[Break]:
-    """The broken copies of a step, two of a kind at most on each side."""
+    """The broken copies of a step."""
     for make in (factors, signs, indices, transposes, exponents, bounds, hypotheses, sizes):
         yield from make(step)
 
 
-def edits(step: Step, kind: str, most: int = 1) -> Iterator[Break]:
-    """Apply the rule of a kind to the first nodes of either side that it fits."""
-    rule = RULES[kind]
+def is_zero(node: Expr) -> bool:
+    """0, or an array of zeros as it is written."""
+    return node in (Num(Fraction(0)), Name("\\mathbf{0}"))
+
+
+def is_infinite(node: Expr) -> bool:
+    """An infinity: its multiples are itself."""
+    return "\\infty" in names_in(node)
+
+
+def is_number(step: Step) -> bool:
+    """Whether both sides are numbers, so that 1 can be added to them."""
+    try:
+        claim = claim_of(step)[1]
+    except (Unreadable, ShapeMismatch):
+        return False
+    return all(side.type.scalar for side in (claim.left, claim.right)) and not is_infinite(step.right)
+
+
+def plus(node: Expr, value: int) -> Expr:
+    """A side with a whole number added."""
+    return Plus((grouped(node), Num(Fraction(value)) if value > 0 else Minus(Num(Fraction(-value)))))
+
+
+def edits(step: Step, name: str, most: int = 1) -> Iterator[Break]:
+    """Apply a rule to the first nodes of either side that it fits."""
+    kind, rule = RULES[name]
     for side in ("right", "left"):
         found = 0
         for path, node in walk(getattr(step, side)):
@@ -95,14 +126,33 @@ def edits(step: Step, kind: str, most: int = 1) -> Iterator[Break]:
             if new is not None:
                 found += 1
                 changed: Any = {side: put(getattr(step, side), path, new)}
-                yield Break(kind, f"{side} side", replace(step, **changed))
+                where = f"{side} side" if name == kind else f"{name}, {side} side"
+                yield Break(kind, where, replace(step, **changed))
 
 
 def factors(step: Step) -> Iterator[Break]:
-    """Twice a side that is equal to another; a number that is one larger."""
-    if step.op in ("=", "~") and step.right != Num(Fraction(0)):
+    """Twice, or a third of, a side that is equal to another; a number that is one larger."""
+    if step.op in ALIKE and not is_zero(step.right) and not is_infinite(step.right):
         yield Break("factor", "right side doubled", replace(step, right=times(Fraction(2), step.right)))
+        yield Break("factor", "a third of the left side", replace(step, left=times(Fraction(1, 3), step.left)))
+    if step.op in ALIKE and is_zero(step.right):
+        for name in like_the_left(step)[:2]:
+            yield Break("factor", f"{name} in place of 0", replace(step, right=Name(name)))
     yield from edits(step, "factor")
+    yield from edits(step, "coefficient")
+
+
+def like_the_left(step: Step) -> list[str]:
+    """Declared symbols of the left side that have its shape."""
+    try:
+        kind = claim_of(step)[1].left.type
+    except (Unreadable, ShapeMismatch):
+        return []
+    known = step.context.symbols
+    return sorted(
+        n for n in names_in(step.left) & set(known)
+        if known[n].kind == "array" and (known[n].type == kind or (kind.scalar and known[n].type == SCALAR))
+    )  # fmt: skip
 
 
 def _number(step: Step, path: Path, node: Any) -> Any:
@@ -111,13 +161,47 @@ def _number(step: Step, path: Path, node: Any) -> Any:
     return None
 
 
+def _coefficient(step: Step, path: Path, node: Any) -> Any:
+    if (
+        step.op in ALIKE
+        and isinstance(node, Plus)
+        and outside(path)
+        and not any(isinstance(t, Dots) for t in node.terms)
+    ):
+        last = node.terms[-1]
+        doubled = Minus(times(Fraction(2), last.body)) if isinstance(last, Minus) else times(Fraction(2), last)
+        return Plus((*node.terms[:-1], doubled))
+    return None
+
+
 def signs(step: Step) -> Iterator[Break]:
-    """The last term of a sum with the other sign."""
+    """A side with the other sign, an inequality the other way round, the last term of a sum with the other sign."""
+    if step.op in ALIKE and not is_zero(step.right):
+        yield Break("sign", "right side negated", replace(step, right=Minus(grouped(step.right))))
+    if step.op in TURNED:
+        yield Break("sign", "the other way round", replace(step, op=TURNED[step.op]))
+        side = "left" if is_zero(step.right) else "right"
+        changed: Any = {side: Minus(grouped(getattr(step, side)))}
+        yield Break("sign", f"{side} side negated", replace(step, **changed))
     yield from edits(step, "sign")
+    yield from edits(step, "sign of an exponent")
+    yield from edits(step, "minus")
+
+
+def _exponent_sign(step: Step, path: Path, node: Any) -> Any:
+    if isinstance(node, Sup) and node.base == Name("e"):
+        return Sup(node.base, node.exponent.body if isinstance(node.exponent, Minus) else Minus(grouped(node.exponent)))
+    return None
+
+
+def _minus(step: Step, path: Path, node: Any) -> Any:
+    if isinstance(node, Minus) and outside(path) and (not path or path[-1][0] != "terms"):
+        return node.body
+    return None
 
 
 def _sign(step: Step, path: Path, node: Any) -> Any:
-    if isinstance(node, Plus) and outside(path):
+    if isinstance(node, Plus) and outside(path) and not any(isinstance(t, Dots) for t in node.terms):
         last = node.terms[-1]
         return Plus((*node.terms[:-1], last.body if isinstance(last, Minus) else Minus(last)))
     return None
@@ -129,6 +213,14 @@ def indices(step: Step) -> Iterator[Break]:
 
 
 def _index(step: Step, path: Path, node: Any) -> Any:
+    spelled = name_of(node) if isinstance(node, Sub) else None
+    known = step.context.symbols.get(spelled or "")
+    if known is not None and known.kind == "array":  # u_b for u_a
+        start = written(node.base) + "_"
+        twins = [
+            n for n, d in step.context.symbols.items() if n.startswith(start) and n != spelled and d.type == known.type
+        ]
+        return Name(twins[0]) if twins else None
     if not isinstance(node, Sub) or len(node.items) != 1 or not isinstance(node.items[0].exprs[0], Name):
         return None
     base = node.base.text if isinstance(node.base, Name) else ""
@@ -136,7 +228,11 @@ def _index(step: Step, path: Path, node: Any) -> Any:
     if symbol is None or not (symbol.kind == "family" or symbol.params or symbol.kind == "array"):
         return None
     used = node.items[0].exprs[0]
-    others = [d.name for d in step.context.symbols.values() if d.kind == "index" and d.name != used.text]
+    extent = step.context.symbols.get(used.text)
+    others = [
+        d.name for d in step.context.symbols.values()
+        if d.kind == "index" and d.name != used.text and (extent is None or d.highest == extent.highest)
+    ]  # fmt: skip
     return Sub(node.base, (Chain((Name(others[0]) if others else Num(Fraction(1)),)),))
 
 
@@ -169,6 +265,9 @@ def bounds(step: Step) -> Iterator[Break]:
         yield Break("bound", "an eighth", replace(step, right=times(eighth, step.right)))
     elif step.op in MORE and step.right != Num(Fraction(0)):
         yield Break("bound", "eight times", replace(step, right=times(Fraction(8), step.right)))
+    if step.op in TURNED and step.op not in (">>", "<<") and is_number(step):
+        by = -1 if step.op in LESS else 1
+        yield Break("bound", "moved by one", replace(step, right=plus(step.right, by)))
     for key, text in (("within", "\\frac{1}{8} (%s)"), ("margin", "8 (%s)")):
         if step.option(key):
             kept = [o for o in step.options if o.key != key]
@@ -208,7 +307,9 @@ def names_of(step: Step) -> set[str]:
 
 
 def sizes(step: Step) -> Iterator[Break]:
-    """A sum that ends one early, or a size that is one larger."""
+    """A sum that ends one early, a size that is one larger, a side that is one larger."""
+    if step.op in ALIKE and is_number(step):
+        yield Break("off by one", "right side plus one", replace(step, right=plus(step.right, 1)))
     yield from edits(step, "off by one")
 
 
@@ -222,6 +323,7 @@ def _off(step: Step, path: Path, node: Any) -> Any:
 
 
 RULES = {
-    "factor": _number, "sign": _sign, "index": _index, "transpose": _transpose, "exponent": _exponent,
-    "off by one": _off,
+    "factor": ("factor", _number), "coefficient": ("factor", _coefficient), "sign": ("sign", _sign),
+    "sign of an exponent": ("sign", _exponent_sign), "minus": ("sign", _minus), "index": ("index", _index),
+    "transpose": ("transpose", _transpose), "exponent": ("exponent", _exponent), "off by one": ("off by one", _off),
 }  # fmt: skip

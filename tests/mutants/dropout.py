@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from mutants.reference import build, correct
+from mutants.reference import drop as correct_drop
 from torch import Tensor
 
 Mutant = Callable[..., Tensor]
@@ -267,6 +268,16 @@ def backward_mask_of_another_group_member() -> Mutant:
     def drop(p: Tensor, rate: float) -> Tensor:
         found: Tensor = _MaskOfTheFirst.apply(p, torch.rand_like(p) >= rate, rate) if rate > 0 else p
         return found
+
+    return build(drop=drop)
+
+
+def gradient_of_dropped_scores_unscaled() -> Mutant:
+    """The scores' gradient passes the dropped weights by, but lacks the factor 1/(1 - p) of the kept ones."""
+
+    def drop(p: Tensor, rate: float) -> Tensor:
+        dropped = p * (torch.rand_like(p) >= rate)
+        return dropped + dropped.detach() * (1 / (1 - rate) - 1) if 0 < rate < 1 else correct_drop(p, rate)
 
     return build(drop=drop)
 

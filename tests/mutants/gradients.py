@@ -144,6 +144,16 @@ def mask_not_summed() -> Mutant:
     return build_backward(d_mask=faulty)
 
 
+def mask_gradient_of_sixteen_rows() -> Mutant:
+    """The gradient of a mask that all rows share is summed over the first 16 of them."""
+
+    def faulty(ds: Tensor, mask: Tensor) -> Tensor:
+        shared = mask.dim() < 2 or mask.shape[-2] == 1
+        return d_mask(ds[..., :16, :] if shared else ds, mask)
+
+    return build_backward(d_mask=faulty)
+
+
 def mask_gradient_scaled() -> Mutant:
     """The mask's gradient is scaled like the scores, though the bias is added after scaling."""
     return build_backward(d_mask=lambda ds, mask: 0.5 * d_mask(ds, mask))

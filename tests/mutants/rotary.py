@@ -82,6 +82,23 @@ def consecutive_positions_assumed(x: Tensor, positions: Tensor) -> Tensor:
     return correct(x, first)
 
 
+def negative_positions_are_zero(x: Tensor, positions: Tensor) -> Tensor:
+    """Positions below 0, as padding on the left gives them, are taken for 0."""
+    return correct(x, positions.clamp(min=0))
+
+
+def negative_positions_count_from_the_end(x: Tensor, positions: Tensor) -> Tensor:
+    """A table is indexed with what is given: position -1 is the table's last row."""
+    table = torch.arange(1 << 17)
+    return correct(x, table[positions.clamp(max=(1 << 17) - 1)])
+
+
+def positions_from_zero_are_consecutive(x: Tensor, positions: Tensor) -> Tensor:
+    """Positions that start at 0 are taken for 0, 1, 2, ..."""
+    started = bool((positions[..., 0] == 0).all())
+    return correct(x, torch.arange(x.shape[-2]).expand_as(positions) if started else positions)
+
+
 def positions_in_sixteen_bits(x: Tensor, positions: Tensor) -> Tensor:
     """Positions are kept in sixteen bits; below 65536 it is right."""
     return correct(x, positions % 65536)
@@ -170,6 +187,7 @@ class table_of_the_first_call:  # noqa: N801
 
 
 FAULTY = (
+    negative_positions_are_zero, negative_positions_count_from_the_end, positions_from_zero_are_consecutive,
     consecutive_positions_assumed, positions_in_sixteen_bits,
     mixed_pairings, other_pairing, positions_from_one, phases_in_half_precision, positions_in_half_precision,
     offset_counted_in_place, offset_moved_before_use, positions_along_heads, frequencies_by_column, other_base,

@@ -46,6 +46,32 @@ def backward_of_the_last_call() -> Mutant:
     return build(combine=combine)
 
 
+class _Scratch(torch.autograd.Function):
+    """P V, whose backward uses what it saved as scratch."""
+
+    @staticmethod
+    def forward(ctx: Any, p: Tensor, value: Tensor) -> Tensor:  # type: ignore[override]
+        ctx.save_for_backward(p.clone(), value)
+        return p @ value
+
+    @staticmethod
+    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+        p, value = ctx.saved_tensors
+        found = down @ value.mT, p.mT @ down
+        p.data.mul_(0.5)
+        return found
+
+
+def backward_destroys_what_it_saved() -> Mutant:
+    """The backward overwrites what its call saved: right once, wrong for a second backward through the same graph."""
+
+    def combine(p: Tensor, value: Tensor) -> Tensor:
+        found: Tensor = _Scratch.apply(p, value)
+        return found
+
+    return build(combine=combine)
+
+
 # --- what earlier calls leave behind ------------------------------------------------
 
 

@@ -1,46 +1,83 @@
-# The value of a formula of a document: read by the derivation engine at a step, computed in ball arithmetic.
-# Tests compare it with what the code computes, so that neither can change alone.
+# The values of formulas of a document: read by the derivation engine at a step, computed in ball arithmetic.
+# Tests compare them with what the code computes, so that neither can change alone.
 """Formulas of derivations/ as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from flint import ctx, fmpq
 
-from attention_core.derivation.check import Step, steps_of
+from attention_core.derivation.check import Step, claim_of, steps_of
 from attention_core.derivation.elaborate import Elaborator
-from attention_core.derivation.lower import Lowering
+from attention_core.derivation.lower import Cells, Lowering, register
 from attention_core.derivation.numbers import evaluate
 from attention_core.derivation.parse import parse_expression
 
+register()
 HOME = Path(__file__).resolve().parents[2] / "derivations"
-Given = float | Sequence[float]
+Array = npt.NDArray[np.float64]
+Given = npt.ArrayLike  # a number, a line (members of a family, or entries of a vector), a table, or lines of a family
 
 
 @cache
-def step_named(document: str, name: str) -> Step:
-    """The first step of a document that has this name."""
+def steps_named(document: str, name: str) -> list[Step]:
+    """The steps of a document that share this name, in their order."""
     steps = steps_of((HOME / document).read_text(encoding="utf-8"))[0]
-    found = next(s for s in steps if s.id.split("[")[0] == name)
-    assert isinstance(found, Step), f"{name} of {document} cannot be read"
-    return found
+    found = [s for s in steps if s.id.split("[")[0] == name]
+    assert found, f"{document} has no step {name}"
+    return [s for s in found if isinstance(s, Step)]
 
 
 def value_of(document: str, name: str, formula: str, sizes: Mapping[str, int], given: Mapping[str, Given]) -> float:
-    """The value of a formula under the declarations and definitions that hold at a step."""
-    context = step_named(document, name).context
+    """The value of a formula under the declarations and definitions that hold at the first step of this name."""
+    step = steps_named(document, name)[0]
+    low = Lowering(step.context, dict(sizes))
+    term = Elaborator(step.context).term(parse_expression(formula))
+    return float(numbers(low, [low.lower(term)], given)[0].item())
+
+
+def sides_of(
+    document: str, name: str, sizes: Mapping[str, int], given: Mapping[str, Given], number: int = 1
+) -> tuple[Array, Array]:
+    """Both sides of a step as tables; `number` tells apart the steps that share a name."""
+    step = steps_named(document, name)[number - 1]
+    context, claim, _ = claim_of(step)
     low = Lowering(context, dict(sizes))
-    node = low.number(Elaborator(context).term(parse_expression(formula)))
+    left, right = numbers(low, [low.lower(claim.left), low.lower(claim.right)], given)
+    return left, right
+
+
+def numbers(low: Lowering, tables: list[Cells], given: Mapping[str, Given]) -> list[Array]:
+    """The values of tables of nodes."""
+    nodes = [n for t in tables for n in t.cells]
     leaves = {}
-    for one in low.graph.reachable([node]):
+    for one in low.graph.reachable(nodes):
         if low.graph.ops[one] == "leaf":
             symbol, place = low.graph.data[one]
-            value = given[symbol]
-            number = value[place[0] - 1] if isinstance(value, Sequence) else value
-            leaves[one] = fmpq(*float(number).as_integer_ratio())
+            leaves[one] = fmpq(*float(entry(np.asarray(given[symbol], dtype=float), place)).as_integer_ratio())
     with ctx.workprec(256):
-        (found,) = evaluate(low.graph, [node], leaves)
-    return float(found.p) / float(found.q) if isinstance(found, fmpq) else float(found)
+        found = [number(v) for v in evaluate(low.graph, nodes, leaves)]
+    out, start = [], 0
+    for one in tables:
+        out.append(np.array(found[start : start + len(one.cells)]).reshape(one.rows, one.cols))
+        start += len(one.cells)
+    return out
+
+
+def entry(value: Array, place: tuple[int, ...]) -> float:
+    """One entry: places count from 1; what has one row or column alone may be given without that axis."""
+    index = [k - 1 for k in place]
+    while len(index) > value.ndim:
+        del index[len(index) - 1 - index[::-1].index(0)]
+    return float(value[tuple(index)])
+
+
+def number(value: Any) -> float:
+    """A fraction or a ball as a float."""
+    return float(value.p) / float(value.q) if isinstance(value, fmpq) else float(value)

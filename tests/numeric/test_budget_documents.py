@@ -14,11 +14,12 @@ import pytest
 from attention_core import oracle
 from attention_core.conformance import budget
 from attention_core.conformance.error_rows import block_count, float_format, gamma, sum_count
-from attention_core.conformance.second_budget import _roundings
+from attention_core.conformance.second_budget import _roundings, second_bound
 from attention_core.derivation.check import steps_of
-from tests.numeric.document_values import HOME, value_of
+from tests.numeric.document_values import HOME, sides_of, value_of
 
 PACKAGE = Path(budget.__file__).resolve().parents[1]
+LARGE = 2.0**20
 REFERENCE = re.compile(r"derivations/(\w+\.md)(?:,?\s+(\([\w-]+(?:, [\w-]+)*\)(?: and \([\w-]+\))?))?")
 
 
@@ -85,6 +86,54 @@ def test_one_row_has_the_bound_of_the_document(dtype: str, accumulate: str, n: i
     for symbol, bound in (("E", found.out), ("F", found.lse)):
         wanted = value_of("error_budget.md", "one-row", symbol, sizes, given)
         assert wanted > 0 and float(np.ravel(bound)[0]) == pytest.approx(wanted, rel=near), symbol
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("accumulate", ["input", "float32"])
+@pytest.mark.parametrize("n", [1, 2, 5, 0])  # 0: two keys, of which one has a weight near what underflow takes
+def test_the_gradients_of_one_row_have_the_bounds_of_the_document(dtype: str, accumulate: str, n: int) -> None:
+    rng = np.random.default_rng(10 + n)
+    query = rng.integers(-4, 5, (1, 1, 1)) / 64
+    key = rng.integers(-4, 5, (1, n, 1)) / 4 if n else np.array([[[0.0], [-1024.0]]])
+    value = rng.integers(-8, 9, (1, n or 2, 1)) / 4
+    query = query if n else np.full((1, 1, 1), 1 / 64)
+    n = n or 2
+    cotangent = np.full((1, 1, 1), 0.75)
+    truth = oracle.attention(query, key, value, scale=1.0)
+    gradients = oracle.gradients(query, key, value, cotangent, scale=1.0)
+    how = {"scale": 1.0, "dtype": dtype, "accumulate": accumulate}
+    found = budget.backward_bound(query, key, value, cotangent, truth, gradients, **how)
+    by_lse = budget.lse_backward_bound(query, key, cotangent[..., 0], truth, **how)
+    fmt = float_format(dtype, accumulate)
+    given = {
+        "u": fmt.u, "a": fmt.a, "w": fmt.w, "y": fmt.native, "f": fmt.flush, "z": fmt.flush_between, "s": truth.scores.ravel(),
+        "S": (np.abs(query) @ np.abs(key).swapaxes(-1, -2)).ravel(), "v": value.ravel(), "x": 0.75,
+        "q": query.item(), "k": key.ravel(),
+    }  # fmt: skip
+    near = 2.0**-9 if dtype == "float16" else 1e-9  # as above
+    for i in range(n):
+        sizes = {"n": n, "d": 1, "B": 1, "i": i + 1}
+        compared = {"V_i": found.value, "K_i": found.key, "Y_i": by_lse[1]}
+        for symbol, bound in compared.items():
+            wanted = value_of("error_budget.md", "one-row-lse-key", symbol, sizes, given)
+            assert wanted > 0 and bound.ravel()[i] == pytest.approx(wanted, rel=near), symbol
+    for symbol, bound in (("Q", found.query), ("J", by_lse[0])):
+        wanted = value_of("error_budget.md", "one-row-lse-key", symbol, sizes, given)
+        assert wanted > 0 and bound.item() == pytest.approx(wanted, rel=near), symbol
+
+
+def test_the_distance_of_second_derivatives_is_that_of_the_document() -> None:
+    """One key has the weight 1, so that of the second derivatives of the value M is |dO| times twice the scores'."""
+    q, k, v, wq, wk, wv, cotangent = (np.full((1, 1, 1), x) for x in (LARGE, LARGE, -2.0, 0.25, -0.75, 1.0, 2.0))
+    truth = oracle.attention(q, k, v, scale=1.0)
+    found = second_bound((q, k, v), cotangent, (wq, wk, wv), truth, scale=1.0)
+    rho, floor = _roundings((abs(q), abs(k), abs(v)), abs(cotangent), (abs(wq), abs(wk), abs(wv)), truth, None, 1.0)
+    assert rho > 1e-3  # so that 1 - rho counts
+    M = 2 * (0.25 + 0.75) * LARGE * 2.0
+    wanted = value_of("second_gradients.md", "distance", r"\frac{2 \rho}{1 - \rho} h", {}, {"\\rho": rho, "h": M})
+    assert found.value.item() == pytest.approx(wanted, rel=1e-12) and floor < wanted * 1e-12
+    right = sides_of("second_gradients.md", "distance", {}, {"\\rho": rho, "h": M, "M": 1.0}, number=3)[1]
+    assert right.item() == wanted
 
 
 def test_second_order_roundings_are_those_of_the_document() -> None:

@@ -83,6 +83,24 @@ def test_weights_near_the_end_of_the_range_keep_their_bound(n_q: int) -> None:
     assert (bound > off).all()
 
 
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+def test_a_weight_that_float16_cannot_hold_may_pass_no_gradient(scale: float) -> None:
+    """Softmax in float16 gives 2^-26 as 0, and its gradient is that of the stored 0, however far apart the values."""
+    query, key = np.ones((1, 1, 1, 1)) / scale, np.array([0.0, -18.0]).reshape(1, 1, 2, 1)  # e^-18 = 1.5e-8
+    value = np.array([-8.0, 8.0]).reshape(1, 1, 2, 1)
+    cotangent = np.ones((1, 1, 1, 1))
+    truth = oracle.attention(query, key, value, scale=scale)
+    true = oracle.gradients(query, key, value, cotangent, scale=scale, truth=truth)
+    leaves = [torch.tensor(x, dtype=torch.float16, requires_grad=True) for x in (query, key, value)]
+    out = torch.softmax(leaves[0] @ leaves[1].mT * scale, dim=-1) @ leaves[2]
+    (found,) = torch.autograd.grad(out, leaves[:1], torch.ones_like(out))
+    bounds = budget.backward_bound(
+        query, key, value, cotangent, truth, true, scale=scale, dtype="float16", accumulate="input"
+    )
+    assert float(found) == 0 != true.query.item() and bounds.query is not None
+    assert abs(true.query.item()) <= bounds.query.item()
+
+
 @pytest.mark.parametrize("garbage", [np.nan, np.inf, 2.0**60])
 def test_masked_content_changes_no_bound(garbage: float) -> None:
     problem = kernels.draw("causal", 0, "float32")

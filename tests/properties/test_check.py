@@ -330,3 +330,13 @@ def test_wrong_weights_are_found_under_every_seed() -> None:
     late = build(combine=lambda p, value: (p + 0.1) @ value)
     for seed in range(2):
         assert check_implementation(record(late), "quick", seed, laws=(LAW,)).verdict == "refuted"
+
+
+@pytest.mark.parametrize("claim", ["is_causal", "attn_mask", "dropout_p"])
+def test_a_target_with_one_claim_alone_is_judged_on_enough_cases(claim: str) -> None:
+    implementation = Implementation(
+        torch.nn.functional.scaled_dot_product_attention, claims=(claim,), dtypes=("float32",), masked_nan="propagates"
+    )
+    with Session(implementation, effort="quick", seed=2) as session:
+        results = [session.run(law) for law in session.laws]
+    assert [r.law for r in results if r.status == "held" and not r.minimum_met] == []

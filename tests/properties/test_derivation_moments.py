@@ -111,7 +111,7 @@ def test_large_means_with_small_deviations_stay_decided() -> None:
         (r"$a, b \sim \mathcal{N}(0, 1)$", r"\mathbb{E}[a b] = 0", "UNDECIDED", "independent"),
         (r"$a, b \sim \mathcal{N}(0, 1)$", r"\Pr[a < b] = \frac12", "UNDECIDED", "independent"),
         (r"$a \sim \mathcal{N}(0, 1)$", r"\mathbb{E}[\log(1 + e^{a})] = 1", "UNDECIDED", "% check: mc"),
-        (r"$a \sim \operatorname{Bernoulli}(1/2)$", r"a^2 = a", "UNDECIDED", "outside"),
+        (r"$a \sim \operatorname{Geometric}(1/2)$", r"a^2 = a", "UNDECIDED", "outside"),
         (r"$a \sim \operatorname{Cauchy}(0, 1)$", r"\mathbb{E}[a] = 0", "UNREADABLE", "not a law"),
         (r"$a \sim \operatorname{Categorical}(0.5, 0.4)$", r"\mathbb{E}[a] = 1", "VACUOUS", ""),
         (r"$C \in \mathbb{R}^{2 \times 2}$ and $g \sim \mathcal{N}(0, C)$", r"\mathbb{E}[g_1 g_2] = C_{1,2}", "UNDECIDED",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from attention_core.derivation import check_document
 from attention_core.derivation.check import Step, Unread, claim_of, steps_of
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.source import Display, blocks_of
@@ -175,3 +176,33 @@ def test_a_chain_goes_on_behind_a_reason(reason: str) -> None:
 def test_a_tag_names_all_statements_of_its_row() -> None:
     text = "Let $x \\in \\mathbb{R}$.\n\n$$ x = x, \\quad x + x = 2 x, \\quad 0 x = 0 \\tag{three} $$\n"
     assert [s.id for s in steps_of(text)[0]] == ["three[1]", "three[2]", "three[3]"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let $x \\in \\mathbb{R}^{m}$ with $m \\in \\mathbb{N}$.\n\n$$ x + x = 2 x $$\n",
+        "Let $x \\in \\mathbb{R}^{m}$ for $m \\in \\mathbb{N}$.\n\n$$ x + x = 2 x $$\n",
+        "Put $y := A x$, where $A \\in \\mathbb{R}^{n \\times m}$, $x \\in \\mathbb{R}^{m}$ and $m, n \\in \\mathbb{N}$.\n\n$$ y = A x $$\n",
+        "Let $m \\in \\mathbb{N}$ and\n\n$$ x + x = 2 x $$\n\nwith $x \\in \\mathbb{R}^{m}$.\n",
+        "$$ x + x = 2 x $$\nfor all $x \\in \\mathbb{R}$.\n",
+        "Let $z > 0$.\n\n$$ x + x = 2 x $$\nfor all $x \\in \\mathbb{R}$.\n",
+        "$$ x + x = 2 x, $$ where $x \\in \\mathbb{R}^{m}$ with $m \\in \\mathbb{N}$.\n",
+    ],
+)
+def test_a_domain_may_be_said_after_its_use_in_its_paragraph(text: str) -> None:
+    assert verdict_texts(text) == [""]
+
+
+def test_what_is_declared_too_late_is_named_with_its_line() -> None:
+    (step,) = check_document("$$ x + x = 2 x $$\n\nProse.\n\nLet $x \\in \\mathbb{R}$.\n").steps
+    assert "line 5 declares it, below its use: move that above the display" in step.evidence.text
+    (step,) = check_document("$$ x + x = 2 x $$\n\nProse.\n\n# Next\n\nLet $x \\in \\mathbb{R}$.\n").steps
+    assert "below its use" not in step.evidence.text
+
+
+def test_what_a_paragraph_restates_is_dropped_though_it_says_a_size_late() -> None:
+    text = "Let $m \\in \\mathbb{N}$, $y \\in \\mathbb{R}^{m}$.\n\nLet $x \\in \\mathbb{R}^{k}$ and $k \\in \\mathbb{N}$.\n\n$$ y = y $$\n"
+    assert verdict_texts(text) == [""]
+    (words,) = verdict_texts(text.replace("k", "m"))
+    assert "line 3 restates m" in words

@@ -185,6 +185,26 @@ def test_several_results_and_absent_ones() -> None:
     assert [v.shape for v in ok(run(lambda x: (x, x[0], None))).outputs] == [(2, 3), (3,)]
 
 
+def test_one_graph_is_differentiated_as_often_as_asked() -> None:
+    calls: list[int] = []
+
+    class Counting(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, down: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            calls.append(len(calls) + 1)
+            return calls[-1] * down
+
+    found = ok(run(Counting.apply, wrt=("0",), cotangent=spec(), backwards=2))
+    assert calls == [1, 2]
+    gradient = found.gradients["0"]
+    assert gradient is not None
+    np.testing.assert_array_equal(gradient.values, 2 * VALUES)
+
+
 def test_gradients_follow_the_cotangent_and_names() -> None:
     def product(x: Tensor, y: Tensor, z: Tensor | None = None) -> Tensor:
         return x * y + 0 * z if z is not None else x * y

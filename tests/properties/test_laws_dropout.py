@@ -45,6 +45,7 @@ CAUGHT = {
     ),
     "gradients_under_dropout_heed_every_option": (
         "backward_mask_of_another_group_member", "masked_backward_forgets_dropout",
+        "gradient_of_dropped_scores_unscaled",
     ),
     "dropped_weights_pass_no_gradient": ("scores_gradient_ignores_dropout", "backward_draws_another_mask"),
 }  # fmt: skip

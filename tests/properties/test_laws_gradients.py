@@ -65,6 +65,7 @@ REFUTED = [
     ("value_gradient_is_true", "value_of_first_group_member"),
     ("value_gradient_is_true", "value_gradient_of_head_size"),
     ("mask_gradient_is_true", "mask_not_summed"),
+    ("mask_gradient_is_true", "mask_gradient_of_sixteen_rows"),
     ("mask_gradient_is_true", "mask_gradient_scaled"),
     ("mask_gradient_is_true", "mask_gradient_nan_at_masked"),
     ("one_gradient_alone_is_the_same", "gradients_in_order_of_asking"),

@@ -21,6 +21,9 @@ SEEN_BY = {  # one law that must see it
     "mixed_pairings": "scores_depend_on_the_distance_alone",
     "other_pairing": "rotation_is_true",
     "consecutive_positions_assumed": "rotation_is_true",
+    "negative_positions_are_zero": "rotation_is_true",
+    "negative_positions_count_from_the_end": "rotation_is_true",
+    "positions_from_zero_are_consecutive": "rotation_is_true",
     "positions_in_sixteen_bits": "large_positions_stay_precise",
     "positions_from_one": "position_zero_changes_nothing",
     "phases_in_half_precision": "large_positions_stay_precise",
@@ -69,6 +72,10 @@ def test_ours_conform(pairing: str, base: float) -> None:
         positions.rotary, CONTRACT, arguments={"pairing": pairing, "base": base}, parameters=parameters
     )
     assert {r.status for r in results.values()} == {"held"}
+
+
+def test_positions_below_zero_may_be_ruled_out() -> None:
+    conforming(mutants.negative_positions_are_zero, CONTRACT, parameters={**BATCHED, "min_position": 0})
 
 
 def test_pairing_is_verified() -> None:

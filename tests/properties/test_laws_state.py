@@ -21,6 +21,7 @@ CAUGHT = {
     "the_same_call_twice_agrees": ("forward_race",),
     "the_same_gradients_twice_agree": ("backward_race",),
     "graphs_alive_together_keep_their_own": ("backward_of_the_last_call",),
+    "a_graph_gives_its_gradients_twice": ("backward_destroys_what_it_saved",),
     "calls_in_between_leave_no_trace": (
         "causal_sized_by_the_first_call", "causal_kept_by_query_length", "padded_to_the_longest_so_far",
         "scale_of_the_first_call", "scale_of_the_last_call", "keys_kept_by_shape",
@@ -81,6 +82,16 @@ def test_snippet_makes_the_earlier_calls_too() -> None:
     space = {"attention": mutants.mask_of_the_last_call()}
     with pytest.raises(AssertionError, match="after a call with another mask"):
         exec(text, space)
+    exec(text, {"attention": correct})
+
+
+def test_snippet_goes_back_through_one_graph_twice() -> None:
+    result = judged("a_graph_gives_its_gradients_twice", mutants.backward_destroys_what_it_saved(), shrink=True)
+    assert result.counterexample is not None
+    text = result.counterexample.snippet.replace("# put your implementation here:  attention = ...", "")
+    assert len(text.splitlines()) < 25
+    with pytest.raises(AssertionError, match="second backward"):
+        exec(text, {"attention": mutants.backward_destroys_what_it_saved()})
     exec(text, {"attention": correct})
 
 

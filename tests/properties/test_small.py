@@ -58,6 +58,7 @@ EVENTS: dict[str, tuple[float, Callable[[Case], Any]]] = {
     "B = 2": (0.25, lambda c: c.query.shape[0] == 2),
     "H = 1": (0.12, lambda c: c.sizes[4] == 1),
     "H_kv = 1 < H": (0.12, lambda c: c.sizes[5] == 1 < c.sizes[4]),
+    "groups of three": (0.1, lambda c: c.group == 3),
     "1 < H_kv < H": (0.12, lambda c: 1 < c.sizes[5] < c.sizes[4]),
     "H_kv = H > 1": (0.08, lambda c: 1 < c.sizes[5] == c.sizes[4]),
     "n_q < n_kv": (0.2, lambda c: c.sizes[0] < c.sizes[1]),

@@ -24,6 +24,8 @@ from attention_core.oracle import Gradients
 INPUTS = ("query", "key", "value")
 NOT_DECLARED = "gradients not declared"
 ANY = Space()
+BEYOND_A_BLOCK = 33
+CHEAP = 1 << 13
 
 
 def differentiable(implementation: Implementation) -> bool:
@@ -99,7 +101,21 @@ def mask_gradient_is_true(subject: Subject, case: Case) -> None:
     Source: derivations/softmax_backward.md (d-bias)
     Mutant: mask_not_summed
     """
-    judge(subject, case, ("mask",), (*INPUTS, "mask"))
+    judge(subject, shared_by_rows(subject, case), ("mask",), (*INPUTS, "mask"))
+
+
+def shared_by_rows(subject: Subject, case: Case) -> Case:
+    """Half of the time a case whose mask (..., 1, n_kv) is shared by all rows, of which there are more than a block.
+
+    Queries are repeated for that, where the target allows such sizes and the case stays cheap.
+    """
+    n_q, n_kv, *_ = case.sizes
+    if case.mask is None or case.mask.ndim < 2 or not n_q or case.rng("shared by rows").random() < 0.5:
+        return case
+    shared = case.with_(mask=case.mask[..., :1, :])
+    long = shared.with_(query=case.query[..., np.arange(BEYOND_A_BLOCK) % n_q, :], is_causal=False)
+    cheap = case.slices * BEYOND_A_BLOCK * n_kv <= CHEAP
+    return long if n_q < BEYOND_A_BLOCK and cheap and subject.allows(long) else shared
 
 
 def one_gradient_alone_is_the_same(subject: Subject, case: Case) -> None:

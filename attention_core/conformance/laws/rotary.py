@@ -21,6 +21,8 @@ from attention_core.conformance.parameter_case import ParameterCase, ParameterSu
 
 CONTRACT = "rotary"
 SINGLE = UNIT_ROUNDOFF["float32"]
+NEAR = 50
+"""Largest start of ordinary positions."""
 
 
 class Rotary(ParameterSubject):
@@ -41,6 +43,11 @@ class Rotary(ParameterSubject):
     @property
     def base(self) -> float:
         return float(self.parameters.get("base", 10000.0))
+
+    @property
+    def negative(self) -> bool:
+        """Whether positions below 0 are asked for."""
+        return int(self.parameters.get("min_position", -1)) < 0
 
     def truth(self, x: NDArray, positions: NDArray) -> NDArray:
         """The float64 rotation."""
@@ -82,16 +89,25 @@ def angle_error(positions: NDArray, d: int, base: float) -> NDArray:
     return np.asarray((6 + 3 * x * math.log(base)) * SINGLE * np.abs(positions) * base**-x)
 
 
-def drawn(case: ParameterCase) -> tuple[NDArray, NDArray]:
-    """An input and its positions from a drawn start: one after the other, with gaps, or in any order with repeats."""
+def drawn(subject: Rotary, case: ParameterCase) -> tuple[NDArray, NDArray]:
+    """An input and its positions from a drawn start: one after the other, with gaps, or in any order with repeats.
+
+    Of the near starts a quarter lies below 0, as after padding on the left, if that is not ruled out; another quarter
+    is 0 (half of them before gaps: 0, 2, 5, ... is not 0, 1, 2, ...).
+    """
     x = case.values("x", case["B"], case["H"], case["n"], 2 * case["half"])
-    rng, steps = case.rng("positions"), np.arange(case["n"])
-    kind = rng.random()
-    if kind > 0.6:
-        steps = np.cumsum(rng.integers(1, 4, size=case["n"])) - 1
-    if kind > 0.8:
+    rng, steps, start = case.rng("positions"), np.arange(case["n"]), case["start"]
+    kind, place = rng.random(), rng.random()
+    if kind > 0.75:
         steps = rng.integers(0, 2 * case["n"], size=case["n"])
-    return x, case["start"] + steps
+    elif kind > 0.5:
+        steps = np.cumsum(rng.integers(1, 4, size=case["n"]))
+        steps = steps - steps[0]
+    if start <= NEAR and place < (0.5 if 0.5 < kind <= 0.75 else 0.25):
+        start = 0
+    elif start <= NEAR and place > 0.75 and subject.negative:
+        start = -1 - start
+    return x, start + steps
 
 
 def rotation_is_true(subject: Rotary, case: ParameterCase) -> None:
@@ -101,7 +117,7 @@ def rotation_is_true(subject: Rotary, case: ParameterCase) -> None:
     Source: Su et al., "RoFormer", eq. 34
     Mutant: mixed_pairings
     """
-    x, positions = drawn(case)
+    x, positions = drawn(subject, case)
     bound = subject.bound(case, x, positions)
     require_close(subject.turned(case, x, positions), subject.truth(x, positions), bound, "rotated vectors")
 
@@ -113,7 +129,7 @@ def norms_are_kept(subject: Rotary, case: ParameterCase) -> None:
     Source: orthogonality of R(t)
     Mutant: mixed_pairings
     """
-    x, positions = drawn(case)
+    x, positions = drawn(subject, case)
     got = subject.turned(case, x, positions)
     bound = subject.bound(case, x, positions)
     # | ||y'|| - ||y|| | <= ||y' - y||; the norm itself is taken here, in float64
@@ -130,7 +146,7 @@ def scores_depend_on_the_distance_alone(subject: Rotary, case: ParameterCase) ->
     Source: Su et al., "RoFormer", eq. 16
     Mutant: mixed_pairings
     """
-    q, positions = drawn(case)
+    q, positions = drawn(subject, case)
     k = case.values("k", *q.shape)
     moved = positions + 1 + case["shift"]
     here, there = (_scores(subject, case, q, k, p) for p in (positions, moved))
@@ -163,7 +179,7 @@ def position_zero_changes_nothing(subject: Rotary, case: ParameterCase) -> None:
     Source: R(0) = I
     Mutant: positions_from_one
     """
-    x, _ = drawn(case)
+    x, _ = drawn(subject, case)
     x = x[..., :1, :]
     zero = np.zeros(1, dtype=np.int64)
     require_close(subject.turned(case, x, zero), x, subject.bound(case, x, zero), "vectors at position 0")
@@ -176,7 +192,7 @@ def calls_leave_no_state(subject: Rotary, case: ParameterCase) -> None:
     Source: lucidrains/rotary-embedding-torch#11 (a table cached without its offset)
     Mutant: table_cached_without_offset
     """
-    x, positions = drawn(case)
+    x, positions = drawn(subject, case)
     earlier = subject.past(x)
     for p in (positions, positions + 1 + case["shift"], positions):
         with after(earlier):
@@ -205,7 +221,7 @@ def sequences_keep_their_own_positions(subject: Rotary, case: ParameterCase) -> 
     Source: unslothai/unsloth#3699, ndif-team/nnsight PR673
     Mutant: positions_of_the_first_sequence
     """
-    x, positions = drawn(case)
+    x, positions = drawn(subject, case)
     own = positions + case.rng("left padding").permutation(case["B"])[:, None, None] * (1 + case["shift"])
     require_close(subject.turned(case, x, own), subject.truth(x, own), subject.bound(case, x, own), "rotated vectors")
 
@@ -224,7 +240,7 @@ def _batched(implementation: Implementation) -> bool:
     return implementation.parameters.get("positions") == "batched"
 
 
-RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 9), "half": (1, 16), "start": (0, 50), "shift": (0, 40)}
+RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 9), "half": (1, 16), "start": (0, NEAR), "shift": (0, 40)}
 ANY = Sizes(RANGES, adjust=_coinciding)
 LOW = Sizes(RANGES, dtypes=("float32", "bfloat16", "float16"), adjust=_coinciding)
 SEVERAL = Sizes({**RANGES, "B": (2, 3)})

@@ -152,12 +152,28 @@ def graphs_alive_together_keep_their_own(subject: Subject, case: Case) -> None:
     Mutant: backward_of_the_last_call
     """
     true, bounds = limits(subject, case)
-    others = relatives(subject, case)
-    other = others[int(case.rng("between").integers(len(others)))]
+    rng, others = case.rng("between"), relatives(subject, case)
+    other = others[0] if rng.random() < 0.75 else others[int(rng.integers(len(others)))]
+    if other is others[0] and case.mask is not None:  # all shapes as in `case`, every number another one
+        other = other.with_(mask=np.roll(case.mask, 1, axis=-1) if rng.random() < 0.5 else None)
     between = subject.binding.request(other, wrt=("0", "1", "2"))
     found = subject.backward(case, case.cotangent(), between=between)
     for name in ("query", "key", "value"):
         what = f"gradient of {name} of a call that another call followed"
+        require_close(found.gradients[name], getattr(true, name), getattr(bounds, name), what)
+
+
+def a_graph_gives_its_gradients_twice(subject: Subject, case: Case) -> None:
+    """A second backward through the same graph gives the gradients of the first: it finds what the call saved.
+
+    Formula: d f(x), d f(x)' of one graph (retain_graph=True): |d_x' - d_x| <= E_x
+    Source: the definition of a function; torch keeps what a graph saved until it is released
+    Mutant: backward_destroys_what_it_saved
+    """
+    true, bounds = limits(subject, case)
+    found = subject.backward(case, case.cotangent(), backwards=2)
+    for name in ("query", "key", "value"):
+        what = f"gradient of {name} by the second backward through one graph"
         require_close(found.gradients[name], getattr(true, name), getattr(bounds, name), what)
 
 
@@ -226,6 +242,10 @@ LAWS = (
     Law(
         graphs_alive_together_keep_their_own, "state", declares=_torch_gradients, because=NO_GRADIENTS,
         space=Space(max_n=33), large=4, small=6,
+    ),
+    Law(
+        a_graph_gives_its_gradients_twice, "state", declares=_torch_gradients, because=NO_GRADIENTS,
+        space=Space(max_n=33), large=2, small=4,
     ),
     Law(calls_in_between_leave_no_trace, "state", space=Space(max_n=33), large=4, small=8),
     Law(the_order_of_calls_does_not_matter, "state", space=Space(max_n=33), large=2, small=4),

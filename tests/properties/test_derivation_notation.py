@@ -1,0 +1,78 @@
+# Notation with a meaning of its own is read with that meaning, and what has two meanings is not read with either.
+# Every row here was once read in another way, or refuted for its notation.
+"""Norms, inner products, derivatives, inverse functions, random symbols outside expectations."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.decide import Effort
+
+LIGHT = Effort(small=4, tuples=1, large=2, altered=40)
+HEAD = (
+    "Let $m, n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{n}$, $A, B \\in \\mathbb{R}^{m \\times n}$, $s, t \\in \\mathbb{R}$ and "
+    "$i \\in \\{1, \\dots, n\\}$. Let $e' \\sim \\mathcal{N}(1, 1/2)$, $u \\sim \\operatorname{Uniform}[0, 2]$, "
+    "$c \\sim \\operatorname{Bernoulli}(1/3)$, $g \\sim \\operatorname{Geometric}(1/2)$.\n\n"
+)
+
+
+def verdict(formula: str, head: str = HEAD) -> tuple[str, str]:
+    (step,) = check_document(f"{head}$$ {formula} $$\n", effort=LIGHT).steps
+    return str(step.verdict), step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\|x\|_2^2 = x^\top x",
+        r"\|x\|_1 \ge \|x\|_2",
+        r"\|x\|_\infty \le \|x\|_1",
+        r"\|A\|_F^2 = \operatorname{tr}(A^\top A)",
+        r"\langle x, y \rangle = x^\top y",
+        r"\left\langle A, B \right\rangle = \operatorname{tr}(A^\top B)",
+        r"\frac{d s^3}{d s} = 3 s^2",
+        r"\frac{\mathrm{d}}{\mathrm{d} s} t s^3 = 3 t s^2",
+        r"t \frac{d^2}{d s^2} s^3 = 6 s t",
+        r"\frac{\partial^2}{\partial s^2} s^3 = 6 s",
+        r"\frac{\partial^2 (s^2 t)}{\partial s \partial t} = 2 s",
+        r"\operatorname{max}_{j} x_j \ge x_i",
+        r"(e')^2 \ge 0",
+        r"u > 0",
+        r"c^2 = c",
+    ],
+)
+def test_notation_is_read_with_its_meaning(formula: str) -> None:
+    found, words = verdict(formula)
+    assert found in ("PROVED", "EXACT", "AGREES"), words
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected", "words"),
+    [
+        (r"\frac{\partial^2 s^3}{\partial s} = 3 s^2", "UNREADABLE", "the order 2 and whose lower ones say 1"),
+        (r"\frac{\partial^2 s^3}{\partial s^3} = 6 s", "UNREADABLE", "the order 2 and whose lower ones say 3"),
+        (r"\sin^{-1} s = \frac{1}{\sin s}", "UNREADABLE", "inverse function or the inverse number"),
+        (r"\sum_{j \in \{1, \dots, n\}}^{2} x_j = x_1", "UNREADABLE", "what stands above"),
+        (r"\|A\|_2 \le \|A\|_F", "UNREADABLE", "the norm with index 2"),
+        (r"\Pr[s, t] = 1", "UNREADABLE", "write a probability as"),
+        (r"\Pr[s \to t] = 1", "UNREADABLE", "write a probability as"),
+        ("s_2 = 1", "UNREADABLE", "s_{2} is not declared"),
+        ("3! = 6", "UNREADABLE", "factorials"),
+        (r"\log(s, t) = 1", "UNREADABLE", "not understood of these arguments"),
+        ("e' > 0", "REFUTED", "is not above"),
+        ("u > 1", "REFUTED", "is not above"),
+        ("c = 1", "REFUTED", "0 is not 1"),
+        ("g > 0", "UNDECIDED", "stands outside"),
+        (r"\mathbb{E}[e'] = e'", "REFUTED", "1 is not 0"),
+    ],
+)
+def test_notation_with_two_meanings_is_not_read(formula: str, expected: str, words: str) -> None:
+    found, text = verdict(formula)
+    assert found == expected and words in text, text
+
+
+def test_a_declared_d_makes_a_quotient_of_two_products_ambiguous() -> None:
+    head = "Let $d, m \\in \\mathbb{N}$ and $x \\in \\mathbb{R}$.\n\n"
+    assert verdict(r"\frac{d x^2}{d x} = 2 x", head)[0] == "UNREADABLE"
+    assert verdict(r"\frac{d m}{d + d} = \frac{m}{2}", head)[0] == "PROVED"
