@@ -11,13 +11,15 @@ from importlib import import_module
 
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
+from .choice import SPARSE, choose
 from .kernels import KERNELS, Kernel
 from .kernels import kernel as row_of
 from .masking import Causal, Mask
+from .variants.block_sparse import block_sparse_attention
 
-AUTO = "torch:default"
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
 OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}
 
@@ -56,22 +58,39 @@ def attention(
     Args: query (*batch, H, n_q, d), key (*batch, H_kv, n_kv, d), value (*batch, H_kv, n_kv, d_v), one dtype;
         H_kv may divide H (grouped queries); mask: bool (True = attend) or float (added to the scaled scores)
         and broadcastable to (*batch, H, n_q, n_kv), or structured, from `attention_core.masking`;
-        scale, None = 1/sqrt(d); kernel, "auto" (torch's own choice) or a name of the table in `kernels.py`.
-        A kernel is told that a mask is causal where the alignment allows; other masks are written out. The
-        kernels `core:...` also ignore NaN and infinities in masked keys and values, torch's do not.
+        scale, None = 1/sqrt(d); kernel, "auto" or a name of the table in `kernels.py`.
+        "auto" is the fastest of those measured for the device, dtype and direction (`choice.py`): torch's own
+        choice, or `core:fused` where torch would fall back to its unfused kernel, or `core:block_sparse` where a
+        structured mask leaves enough out. Elsewhere a kernel is told that a mask is causal where the alignment
+        allows; other masks are written out. What is masked must not hold NaN, but for the kernels written out in
+        `dot_product.py`, `tiled.py` and `split_merge.py`.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
     Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other.
     Example: attention(q, k, v, causal() & padding(lengths)).
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
-    function = load(AUTO if kernel == "auto" else kernel)
+    if kernel == "auto" and mask is None and _plain(query, key, value):
+        return scaled_dot_product_attention(query, key, value, scale=scale)
     grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]
     # The sizes are checked before a structured mask is written out for them.
     check_shapes(query, key, value, grouped)
+    if kernel == "auto":
+        kernel = choose(query, key, value, mask)
+    if isinstance(mask, Mask) and kernel == SPARSE:
+        return block_sparse_attention(query, key, value, mask, scale)
+    function = load(kernel)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
+
+
+def _plain(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether nothing is to be checked or chosen: self-attention in the form of torch's fused kernel."""
+    shape = query.shape
+    if not (len(shape) == 4 and shape == key.shape == value.shape and query.dtype == key.dtype == value.dtype):
+        return False
+    return query.is_floating_point() and query.stride(3) == key.stride(3) == value.stride(3) == 1
 
 
 def _plain_mask(

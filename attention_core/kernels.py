@@ -61,6 +61,15 @@ LSE: dict[str, Any] = {**CORE, "contract": "attention-lse", "returns": "out,lse"
 TORCH: dict[str, Any] = {"claims": SDPA_CLAIMS, "masked_nan": "propagates", "accumulate": "float32"}
 CUDA: dict[str, Any] = {**TORCH, "device": "cuda", "dtypes": ("float32", "bfloat16", "float16")}
 
+# Ours that call torch's fused kernel, or matmuls in the inputs' dtype, do with masked NaN what these do.
+SPARSE: dict[str, Any] = {
+    "claims": ("attn_mask", "is_causal", "scale", "enable_gqa"),
+    "masked_nan": "unspecified",
+    "accumulate": "float32",
+    "arguments": {"block": 16},  # many pieces also in small cases
+}
+HALF: dict[str, Any] = {**SPARSE, "accumulate": "input", "mask_gradient": True, "arguments": {"rows": 16}}
+
 # Laws that real kernels break, with the number of the finding in docs/findings.md. The smallest case of each
 # is saved in peers/cases; it must go on failing, at any effort.
 LENGTHS, GARBAGE = "lengths_of_key_and_value_must_agree", "garbage_is_not_turned_into_a_number"
@@ -97,6 +106,26 @@ OURS = (
         "attention_core.variants.split_merge:split_merge_attention",
         "parts of the keys, merged by their log-sum-exp",
         CORE,
+    ),
+    Kernel(
+        "core:fused",
+        "attention_core.variants.fused:fused_attention",
+        "every call in the form that torch's fused kernel takes: never its unfused one",
+        {**TORCH, "mask_gradient": True},
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
+        "core:block_sparse",
+        "attention_core.variants.block_sparse:block_sparse_written",
+        "only the rectangles that a mask leaves, each by torch's fused kernel",
+        SPARSE,
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
+        "core:half_accuracy",
+        "attention_core.variants.half_accuracy:half_accuracy_attention",
+        "matmuls in the inputs' dtype: about twice the error, less time in bfloat16",
+        HALF,
     ),
     Kernel(
         "core:dot_product_lse",

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from attention_core.derivation.declared import Context
 from attention_core.derivation.indexed import (
+    ENDS,
     Atom,
     CannotProve,
     Index,
@@ -35,6 +37,7 @@ from attention_core.derivation.spaces import Tuples
 from attention_core.derivation.terms import Relation, Size, Term
 
 RULE = "index normal form: linear sums, contracted indices, exponentials, declared inner products"
+SECONDS = 3.0  # for one attempt
 Env = dict[str, Index]
 
 
@@ -42,6 +45,7 @@ def holds_at_all_sizes(context: Context, claim: Relation, hypotheses: Sequence[R
     """Whether the generic entry of left - right reduces to 0."""
     if claim.op != "=":
         return False
+    before = ENDS.set(time.monotonic() + SECONDS)
     try:
         prover = Prover(context, hypotheses, tuples)
         kind = claim.left.type
@@ -51,6 +55,8 @@ def holds_at_all_sizes(context: Context, claim: Relation, hypotheses: Sequence[R
         return is_zero(plus(left, scaled(right, Fraction(-1))))
     except (CannotProve, RecursionError, ZeroDivisionError, KeyError):
         return False
+    finally:
+        ENDS.reset(before)
 
 
 class Prover:

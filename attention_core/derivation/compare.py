@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from attention_core.derivation.numbers import (
     precision,
 )
 
+LEAST = sys.float_info.min
 AGREE_BITS = 64  # `=` between enclosed values means |l - r| <= 2^-64 max(|l|, |r|), certified
 
 
@@ -121,8 +123,11 @@ def _close(left: Value, right: Value, difference: arb) -> bool | None:
 
 def _gap(left: Value, right: Value) -> float:
     """The distance of two values over the larger magnitude, as a float for the report."""
-    size = max(abs(float(ball(left).mid())), abs(float(ball(right).mid())))
-    return abs(float((ball(left) - ball(right)).mid())) / size if size else 0.0
+    size = ball(left).abs_upper().max(ball(right).abs_upper())
+    if not size > 0:
+        return 0.0
+    found = abs(float(((ball(left) - ball(right)) / size).mid()))
+    return found if found > 0 or left == right else LEAST
 
 
 def apart(left: Value, right: Value) -> tuple[str, str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from flint import fmpq
+
 from attention_core.derivation.allsizes import holds_at_all_sizes
 from attention_core.derivation.choices import Choices, altered, shrink
 from attention_core.derivation.compare import Outcome, compare, exact_text
@@ -20,6 +22,7 @@ from attention_core.derivation.generate import Case, NoCase, Plan, draw, plan
 from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.limits import TOO_WIDE, slower
 from attention_core.derivation.lower import Infeasible, Lowering, register
+from attention_core.derivation.numbers import MAX_PRECISION, Imprecise, evaluate, exact, precision
 from attention_core.derivation.prove import equal_here, identical, prove
 from attention_core.derivation.reach import require_reach
 from attention_core.derivation.records import Counterexample, Evidence, Verdict
@@ -30,6 +33,7 @@ from attention_core.derivation.terms import Relation
 register()
 
 ATTEMPTS = 30
+ORDINARY = 5  # larger values are drawn in some cases only
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class _Tally:
     unclear: dict[str, Any] | None = None
     note: str = ""
     enclosed: int = 0
+    outsized: int = 0
     rate: Scale | None = None
     barren: list[str] = field(default_factory=list)
     impossible: list[str] = field(default_factory=list)
@@ -239,6 +244,9 @@ class Decider:
             self.tally.enclosed += 1  # limits are decided at rational values of the other symbols
             return None
         if outcome.holds is None:
+            if not outcome.note and outsized(site, case):
+                self.tally.outsized += 1  # smaller values decide as well, and say more
+                return None
             self.tally.unclear, self.tally.note = site.env, outcome.note
         elif not outcome.holds:
             return self.refuted(site, choices.made)
@@ -378,6 +386,11 @@ class Decider:
         if tally.enclosed:
             figures["left_out"] = tally.enclosed
             text += f"; {tally.enclosed} cases with values that are not rational were left out"
+        if tally.outsized:
+            figures["outsized"] = tally.outsized
+            text += (
+                f"; {tally.outsized} cases with large values, not told apart with {MAX_PRECISION} bits, were left out"
+            )
         if tally.undefined:
             figures["undefined"] = tally.undefined
             text += f"; {tally.undefined} cases where a side is not defined were left out"
@@ -397,6 +410,9 @@ class Decider:
     def nothing(self) -> Finding:
         """No case was ever compared."""
         tally = self.tally
+        if tally.outsized:
+            text = f"the values of the sides are too large or too close to be told apart with {MAX_PRECISION} bits"
+            return Finding(Verdict.UNDECIDED, Evidence(text))
         if tally.enclosed:
             return Finding(
                 Verdict.UNDECIDED, Evidence("no rational values satisfy the hypotheses, as a limit needs them")
@@ -425,6 +441,18 @@ class Decider:
                 if not found:
                     return ""
         return found
+
+
+def outsized(site: Site, case: Case) -> bool:
+    """Whether a case was drawn large, or has a side that is beyond all numbers."""
+    if any(isinstance(v, fmpq) and abs(v) > ORDINARY for v in case.values()):
+        return True
+    try:
+        with precision(MAX_PRECISION):
+            values = evaluate(site.low.graph, [n for p in site.pairs for n in p], case, site.order)
+    except Imprecise:
+        return False
+    return any(not exact(v) and not v.is_finite() for v in values)
 
 
 def describe(values: dict[str, Any]) -> str:

@@ -211,6 +211,9 @@ class Reader:
                 symbol = self.context.symbols[name]
                 assert symbol.law is not None
                 self.context.symbols[name] = replace(symbol, law=replace(symbol.law, independent=True))
+        if re.search(r"\bbroadcast\b", text):
+            self.context.broadcast = self.context.level
+            self.context.understood.append((line, "sums are broadcast"))
         if re.search(r"\bdistinct\b", text):
             self.distinct(line)
         if re.search(r"[.;]\s|[.;]$", text):

@@ -70,17 +70,21 @@ class Context:
     hypotheses: list[Hypothesis] = field(default_factory=list)
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     level: int = 0
+    broadcast: int | None = None  # the level at which the document says that sums are broadcast
     understood: list[tuple[int, str]] = field(default_factory=list)
 
     def copy(self) -> Context:
         """A context of its own with the same content."""
-        return Context(dict(self.symbols), list(self.hypotheses), dict(self.dropped), self.level, self.understood)
+        tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
+        return Context(*tables, self.level, self.broadcast, self.understood)
 
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""
         for name in [n for n, d in self.symbols.items() if d.level >= level]:
             self.dropped[name] = (self.symbols.pop(name).line, "the section of its declaration has ended")
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
+        if self.broadcast is not None and self.broadcast >= level:
+            self.broadcast = None
         self.level = level
 
     def declare(self, symbol: Declared) -> None:

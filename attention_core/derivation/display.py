@@ -76,8 +76,9 @@ def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
     whole = Written(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
     whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
-    if piece.moves:  # "as S \\to \\infty" says the same as the option
-        moves = Option("as", _source(piece.moves, text, starts), piece.moves[0].line)
+    if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option
+        said = _source(piece.moves, text, starts) or piece.arrow
+        moves = Option("as", said, piece.tokens[0].line)
         whole.options = {line: [moves] for line in relation_lines(statement)}
     if statement.arrows or len(statement.chains) == 1:
         return [whole]

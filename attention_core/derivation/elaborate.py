@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.shapes import (
+    copies,
     fitted,
     hadamard,
     joined,
@@ -255,10 +256,25 @@ class Elaborator:
         kept = [t for t in terms if not (t.op == "const" and t.data == 0)] or [terms[0]]
         if len(kept) == 1:
             return kept[0]
+        kept = self.alike(kept)
         kind = kept[0].type
         for other in kept[1:]:
             kind = joined(kind, other.type, "added")
         return Term("add", tuple(fitted(t, kind) for t in kept), kind)
+
+    def alike(self, terms: Sequence[Term]) -> list[Term]:
+        """Numbers, rows and columns beside a matrix: copies of them, if the document says so."""
+        shapes = [t.type for t in terms if t.type.kind == "matrix"]
+        whole = next((s for s in shapes if not s.vector), shapes[0] if shapes else SCALAR)
+        spread = [copies(t, whole) for t in terms]
+        if self.context.broadcast is None:
+            for term, wide in zip(terms, spread, strict=True):
+                if wide is not term:
+                    raise self.fail(
+                        f"{term.type} and {whole} stand in one sum: write a vector of ones, such as b \\mathbf{{1}}_n, "
+                        "or say in a declaration that sums are broadcast"
+                    )
+        return spread
 
     def quotient(self, top: Term, bottom: Term) -> Term:
         """A quotient; the divisor is a number."""

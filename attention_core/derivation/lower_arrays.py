@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from attention_core.derivation.graph import Graph, TooLarge, Undefined
-from attention_core.derivation.lower import Cells, Env, Infeasible, Lowering, handles, one
+from attention_core.derivation.lower import Cells, Env, Infeasible, Lowering, handles, matmul, one
 from attention_core.derivation.terms import Term
 
 MAX_RANGE = 2000
+EXPANDED, LARGEST = 5, 14  # how determinants are taken
 
 
 def _values(low: Lowering, term: Term, env: Env, name: str) -> Iterator[Env]:
@@ -132,10 +134,10 @@ def stack(parts: list[Cells]) -> Cells:
 
 
 def determinant(graph: Graph, cells: Cells) -> int:
-    """By expansion along the first row; up to 5 x 5."""
+    """By expansion along the first row up to 5 x 5, else by Faddeev and LeVerrier."""
     n = cells.rows
-    if n > 5:
-        raise TooLarge("a determinant beyond 5 x 5")
+    if n > EXPANDED:
+        return adjugate(graph, cells)[1]
     if n == 1:
         return cells.cells[0]
     parts = []
@@ -143,6 +145,28 @@ def determinant(graph: Graph, cells: Cells) -> int:
         sign = graph.one if j % 2 == 0 else graph.minus
         parts.append(graph.mul((sign, cells.at(0, j), determinant(graph, minor(cells, 0, j)))))
     return graph.add(parts)
+
+
+def adjugate(graph: Graph, cells: Cells) -> tuple[Cells, int]:
+    """Adjugate and determinant in n matrix products: M_k = A M_{k-1} + c_{n-k+1} I, c_{n-k} = -tr(A M_k) / k.
+
+    The entries of a matrix of numbers stay exact; divisions are by whole numbers alone, so that nothing is undefined.
+    """
+    n = cells.rows
+    if n > LARGEST:
+        raise TooLarge(f"a determinant beyond {LARGEST} x {LARGEST}")
+    turned = Cells(n, n, tuple(graph.one if i == j else graph.zero for i in range(n) for j in range(n)))
+    c = graph.one
+    for k in range(1, n + 1):
+        product = matmul(graph, cells, turned)
+        trace = graph.add(product.at(i, i) for i in range(n))
+        c = graph.mul((graph.const(Fraction(-1, k)), trace))
+        if k == n:
+            break
+        added = (graph.add((product.at(i, j), c)) if i == j else product.at(i, j) for i in range(n) for j in range(n))
+        turned = Cells(n, n, tuple(added))
+    sign = graph.minus if n % 2 == 0 else graph.one
+    return Cells(n, n, tuple(graph.mul((sign, e)) for e in turned.cells)), graph.mul((graph.neg(sign), c))
 
 
 def minor(cells: Cells, row: int, col: int) -> Cells:
@@ -160,6 +184,9 @@ def _det(low: Lowering, term: Term, env: Env) -> Cells:
 def _inverse(low: Lowering, term: Term, env: Env) -> Cells:
     inner, graph = low.lower(term.args[0], env), low.graph
     n = inner.rows
+    if n > EXPANDED:
+        cofactors, whole = adjugate(graph, inner)
+        return Cells(n, n, tuple(graph.mul((e, graph.inv(whole))) for e in cofactors.cells))
     over = graph.inv(determinant(graph, inner))
     cells = []
     for i in range(n):

@@ -104,26 +104,19 @@ def residues(graph: Graph, order: list[int], rng: random.Random) -> dict[int, in
 def degrees(graph: Graph, order: list[int]) -> dict[int, int]:
     """A bound on the degrees of numerator and denominator of each node."""
     found: dict[int, int] = {}
+    fractions: set[int] = set()  # nodes with a division below
     for node in order:
         op, args = graph.ops[node], graph.args[node]
+        if op == "inv" or (op == "powi" and graph.data[node] < 0) or any(a in fractions for a in args):
+            fractions.add(node)
         if op == "const":
             found[node] = 0
         elif op == "leaf":
             found[node] = 1
         elif op == "powi":
             found[node] = found[args[0]] * abs(graph.data[node])
+        elif op == "add" and not any(a in fractions for a in args):
+            found[node] = max(found[a] for a in args)
         else:  # a common denominator adds the degrees up
-            found[node] = sum(found[a] for a in args) if op != "add" else _sum_degree(graph, args, found)
+            found[node] = sum(found[a] for a in args)
     return found
-
-
-def _sum_degree(graph: Graph, args: tuple[int, ...], found: dict[int, int]) -> int:
-    """Of a sum: the largest degree where all terms are polynomials, else the sum of all."""
-    polynomial = all(_is_polynomial(graph, a) for a in args)
-    return max(found[a] for a in args) if polynomial else sum(found[a] for a in args)
-
-
-def _is_polynomial(graph: Graph, node: int) -> bool:
-    return not any(
-        graph.ops[n] == "inv" or (graph.ops[n] == "powi" and graph.data[n] < 0) for n in graph.reachable([node])
-    )

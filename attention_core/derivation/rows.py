@@ -24,7 +24,7 @@ _CHANGES = re.compile(r"\b(not|unless|except|never|otherwise|else|nowhere|fails?
 _WRITTEN_RELATION = re.compile(r"[=<>≤≥≠≈]|\\(?:leq?|geq?|neq?|approx|to|implies|iff|in|sim|gg|ll)\b")
 OPERATORS = ("PLUS", "TIMES")
 GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")
-STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL")
+STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES")
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Piece:
     """Tokens of one statement while the rows are read.
 
     `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims; `quoted` are
-    formulas in reasons, each with the words before it; `moves` is what stands behind "as".
+    formulas in reasons, each with the words before it; `moves` is what stands behind "as", `arrow` what an arrow says.
     """
 
     tokens: list[Tok] = field(default_factory=list)
@@ -42,6 +42,7 @@ class Piece:
     tags: list[tuple[int, str]] = field(default_factory=list)
     defines: bool = False
     moves: list[Tok] = field(default_factory=list)
+    arrow: str = ""
 
     def relations(self) -> int:
         """How many relations it has by now."""
@@ -145,7 +146,8 @@ class _Splitter:
         if self.opens_statement(tokens):
             self.pieces.append(Piece())
         first = len(self.pieces) - 1
-        for kind, word, segment in _segments(tokens):
+        arrows = [t for t in tokens if t.kind == "MOVES"]
+        for kind, word, segment in _segments([t for t in tokens if t.kind != "MOVES"]):
             if kind == "TAG":
                 for piece in self.pieces[first:]:  # all statements of the row
                     piece.tags.append((self.last_line(tokens), word))
@@ -158,6 +160,12 @@ class _Splitter:
             if _first(segment):
                 self.take(kind, segment)
                 self.fresh = False
+        for arrow in arrows:
+            for piece in self.pieces[first:]:
+                if any(t.kind == "REL" and t.start == arrow.start for t in piece.tokens):
+                    if piece.arrow not in ("", arrow.value):
+                        raise Unreadable("two limits in one chain: give each a row of its own", arrow.line)
+                    piece.arrow = arrow.value
 
     def opens_statement(self, row: list[Tok]) -> bool:
         """A row with a relation that does not start with one is a new statement, if the one above is complete."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from attention_core.derivation.terms import EYE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
+from attention_core.derivation.terms import EYE, ONE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
 
 
 def size_term(size: Size) -> Term:
@@ -30,6 +30,20 @@ def fitted(term: Term, kind: Type) -> Term:
         return Term("zeros", (), kind)
     if kind.kind == "matrix" and term.type.kind == "eye":
         return with_size(term, kind)
+    return term
+
+
+def copies(term: Term, whole: Type) -> Term:
+    """A number, a row or a column as the matrix that broadcasting makes of it; anything else as it is."""
+    kind = term.type
+    if whole.kind != "matrix" or kind == whole or kind.kind not in ("scalar", "matrix"):
+        return term
+    if kind.kind == "scalar":
+        return Term("mul", (term, Term("ones", (), whole)), whole)
+    if not kind.column and kind.rows == ONE and kind.cols == whole.cols:
+        return Term("matmul", (Term("ones", (), matrix(whole.rows, ONE)), term), whole)
+    if kind.column and kind.rows == whole.rows and not whole.vector:
+        return Term("matmul", (term, Term("ones", (), matrix(ONE, whole.cols))), whole)
     return term
 
 

@@ -344,6 +344,8 @@ class Lexer:
             return self.alphabet(name, end)
         elif name in ("begin", "end"):
             return self.environment(name, end)
+        elif name == "xrightarrow":
+            return self.limit_arrow(end)
         elif name in ("stackrel", "overset", "underset"):
             return self.above(name, end)
         elif name in ("tag", "label"):
@@ -440,6 +442,17 @@ class Lexer:
                 f"'{said}' on top of a relation is not understood: give reasons with \\text behind the relation",
                 self.line,
             )
+        return after
+
+    def limit_arrow(self, end: int) -> int:
+        r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
+        below = re.compile(r"\s*\[([^\]]*)\]").match(self.text, end)
+        inner, after = braced(self.text, below.end() if below else end, self.line)
+        said = [part.strip() for part in (below.group(1) if below else "", inner) if part.strip()]
+        if len(said) != 1 or not re.search(r"\\(to|rightarrow)\b", said[0]):
+            raise Unreadable("write what moves on the arrow: \\xrightarrow{S \\to \\infty}", self.line)
+        self.emit("REL", "->")
+        self.emit("MOVES", said[0])
         return after
 
     def environment(self, which: str, end: int) -> int:

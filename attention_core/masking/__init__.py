@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .builders import causal_mask, padding_mask, prefix_mask, segments_mask, sliding_window_mask
+from .checks import Align
 from .convert import to_additive, to_bool
 from .structured import (
-    Align,
     And,
     Causal,
     Mask,

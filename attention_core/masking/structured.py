@@ -8,16 +8,16 @@ structure; `.dense(n_q, n_kv)` writes it out. Query i stands at position i + o a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-Align = Literal["top_left", "bottom_right"]
-Integers = Int[Tensor, "..."] | Sequence[int] | Sequence[Sequence[int]]
+from .checks import Align, Integers, check_sizes, checked_align, count, integers, offset
+from .extent import Extent, extent_of_pairs, extent_of_segments
+
+ALL = slice(None)
 
 
 class Mask(ABC):
@@ -29,6 +29,22 @@ class Mask(ABC):
 
         Raises: ValueError where the sizes contradict the mask. Example: causal().dense(2, 3).
         """
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "..."]:
+        """The same for a run of the queries and a run of the keys alone.
+
+        Example: causal().part(4, 4, slice(2, 3), slice(0, 2)) is [[True, True]].
+        """
+        return self.dense(n_q, n_kv, device)[..., rows, keys]
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        """The interval of keys outside which each query attends nothing.
+
+        Example: causal().extent(2, 3) has first 0, 0 and end 1, 2.
+        """
+        return extent_of_pairs(self.dense(n_q, n_kv))
 
     def __and__(self, other: Mask) -> Mask:
         return _combined(And, self, other)
@@ -44,8 +60,17 @@ class Causal(Mask):
     align: Align
 
     def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "n_q n_kv"]:
-        i, j = _positions(n_q, n_kv, self.align, device)
+        return self.part(n_q, n_kv, device=device)
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "n_q n_kv"]:
+        i, j = _positions(n_q, n_kv, self.align, rows, keys, device)
         return j <= i
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        i = torch.arange(n_q) + offset(n_q, n_kv, self.align)
+        return Extent(torch.zeros_like(i), (i + 1).clamp(0, n_kv), True)
 
 
 @dataclass(frozen=True)
@@ -56,8 +81,17 @@ class SlidingWindow(Mask):
     align: Align
 
     def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "n_q n_kv"]:
-        i, j = _positions(n_q, n_kv, self.align, device)
+        return self.part(n_q, n_kv, device=device)
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "n_q n_kv"]:
+        i, j = _positions(n_q, n_kv, self.align, rows, keys, device)
         return (i - self.W < j) & (j <= i)
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        i = torch.arange(n_q) + offset(n_q, n_kv, self.align)
+        return Extent((i - self.W + 1).clamp(0, n_kv), (i + 1).clamp(0, n_kv), True)
 
 
 @dataclass(frozen=True)
@@ -68,8 +102,17 @@ class Prefix(Mask):
     align: Align
 
     def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "n_q n_kv"]:
-        i, j = _positions(n_q, n_kv, self.align, device)
+        return self.part(n_q, n_kv, device=device)
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "n_q n_kv"]:
+        i, j = _positions(n_q, n_kv, self.align, rows, keys, device)
         return (j < self.P) | (j <= i)
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        i = torch.arange(n_q) + offset(n_q, n_kv, self.align)
+        return Extent(torch.zeros_like(i), (i + 1).clamp(min(self.P, n_kv), n_kv), True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +123,22 @@ class Segments(Mask):
     align: Align
 
     def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "B 1 n_q n_kv"]:
-        start = _offset(n_q, n_kv, self.align)
-        n = self.ids.shape[1]
+        return self.part(n_q, n_kv, device=device)
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "B 1 n_q n_kv"]:
+        start, ids = self._start(n_q, n_kv), self.ids.to(device)
+        return (ids[:, start : start + n_q][:, rows, None] == ids[:, None, :n_kv][..., keys])[:, None]
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        return extent_of_segments(self.ids, self._start(n_q, n_kv), n_q, n_kv)
+
+    def _start(self, n_q: int, n_kv: int) -> int:
+        start, n = offset(n_q, n_kv, self.align), self.ids.shape[1]
         if start < 0 or max(start + n_q, n_kv) > n:
             raise ValueError(f"ids of {n} tokens do not cover n_q = {n_q}, n_kv = {n_kv}, {self.align}")
-        ids = self.ids.to(device)
-        return (ids[:, start : start + n_q, None] == ids[:, None, :n_kv])[:, None]
+        return start
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +148,25 @@ class Padding(Mask):
     lengths: Int[Tensor, " B"]
 
     def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "B 1 n_q n_kv"]:
-        _check_sizes(n_q, n_kv)
+        return self.part(n_q, n_kv, device=device)
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "B 1 n_q n_kv"]:
+        self._check(n_q, n_kv)
+        lengths = self.lengths.to(device)
+        real = torch.arange(n_kv, device=lengths.device)[keys] < lengths[:, None]
+        return real[:, None, None, :].repeat(1, 1, len(range(n_q)[rows]), 1)
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        self._check(n_q, n_kv)
+        end = self.lengths.cpu()[:, None].expand(-1, n_q)
+        return Extent(torch.zeros_like(end), end, True)
+
+    def _check(self, n_q: int, n_kv: int) -> None:
+        check_sizes(n_q, n_kv)
         if bool((self.lengths > n_kv).any()):
             raise ValueError(f"a length of {int(self.lengths.max())} exceeds n_kv = {n_kv}")
-        lengths = self.lengths.to(device)
-        real = torch.arange(n_kv, device=lengths.device) < lengths[:, None]
-        return real[:, None, None, :].repeat(1, 1, n_q, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,26 +174,47 @@ class _Pair(Mask):
     left: Mask
     right: Mask
 
-    def _dense(self, n_q: int, n_kv: int, device: torch.device | None) -> tuple[Tensor, Tensor]:
-        left, right = self.left.dense(n_q, n_kv, device), self.right.dense(n_q, n_kv, device)
-        if left.ndim == right.ndim == 4 and left.shape[0] != right.shape[0]:
-            raise ValueError(f"masks of {left.shape[0]} and {right.shape[0]} sequences do not combine")
+    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "..."]:
+        return self.part(n_q, n_kv, device=device)
+
+    def _parts(
+        self, n_q: int, n_kv: int, rows: slice, keys: slice, device: torch.device | None
+    ) -> tuple[Tensor, Tensor]:
+        left, right = (m.part(n_q, n_kv, rows, keys, device) for m in (self.left, self.right))
+        _same_sequences(left, right, 4)
+        return left, right
+
+    def _extents(self, n_q: int, n_kv: int) -> tuple[Extent, Extent]:
+        left, right = self.left.extent(n_q, n_kv), self.right.extent(n_q, n_kv)
+        _same_sequences(left.first, right.first, 2)
         return left, right
 
 
 class And(_Pair):
     """The pairs that both masks allow."""
 
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "..."]:
-        left, right = self._dense(n_q, n_kv, device)
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "..."]:
+        left, right = self._parts(n_q, n_kv, rows, keys, device)
+        return left & right
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        left, right = self._extents(n_q, n_kv)
         return left & right
 
 
 class Or(_Pair):
     """The pairs that either mask allows."""
 
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "..."]:
-        left, right = self._dense(n_q, n_kv, device)
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "..."]:
+        left, right = self._parts(n_q, n_kv, rows, keys, device)
+        return left | right
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        left, right = self._extents(n_q, n_kv)
         return left | right
 
 
@@ -138,7 +225,7 @@ def causal(align: Align = "top_left") -> Mask:
     Example: causal("bottom_right").dense(1, 3) is [[True, True, True]].
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3.
     """
-    return Causal(_checked_align(align))
+    return Causal(checked_align(align))
 
 
 def sliding_window(W: int, align: Align = "top_left") -> Mask:
@@ -148,7 +235,7 @@ def sliding_window(W: int, align: Align = "top_left") -> Mask:
     Example: sliding_window(1).dense(3, 3) is the identity.
     Source: Beltagy et al., "Longformer" (2020), section 3.1, one-sided.
     """
-    return SlidingWindow(_count("W", W, least=1), _checked_align(align))
+    return SlidingWindow(count("W", W, least=1), checked_align(align))
 
 
 def prefix(P: int, align: Align = "top_left") -> Mask:
@@ -157,7 +244,7 @@ def prefix(P: int, align: Align = "top_left") -> Mask:
     Args: P >= 0, a number of keys. Raises: ValueError for P < 0, unknown align.
     Example: prefix(0) is causal(). Source: Raffel et al., "T5" (2020), section 3.2.1.
     """
-    return Prefix(_count("P", P, least=0), _checked_align(align))
+    return Prefix(count("P", P, least=0), checked_align(align))
 
 
 def segments(ids: Integers, align: Align = "top_left") -> Mask:
@@ -168,7 +255,7 @@ def segments(ids: Integers, align: Align = "top_left") -> Mask:
     Example: segments([[7, 7, 8]]).dense(3, 3)[0, 0, 2] is [False, False, True].
     Source: Raffel et al., "T5" (2020), section 2.3 packs documents; the mask keeps them apart.
     """
-    return Segments(_integers("ids", ids, axes=2), _checked_align(align))
+    return Segments(integers("ids", ids, axes=2), checked_align(align))
 
 
 def padding(lengths: Integers) -> Mask:
@@ -177,51 +264,23 @@ def padding(lengths: Integers) -> Mask:
     Args: lengths (B,) integers >= 0. Raises: ValueError for others; dense: where one exceeds n_kv.
     Example: padding([1, 2]).dense(1, 2) is [[[[True, False]]], [[[True, True]]]].
     """
-    checked = _integers("lengths", lengths, axes=1)
+    checked = integers("lengths", lengths, axes=1)
     if bool((checked < 0).any()):
         raise ValueError(f"lengths must not be negative, got {checked.tolist()}")
     return Padding(checked)
 
 
-def _offset(n_q: int, n_kv: int, align: Align) -> int:
-    """Position of query 0 among the keys."""
-    _check_sizes(n_q, n_kv)
-    return 0 if align == "top_left" else n_kv - n_q
-
-
-def _positions(n_q: int, n_kv: int, align: Align, device: torch.device | None) -> tuple[Tensor, Tensor]:
+def _positions(
+    n_q: int, n_kv: int, align: Align, rows: slice, keys: slice, device: torch.device | None
+) -> tuple[Tensor, Tensor]:
     """Positions of the queries as a column and of the keys as a row."""
-    start = _offset(n_q, n_kv, align)
-    return torch.arange(start, start + n_q, device=device)[:, None], torch.arange(n_kv, device=device)
+    start = offset(n_q, n_kv, align)
+    return torch.arange(start, start + n_q, device=device)[rows, None], torch.arange(n_kv, device=device)[keys]
 
 
-def _check_sizes(n_q: int, n_kv: int) -> None:
-    if n_q < 0 or n_kv < 0:
-        raise ValueError(f"lengths must not be negative, got n_q = {n_q}, n_kv = {n_kv}")
-
-
-def _checked_align(align: Align) -> Align:
-    if align not in get_args(Align):
-        raise ValueError(f"align must be one of {', '.join(get_args(Align))}, got {align!r}")
-    return align
-
-
-def _count(name: str, count: object, least: int) -> int:
-    # A float or a bool here is a mistake in the call, not a number of keys.
-    if isinstance(count, bool) or not isinstance(count, int) or count < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {count!r}")
-    return count
-
-
-def _integers(name: str, numbers: Integers, axes: int) -> Tensor:
-    tensor = torch.as_tensor(numbers)
-    if tensor.numel() == 0 and not isinstance(numbers, Tensor):
-        tensor = tensor.to(torch.int64)  # an empty list has no dtype of its own
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        raise ValueError(f"{name} must be integers, got {tensor.dtype}")
-    if tensor.ndim != axes:
-        raise ValueError(f"{name} must have {axes} axes, got shape {tuple(tensor.shape)}")
-    return tensor.detach().clone()  # a mask does not change when the caller's tensor does
+def _same_sequences(left: Tensor, right: Tensor, axes: int) -> None:
+    if left.ndim == right.ndim == axes and left.shape[0] != right.shape[0]:
+        raise ValueError(f"masks of {left.shape[0]} and {right.shape[0]} sequences do not combine")
 
 
 def _combined(kind: type[And] | type[Or], left: Mask, right: object) -> Mask:

@@ -171,3 +171,45 @@ def test_the_forms_of_the_language_hold_together(formula: str) -> None:
     for step in check_document(f"{text}$$ {formula} $$\n").steps:
         assert str(step.verdict) in GOOD, step.evidence.text
         assert not step.evidence.figures.get("undefined")
+
+
+@pytest.mark.parametrize(
+    ("true", "false"),
+    [
+        ("1 - e^{-e^{S}} < 1", "1 - e^{-e^{S}} > 1 - e^{-S}  \\implies S > 1"),
+        ("1 - e^{-S^3} < 1", "1 - e^{-S^3} < 1 - e^{-S}"),
+        ("\\exp(\\exp(100 + S^2)) > 1", "\\exp(\\exp(100 + S^2)) < 1"),
+        ("\\exp(\\exp(\\exp(\\|y\\|))) \\ge 1", "\\exp(\\exp(\\exp(\\|y\\|))) \\ge e^{e^{3}}"),
+    ],
+)
+def test_values_beyond_all_precision_are_left_out_and_counted(true: str, false: str) -> None:
+    head = "Let $S > 0$, $d \\in \\mathbb{N}$ and $y \\in \\mathbb{R}^{d}$.\n\n"
+    good, bad = checked(f"{head}$$ {true} $$\n"), checked(f"{head}$$ {false} $$\n")
+    assert good.verdict == "AGREES" and good.evidence.figures["outsized"] > 0, good.evidence.text
+    assert "cases with large values, not told apart with 4096 bits, were left out" in good.evidence.text
+    assert bad.verdict == "REFUTED", bad.evidence.text
+
+
+def test_a_step_whose_every_case_is_beyond_all_precision_is_undecided() -> None:
+    step = checked("Let $S > 0$.\n\n$$ \\exp(\\exp(\\exp(50 + S))) > 1 $$\n")
+    assert step.verdict == "UNDECIDED" and "too large or too close" in step.evidence.text
+    step = checked("$$ \\exp(\\exp(\\exp(4))) > 1 + \\exp(\\exp(\\exp(4))) - 1 $$\n")
+    assert step.verdict == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("true", "false"),
+    [
+        ("\\det(A B) = \\det(A) \\det(B)", "\\det(A) = -\\det(A)"),
+        ("A A^{-1} = I_6", "A A^{-1} = A^{-1}"),
+        ("\\det(\\operatorname{diag}([1, 2, 3, 4, 5, 6])) = 720", "\\det(2 I_7) = 2"),
+        ("\\det(I_{12}) = 1", "\\det(I_{12}) = 12"),
+    ],
+)
+def test_determinants_beyond_five_rows(true: str, false: str) -> None:
+    head = "Let $A, B \\in \\mathbb{R}^{6 \\times 6}$.\n\n"
+    light = Effort(small=4, tuples=1, large=1)
+    (good,) = check_document(f"{head}$$ {true} $$\n", effort=light).steps
+    (bad,) = check_document(f"{head}% expect: refuted\n\n$$ {false} $$\n", effort=light).steps
+    assert good.verdict in GOOD, good.evidence.text
+    assert bad.verdict == "REFUTED", bad.evidence.text

@@ -50,3 +50,14 @@ def test_residues_are_those_of_the_rationals() -> None:
     assert degrees(graph, order)[left] == 3
     zero = graph.inv(graph.sub(x, x)) if graph.sub(x, x) != graph.zero else graph.inv(graph.zero)
     assert residues(graph, graph.reachable([zero]), random.Random(1)) is None
+
+
+def test_degrees_are_counted_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph()
+    x = graph.leaf(("x", (1, 1)))
+    node = x
+    for k in range(1, 300):
+        node = graph.add((graph.mul((node, x)), graph.leaf(("x", (k + 1, 1)))))
+    order = graph.reachable([node])
+    monkeypatch.setattr(Graph, "reachable", None)  # once it was asked for every node: a determinant took a minute
+    assert degrees(graph, order)[node] == 300

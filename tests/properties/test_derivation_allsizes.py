@@ -120,3 +120,13 @@ def test_the_hypotheses_decide_whether_it_is_proved() -> None:
     text = HEAD.replace("$B \\in \\mathbb{R}^{d \\times p}$", "$B \\in \\mathbb{R}^{d \\times m}$") + formula
     assert check_document(text).steps[0].verdict == "PROVED"
     assert check_document(text.replace(" and $A^\\top B = 0$", "")).steps[0].verdict == "REFUTED"
+
+
+def test_a_proof_is_given_up_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.derivation.allsizes.SECONDS", 0.0)
+    text = "Let $n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{n}$.\n\n$$ x^\\top y = \\sum_{i=1}^n y_i x_i $$\n"
+    (step,) = check_document(text).steps
+    assert step.verdict == "EXACT"
+    monkeypatch.undo()
+    (step,) = check_document(text).steps
+    assert step.verdict == "PROVED"

@@ -37,7 +37,7 @@ BAD = [
     ("def", HEAD + "$$ \\def\\x{\\x\\x} \\x = 1 $$", "UNREADABLE", "\\def is not understood"),
     ("code", HEAD + "$$ \\operatorname{__import__}(x) = 1 $$", "UNREADABLE", "is not declared"),
     ("a long sum", HEAD + "$$ \\sum_{i=1}^{10^{9}} x = x $$", "UNDECIDED", "runs over more than 2000 values"),
-    ("a big determinant", "Let $B \\in \\mathbb{R}^{40 \\times 40}$.\n\n$$ \\det(B) = 1 $$", "UNDECIDED", "beyond 5 x 5"),
+    ("a big determinant", "Let $B \\in \\mathbb{R}^{40 \\times 40}$.\n\n$$ \\det(B) = 1 $$", "UNDECIDED", "beyond 14 x 14"),
     ("a big array", "Let $B \\in \\mathbb{R}^{99999 \\times 9}$.\n\n$$ B = 2 B $$", "UNDECIDED", "99999 x 9 entries"),
     ("different brackets", HEAD + "$$ \\left( x \\right] = x $$", "UNREADABLE", "different brackets"),
     ("no value left", HEAD + "Let $x > 0$ and $x < 0$.\n\n$$ x = 1 $$", "VACUOUS", "above 0 and below 0"),

@@ -76,3 +76,35 @@ def test_a_declared_d_makes_a_quotient_of_two_products_ambiguous() -> None:
     head = "Let $d, m \\in \\mathbb{N}$ and $x \\in \\mathbb{R}$.\n\n"
     assert verdict(r"\frac{d x^2}{d x} = 2 x", head)[0] == "UNREADABLE"
     assert verdict(r"\frac{d m}{d + d} = \frac{m}{2}", head)[0] == "PROVED"
+
+
+BROADCAST = "Let $n, d \\in \\mathbb{N}$, $X \\in \\mathbb{R}^{n \\times d}$, $b \\in \\mathbb{R}^{1 \\times d}$, $s \\in \\mathbb{R}$"
+
+
+@pytest.mark.parametrize(
+    ("true", "false"),
+    [
+        (r"\operatorname{softmax}(X + s) = \operatorname{softmax}(X)", r"\operatorname{softmax}(X + b) = \operatorname{softmax}(X)"),
+        (r"\mathbf{1}_n^\top (X + b) = \mathbf{1}_n^\top X + n b", r"\mathbf{1}_n^\top (X + b) = \mathbf{1}_n^\top X + b"),
+    ],
+)  # fmt: skip
+def test_sums_are_broadcast_only_where_the_document_says_so(true: str, false: str) -> None:
+    for formula in (true, false):
+        found, words = verdict(formula, f"{BROADCAST}.\n\n")
+        assert found == "UNREADABLE" and "say in a declaration that sums" in words
+    assert verdict(true, f"{BROADCAST}; sums are broadcast.\n\n")[0] == "PROVED"
+    assert verdict(false, f"{BROADCAST}; sums are broadcast.\n\n")[0] == "REFUTED"
+    ended = f"# A\n\n{BROADCAST}; sums are broadcast.\n\n# B\n\n{BROADCAST}.\n\n"
+    assert verdict(true, ended)[0] == "UNREADABLE"
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (r"\frac{1}{1 + e^{-s}} \xrightarrow{s \to \infty} 1", "AGREES"),
+        (r"\frac{1}{1 + e^{-s}} \xrightarrow[s \to -\infty]{} 1", "REFUTED"),
+        (r"s \xrightarrow{p} 1", "UNREADABLE"),
+    ],
+)
+def test_an_arrow_says_what_moves(formula: str, expected: str) -> None:
+    assert verdict(formula)[0] == expected

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import attention_core
 from attention_core import dispatch
+from attention_core.choice import DEFAULT
 from attention_core.dispatch import attention
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from tests.properties.attention_loop import draw_call, rows_of
 
 # The rows that take every call; the others refuse some.
-KERNELS = ("core:dot_product", "core:tiled", "core:split_merge", "torch:default", "torch:math")
+KERNELS = ("core:dot_product", "core:tiled", "core:split_merge", "core:fused", "torch:default", "torch:math")
 STRUCTURED = [
     causal(),
     causal("bottom_right"),
@@ -79,7 +80,7 @@ def test_auto_tells_the_kernel_of_causality_only_where_the_alignments_agree(
         seen.append((attn_mask is not None, is_causal))
         return q
 
-    monkeypatch.setattr(dispatch, "load", lambda name: spy if name == dispatch.AUTO else None)
+    monkeypatch.setattr(dispatch, "load", lambda name: spy if name == DEFAULT else None)
     q, k = torch.zeros(3, 2), torch.zeros(5, 2)
     attention(q, k, k, causal())
     attention(k, k, k, causal("bottom_right"))

@@ -1,0 +1,136 @@
+"""Which kernel `attention(kernel="auto")` takes: a small table of measured numbers, and the two rules that read it.
+
+`attention-core bench --tune` measures the table for a machine; the one that ships is of a processor with AVX-512. A
+device that no table names gets torch's own choice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, is_grad_enabled
+
+from .masking import Mask
+from .masking.pieces import plan
+
+DEFAULT, FUSED, SPARSE = "torch:default", "core:fused", "core:block_sparse"
+BLOCK = 128
+WHY = ("groups", "axes", "width", "stride", "broadcast")
+"""Why torch would take its unfused kernel, in the words of the table."""
+SHIPPED = Path(__file__).parent / "tuning.json"
+FORMAT = 1
+
+
+def tuning_file() -> Path:
+    """Where this machine's own table lies: $ATTENTION_CORE_TUNING, or tuning.json in the user's cache folder.
+
+    Example: with XDG_CACHE_HOME=/c it is /c/attention-core/tuning.json.
+    """
+    if named := os.environ.get("ATTENTION_CORE_TUNING"):
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "attention-core" / "tuning.json"
+
+
+def read_table(path: Path) -> dict[str, Mapping[str, float]]:
+    """The classes of a table: "cpu/float32/forward" -> {"groups": ..., ..., "piece": ...}.
+
+    Each of `WHY` is the smallest work (multiply-adds) from which `core:fused` is faster than torch's default there;
+    "piece" is the work that one rectangle costs beyond its pairs.
+
+    Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
+    Example: read_table(SHIPPED)["cpu/float32/forward"]["piece"].
+    """
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    if not isinstance(table, dict) or table.get("format") != FORMAT or not isinstance(table.get("classes"), dict):
+        raise ValueError(
+            f"{path} is no tuning table of format {FORMAT}: write it again with attention-core bench --tune"
+        )
+    for name, entry in table["classes"].items():
+        if not isinstance(entry, dict) or any(not isinstance(entry.get(key), (int, float)) for key in (*WHY, "piece")):
+            raise ValueError(f"{path}: class {name!r} needs a number for each of {', '.join((*WHY, 'piece'))}")
+    classes: dict[str, Mapping[str, float]] = table["classes"]
+    return classes
+
+
+@cache
+def table() -> dict[str, Mapping[str, float]]:
+    """The shipped table, with this machine's own classes in place of its where there are any."""
+    classes = read_table(SHIPPED)
+    own = tuning_file()
+    if own.exists():
+        try:
+            classes = {**classes, **read_table(own)}
+        except (ValueError, OSError) as error:
+            warnings.warn(f"the shipped tuning is used: {error}", stacklevel=2)
+    return classes
+
+
+def class_of(query: Tensor, gradients: bool) -> str:
+    """The class of a call: device, dtype, direction.
+
+    Example: class_of(torch.ones(1, 1, 2, 2), False) is "cpu/float32/forward".
+    """
+    return f"{query.device.type}/{str(query.dtype)[6:]}/{'both' if gradients else 'forward'}"
+
+
+def entry_of(query: Tensor, key: Tensor, value: Tensor) -> Mapping[str, float] | None:
+    """The numbers of the class of a call, None for a class that nobody measured."""
+    wanted = is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    return table().get(class_of(query, wanted))
+
+
+def work_of(query: Tensor, key: Tensor, value: Tensor) -> float:
+    """Multiply-adds of the two products: B H n_q n_kv (d + d_v)."""
+    return float(query[..., 0].numel() * key.shape[-2] * (query.shape[-1] + value.shape[-1])) if query.numel() else 0.0
+
+
+def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
+    """Why torch's default would take its unfused kernel for these inputs, one of `WHY`; None where it would not.
+
+    Example: falls_back(q[0], k[0], v[0]) is "axes".
+    """
+    if query.ndim != 4:
+        return "axes"
+    if query.shape[1] != key.shape[1]:
+        return "groups"
+    if query.shape[-1] != value.shape[-1]:
+        return "width"
+    if not query.shape[0] == key.shape[0] == value.shape[0]:
+        return "broadcast"
+    strided = query.stride(-1) != 1 or key.stride(-1) != 1 or value.stride(-1) != 1
+    return "stride" if strided else None
+
+
+def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
+    """The kernel for a checked call.
+
+    Example: choose(q, k, v, sliding_window(256)) is "core:block_sparse" for 4096 tokens.
+    """
+    entry = entry_of(query, key, value)
+    if entry is None:
+        return DEFAULT
+    why, work = falls_back(query, key, value), work_of(query, key, value)
+    unfused = why is not None and work >= entry[why]
+    if isinstance(mask, Mask) and query.ndim <= 4 and work >= 4 * entry["piece"]:
+        pieces = plan(mask, query.shape[-2], key.shape[-2], BLOCK)
+        share = pieces.pairs / (query.shape[-2] * key.shape[-2])
+        calls = len(pieces.pieces) * entry["piece"]
+        if work * share + calls < work:
+            return SPARSE
+    gradient = isinstance(mask, Tensor) and mask.requires_grad
+    return FUSED if unfused and not gradient else DEFAULT
+
+
+def as_json(classes: Mapping[str, Mapping[str, float]], about: Mapping[str, Any]) -> str:
+    """A table as it is stored, with what is known of the machine that it was measured on."""
+    return json.dumps({"format": FORMAT, "about": dict(about), "classes": classes}, indent=1) + "\n"

@@ -1,0 +1,121 @@
+"""Cut a structured mask into rectangles of pairs: outside them no query attends anything, and nothing is computed.
+
+A rectangle is open (everything attended), causal (query r of it attends its keys 0..r) or masked (written out).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .extent import Extent
+from .structured import Mask
+
+Kind = Literal["open", "causal", "masked"]
+Rows = NDArray[np.int64]
+
+
+class Piece(NamedTuple):
+    """Queries `rows` against keys `keys` of sequence `sequence` (None: of all)."""
+
+    sequence: int | None
+    rows: slice
+    keys: slice
+    kind: Kind
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that a kernel computes for it, of one head of one sequence."""
+        area: int = (self.rows.stop - self.rows.start) * (self.keys.stop - self.keys.start)
+        return area // 2 if self.kind == "causal" else area
+
+
+class Plan(NamedTuple):
+    """The pieces of a mask, in order; rows in no piece attend nothing."""
+
+    pieces: tuple[Piece, ...]
+    sequences: int  # 1 where all sequences share the pieces
+
+    @property
+    def pairs(self) -> float:
+        """Mean number of pairs computed, of one head of one sequence."""
+        return sum(piece.pairs for piece in self.pieces) / self.sequences
+
+
+def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
+    """Cut a mask into pieces of about `block` queries, or of as many as open and causal runs have.
+
+    Kept with the mask: the layers of a model that share a mask share its plan.
+
+    Args: mask; n_q, n_kv >= 0; block >= 1, in queries. Raises: ValueError as `mask.dense`.
+    Example: plan(sliding_window(2), 4, 4, block=2).pieces[1] is masked, rows 2 to 4, keys 1 to 4.
+    """
+    known: dict[tuple[int, int, int], Plan] = mask.__dict__.setdefault("_plans", {})
+    if (n_q, n_kv, block) not in known:
+        known[n_q, n_kv, block] = _planned(mask.extent(n_q, n_kv), block)
+    return known[n_q, n_kv, block]
+
+
+def _planned(extent: Extent, block: int) -> Plan:
+    first, end = np.atleast_2d(extent.first.numpy()), np.atleast_2d(extent.end.numpy())
+    B, n_q = first.shape
+    if not n_q or not B:
+        return Plan((), 1)
+    if (first == first[:1]).all() and (end == end[:1]).all():
+        return Plan(tuple(_cut(None, first[0], end[0], extent.exact, block)), 1)
+    cut = (piece for b in range(B) for piece in _cut(b, first[b], end[b], extent.exact, block))
+    return Plan(tuple(cut), B)
+
+
+def _cut(sequence: int | None, first: Rows, end: Rows, exact: bool, block: int) -> list[Piece]:
+    """The pieces of one sequence, from the first query to the last."""
+    pieces: list[Piece] = []
+    n, dead = len(first), first >= end
+    # Open: the next query has the same interval. Causal: it has one key more, from a square on.
+    level = _runs((np.diff(first) == 0) & (np.diff(end) == 0) | (dead[1:] & dead[:-1]))
+    steps = _runs((np.diff(first) == 0) & (np.diff(end) == 1))
+    least = max(1, block // 2)
+    i = 0
+    while i < n:
+        if dead[i]:
+            i = level[i]
+            continue
+        if exact and (level[i] - i >= least or level[i] == n):
+            stop, kind = level[i], "open"
+        elif exact and end[i] - first[i] == 1 and steps[i] - i >= least:
+            stop, kind = steps[i], "causal"
+        else:
+            stop, kind = _masked_until(i, first, end, dead, level if exact else None, block), "masked"
+        alive = ~dead[i:stop]
+        keys = slice(int(first[i:stop][alive].min()), int(end[i:stop][alive].max()))
+        if kind == "masked" and exact and (first[i:stop] == keys.start).all() and (end[i:stop] == keys.stop).all():
+            kind = "open"
+        pieces.append(Piece(sequence, slice(i, int(stop)), keys, kind))  # type: ignore[arg-type]
+        i = int(stop)
+    return pieces
+
+
+def _masked_until(i: int, first: Rows, end: Rows, dead: NDArray[np.bool_], level: Rows | None, block: int) -> int:
+    """Where the masked piece that begins at query i ends: after a block, or before what is better taken apart."""
+    n = len(first)
+    low, high = first[i], end[i]
+    for r in range(i + 1, min(i + block, n)):
+        if dead[r]:
+            continue
+        # A long open run, or keys that have nothing in common with those so far, begin a piece of their own.
+        if level is not None and level[r] - r >= block and (level[r - 1] == r):
+            return r
+        apart = first[r] >= high or end[r] <= low
+        if apart and r - i >= block // 4:
+            return r
+        low, high = min(low, first[r]), max(high, end[r])
+    return min(i + block, n)
+
+
+def _runs(same: NDArray[np.bool_]) -> Rows:
+    """For each of n queries the first one after it that does not go on like it; same[i]: i + 1 goes on like i."""
+    n = len(same) + 1
+    breaks = np.append(np.flatnonzero(~same) + 1, n)
+    return np.asarray(breaks[np.searchsorted(breaks, np.arange(n), side="right")])

@@ -1,0 +1,119 @@
+"""attention_core.choice: which kernel auto takes, and how a table that is not one is met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from attention_core import choice
+from attention_core.choice import DEFAULT, FUSED, SPARSE, choose
+from attention_core.kernels import kernel
+from attention_core.masking import causal, sliding_window
+
+
+@pytest.fixture(autouse=True)
+def no_own_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The machine's own table must not decide a test."""
+    own = tmp_path / "tuning.json"
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", str(own))
+    choice.table.cache_clear()
+    yield own
+    choice.table.cache_clear()
+
+
+def entry(number: float) -> dict[str, float]:
+    return dict.fromkeys((*choice.WHY, "piece"), number)
+
+
+def write(own: Path, **classes: dict[str, float]) -> None:
+    own.write_text(choice.as_json({name.replace("_", "/"): c for name, c in classes.items()}, {"machine": "a test"}))
+    choice.table.cache_clear()
+
+
+LONG = torch.zeros(1, 2, 4096, 8)
+
+
+def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
+    assert choose(LONG, LONG, LONG, sliding_window(64)) == SPARSE
+    assert choose(LONG, LONG, LONG, sliding_window(4096)) == SPARSE  # half of the pairs are in the future
+    short = LONG[:, :, :8]
+    assert choose(short, short, short, sliding_window(2)) == DEFAULT
+    assert choose(LONG, LONG, LONG, None) == DEFAULT
+    assert (
+        choose(LONG[:, :, :64], LONG, LONG, sliding_window(4096, "bottom_right")) == DEFAULT
+    )  # nearly all is attended
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "why"),
+    [
+        (LONG[0], LONG[0], LONG[0], "axes"),
+        (LONG, LONG[:, :1], LONG[:, :1], "groups"),
+        (LONG, LONG, LONG[..., :4], "width"),
+        (LONG[..., ::2], LONG[..., ::2], LONG[..., ::2], "stride"),
+        (LONG.expand(2, -1, -1, -1), LONG, LONG, "broadcast"),
+    ],
+)
+def test_what_torch_computes_unfused_is_fused(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, why: str, no_own_table: Path
+) -> None:
+    assert choice.falls_back(query, key, value) == why
+    assert choose(query, key, value, None) == FUSED
+    write(no_own_table, cpu_float32_forward={**entry(0), why: 1e18})
+    assert choose(query, key, value, None) == DEFAULT  # from that work on, not before
+
+
+def test_a_mask_that_wants_a_gradient_stays_with_torch() -> None:
+    mask = torch.zeros(4096, requires_grad=True)
+    assert choose(LONG[0], LONG[0], LONG[0], mask) == DEFAULT
+    assert choose(LONG[0], LONG[0], LONG[0], mask.detach()) == FUSED
+
+
+def test_a_class_that_nobody_measured_is_left_to_torch() -> None:
+    x = torch.zeros(1, 2, 4096, 8, dtype=torch.float8_e4m3fn)
+    assert choice.class_of(x, False) == "cpu/float8_e4m3fn/forward" and choose(x, x, x, sliding_window(2)) == DEFAULT
+
+
+def test_directions_are_classes_of_their_own(no_own_table: Path) -> None:
+    write(no_own_table, cpu_float32_both=entry(1e18))
+    x = torch.zeros(2, 4096, 8, requires_grad=True)
+    assert choose(x, x, x, None) == DEFAULT
+    with torch.no_grad():
+        assert choose(x, x, x, None) == FUSED
+
+
+def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
+    dtypes, directions = ("float64", "float32", "bfloat16", "float16"), ("forward", "both")
+    assert set(choice.read_table(choice.SHIPPED)) >= {f"cpu/{t}/{d}" for t in dtypes for d in directions}
+    for name in (DEFAULT, FUSED, SPARSE):
+        assert kernel(name).expected == "conforms"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "no tuning table of format 1"),
+        ('{"format": 2, "classes": {}}', "no tuning table of format 1"),
+        ('{"format": 1, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of groups"),
+        (json.dumps({"format": 1, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
+    ],
+)
+def test_a_table_that_is_none_is_said_and_not_used(text: str, words: str, no_own_table: Path) -> None:
+    no_own_table.write_text(text)
+    with pytest.raises(ValueError, match=words):
+        choice.read_table(no_own_table)
+    with pytest.warns(UserWarning, match=f"the shipped tuning is used: .*{words}"):
+        assert choose(LONG[0], LONG[0], LONG[0], causal()) in (DEFAULT, FUSED, SPARSE)
+
+
+def test_where_the_own_table_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", "/somewhere/t.json")
+    assert choice.tuning_file() == Path("/somewhere/t.json")
+    monkeypatch.delenv("ATTENTION_CORE_TUNING")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/c")
+    assert choice.tuning_file() == Path("/c/attention-core/tuning.json")
