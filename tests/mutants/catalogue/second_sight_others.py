@@ -107,7 +107,7 @@ def score_gradient_from_dropped_weights() -> Any:
     def drop(s: Tensor, rate: float) -> Tensor:
         if not 0 < rate < 1:
             return reference.drop(reference.weights(s), rate)
-        found: Tensor = _Dropped.apply(s, (torch.rand_like(s) >= rate) / (1 - rate))
+        found: Tensor = _Dropped.apply(s, (torch.rand_like(s) >= rate).to(s.dtype) / (1 - rate))
         return found
 
     return build(weights=lambda s: s, drop=drop)
