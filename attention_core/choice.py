@@ -23,8 +23,8 @@ from .masking.pieces import plan
 
 DEFAULT, FUSED, SPARSE = "torch:default", "core:fused", "core:block_sparse"
 BLOCK = 128
-WHY = ("groups", "axes", "width", "stride", "broadcast")
-"""Why torch would take its unfused kernel, in the words of the table."""
+WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
+"""Why torch would take its unfused kernel: shared key heads with one query, with more; the others by their names."""
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 1
 LEAST = 1e5
@@ -112,7 +112,7 @@ def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     if query.ndim != 4:
         return "axes"
     if query.shape[1] != key.shape[1]:
-        return "groups"
+        return "decoding" if query.shape[2] == 1 else "groups"
     if query.shape[-1] != value.shape[-1]:
         return "width"
     if not query.shape[0] == key.shape[0] == value.shape[0]:

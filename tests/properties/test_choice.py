@@ -53,6 +53,7 @@ def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
     [
         (LONG[0], LONG[0], LONG[0], "axes"),
         (LONG, LONG[:, :1], LONG[:, :1], "groups"),
+        (LONG[:, :, :1], LONG[:, :1], LONG[:, :1], "decoding"),
         (LONG, LONG, LONG[..., :4], "width"),
         (LONG[..., ::2], LONG[..., ::2], LONG[..., ::2], "stride"),
         (LONG.expand(2, -1, -1, -1), LONG, LONG, "broadcast"),
@@ -99,7 +100,7 @@ def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
         ("{", "is not JSON"),
         ("[]", "no tuning table of format 1"),
         ('{"format": 2, "classes": {}}', "no tuning table of format 1"),
-        ('{"format": 1, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of groups"),
+        ('{"format": 1, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of decoding"),
         (json.dumps({"format": 1, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
     ],
 )
