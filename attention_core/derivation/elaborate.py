@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from attention_core.derivation.declared import Context, Declared
+from attention_core.derivation.functions import MARK, applied, with_calls
 from attention_core.derivation.shapes import (
     copies,
     fitted,
@@ -42,7 +43,6 @@ from attention_core.derivation.syntax import (
     Times,
     Transposed,
     Unreadable,
-    children,
 )
 from attention_core.derivation.terms import (
     EYE,
@@ -109,6 +109,10 @@ class Elaborator:
                 raise self.fail(f"{name} was defined with an index: write {name}_{{...}}")
             assert found.term is not None
             return Term("bind", (found.term,), found.term.type, ())
+        if found.kind == "function":
+            if any(self.lookup(p) is None and p not in self.bound for p in found.params):
+                raise self.fail(f"{name} is a function: write {name}({', '.join(found.params)})")
+            return self.term(applied(self, found, tuple(Chain((Name(p),)) for p in found.params)))
         if found.kind == "family":
             raise self.fail(f"{name} is a family: write {name}_i with a declared index, or {name}_1")
         assert found.type is not None
@@ -218,8 +222,9 @@ class Elaborator:
                 if any(isinstance(t, Dots) or t == Minus(Dots()) for t in terms):
                     return forms.dotted_sum(self, terms)
                 return self.total([self.term(t) for t in terms])
-            case Times(factors, ops):
-                return self.times(factors, ops)
+            case Times():
+                called = with_calls(self, expr)
+                return self.times(called.factors, called.ops) if isinstance(called, Times) else self.term(called)
             case Frac(top, bottom):
                 found = forms.ordinary(self, expr)
                 if found is not None:
@@ -229,6 +234,9 @@ class Elaborator:
                 return self.quotient(self.term(top), self.term(bottom))
             case Root(body, degree):
                 return forms.root(self, body, degree)
+            case Call(function) if function.startswith(MARK):
+                found_function = self.context.symbols[function.removeprefix(MARK)]
+                return self.term(applied(self, found_function, expr.args))
             case Call():
                 return forms.call(self, expr)
             case Big():
@@ -484,19 +492,6 @@ def _has_entries(symbol: Declared) -> bool:
     """Whether a symbol may be indexed."""
     kind = symbol.type if symbol.term is None else symbol.term.type
     return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")
-
-
-def substituted(expr: object, rule: Callable[[object], object | None]) -> object:
-    """A written tree with some nodes replaced."""
-    found = rule(expr)
-    if found is not None:
-        return found
-    if isinstance(expr, tuple):
-        return tuple(substituted(e, rule) for e in expr)
-    if not children(expr):
-        return expr
-    fields = {name: substituted(getattr(expr, name), rule) for name in expr.__slots__}  # type: ignore[attr-defined]
-    return type(expr)(**fields)
 
 
 HALF = Fraction(1, 2)
