@@ -1,4 +1,4 @@
-"""The command line: `attention-core verify | laws | kernels | replay`, a second door to the engine behind pytest.
+"""The command line: `attention-core verify | derive | bench | ...`, a second door to the engines behind pytest.
 
 Commands read their words, call the engine, and print; heavy imports happen inside them, so `--help` is quick.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_core import __version__
+from attention_core.bench.command import bench
 from attention_core.derivation.command import derive
 from attention_core.terminal import check_outputs, interruptible, make_console, progress, write_reports
 
@@ -33,6 +34,7 @@ def main() -> None:
 
 
 main.add_command(derive)
+main.add_command(bench)
 
 
 def record_options(command: Callable[..., Any]) -> Callable[..., Any]:

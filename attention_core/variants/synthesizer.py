@@ -81,6 +81,8 @@ class SynthesizerSelfAttention(nn.Module):
     Source: seed 003, equations 4 and 5. B starts within 0.001 of 0, as in the skeleton: nearly uniform weights.
     """
 
+    matrices = ("w2",)  # what an optimiser's weight decay applies to, beside the weights of linear layers
+
     def __init__(
         self, embed_dim: int, num_heads: int, max_len: int, form: Form = "per_head", dropout: float = 0.0
     ) -> None:

@@ -87,9 +87,19 @@ def outside(path: Path) -> bool:
 
 
 def breaks(step: Step) -> Iterator[Break]:
-    """The broken copies of a step."""
+    """The broken copies of a step, no two alike."""
+    seen = {said(step)}
     for make in (factors, signs, indices, transposes, exponents, bounds, hypotheses, sizes):
-        yield from make(step)
+        for one in make(step):
+            if said(one.step) not in seen:
+                seen.add(said(one.step))
+                yield one
+
+
+def said(step: Step) -> str:
+    """What a step says, beside what is declared."""
+    assumed = [h.text for h in step.context.hypotheses]
+    return repr((step.left, step.op, step.right, step.options, step.assumed, step.conditions, assumed))
 
 
 def is_zero(node: Expr) -> bool:
@@ -210,6 +220,19 @@ def _sign(step: Step, path: Path, node: Any) -> Any:
 def indices(step: Step) -> Iterator[Break]:
     """An index that is another one."""
     yield from edits(step, "index")
+    if is_zero(step.right):
+        yield from edits(step, "vector", 2)
+
+
+def _vector(step: Step, path: Path, node: Any) -> Any:
+    known = step.context.symbols
+    one = known.get(name_of(node) or "") if isinstance(node, Name | Sub) else None
+    if one is None or one.kind != "array" or one.type == SCALAR:
+        return None
+    twins = [
+        n for n in sorted(names_of(step)) if n != one.name and known[n].kind == "array" and known[n].type == one.type
+    ]
+    return Name(twins[0]) if twins else None
 
 
 def _index(step: Step, path: Path, node: Any) -> Any:
@@ -310,6 +333,8 @@ def sizes(step: Step) -> Iterator[Break]:
     """A sum that ends one early, a size that is one larger, a side that is one larger."""
     if step.op in ALIKE and is_number(step):
         yield Break("off by one", "right side plus one", replace(step, right=plus(step.right, 1)))
+        if is_zero(step.right):
+            yield Break("off by one", "right side minus one", replace(step, right=Minus(Num(Fraction(1)))))
     yield from edits(step, "off by one")
 
 
@@ -325,5 +350,6 @@ def _off(step: Step, path: Path, node: Any) -> Any:
 RULES = {
     "factor": ("factor", _number), "coefficient": ("factor", _coefficient), "sign": ("sign", _sign),
     "sign of an exponent": ("sign", _exponent_sign), "minus": ("sign", _minus), "index": ("index", _index),
-    "transpose": ("transpose", _transpose), "exponent": ("exponent", _exponent), "off by one": ("off by one", _off),
+    "vector": ("index", _vector), "transpose": ("transpose", _transpose), "exponent": ("exponent", _exponent),
+    "off by one": ("off by one", _off),
 }  # fmt: skip

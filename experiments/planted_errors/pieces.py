@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "power"))
 
-from breaks import Break, breaks
+from breaks import Break, breaks, said
 from store import Store
 
 from attention_core.derivation.check import Step, decide_step, steps_of
@@ -81,10 +81,7 @@ def code(kind: str) -> str:
 def key(piece: Piece) -> str:
     """The key of a piece."""
     kind, document, step, number, *rest = piece
-    what = chosen(piece)
-    assumed = [h.text for h in what.context.hypotheses]
-    said = repr((what.left, what.op, what.right, what.options, what.assumed, what.conditions, assumed))
-    parts = [code(kind), text_of(document), kind, document, step, min(number, 0), said, rest]
+    parts = [code(kind), text_of(document), kind, document, step, min(number, 0), said(chosen(piece)), rest]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:20]
 
 

@@ -64,6 +64,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.read_bytes().endswith(b"\n"):  # cut off; what is added starts a line of its own
+            with path.open("a") as file:
+                file.write("\n")
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Every whole line, in the order of writing."""

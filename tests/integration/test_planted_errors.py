@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +18,7 @@ from attention_core.derivation.check import Step, decide_step, steps_of
 from attention_core.derivation.decide import Effort
 
 ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / "experiments" / "planted_errors"
 CHOSEN = {
     "lora": {"factor", "transpose"},
     "extraction": {"factor", "transpose", "exponent"},
@@ -31,25 +35,34 @@ TRUE = {
 }
 
 
-def breaks_module() -> ModuleType:
-    path = ROOT / "experiments" / "planted_errors" / "breaks.py"
-    spec = importlib.util.spec_from_file_location("planted_breaks", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def planted() -> Iterator[dict[str, ModuleType]]:
+    """The modules of experiments/planted_errors, which are scripts beside one another."""
+    sys.path.insert(0, str(HOME))
+    try:
+        import breaks
+        import displays
+        import numeric
+
+        yield {module.__name__: module for module in (breaks, displays, numeric)}
+    finally:
+        sys.path.remove(str(HOME))
+
+
+def right_steps(*documents: str) -> list[Step]:
+    """Steps that are not expected to be refuted."""
+    paths = [ROOT / "derivations" / f"{d}.md" for d in documents] or sorted((ROOT / "derivations").glob("*.md"))
+    steps = [s for path in paths for s in steps_of(path.read_text(encoding="utf-8"))[0]]
+    return [s for s in steps if isinstance(s, Step) and not s.option("expect")]
 
 
 @pytest.mark.parametrize("document", CHOSEN)
-def test_a_planted_error_is_refuted_with_small_sizes(document: str) -> None:
-    text = (ROOT / "derivations" / f"{document}.md").read_text(encoding="utf-8")
+def test_a_planted_error_is_refuted_with_small_sizes(document: str, planted: dict[str, ModuleType]) -> None:
     tried = 0
-    for step in steps_of(text)[0]:
-        assert isinstance(step, Step)
-        if step.option("expect") or step.option("as"):
+    for step in right_steps(document):
+        if step.option("as"):
             continue
-        for one in breaks_module().breaks(step):
+        for one in planted["breaks"].breaks(step):
             if one.kind not in CHOSEN[document] or (document, step.id, one.kind) in TRUE:
                 continue
             tried += 1
@@ -66,15 +79,72 @@ def test_a_planted_error_is_refuted_with_small_sizes(document: str) -> None:
     assert tried >= 9
 
 
-def test_every_kind_of_break_is_made() -> None:
-    steps = [
-        step
-        for path in sorted((ROOT / "derivations").glob("*.md"))
-        for step in steps_of(path.read_text(encoding="utf-8"))[0]
-        if isinstance(step, Step) and not step.option("expect")
-    ]
-    module = breaks_module()
-    counts = [len({one.kind for one in module.breaks(step)}) for step in steps]
-    kinds = {one.kind for step in steps for one in module.breaks(step)}
+def test_every_kind_of_break_is_made(planted: dict[str, ModuleType]) -> None:
+    steps = right_steps()
+    made = [list(planted["breaks"].breaks(step)) for step in steps]
+    kinds = {one.kind for some in made for one in some}
     assert kinds == {"factor", "sign", "index", "transpose", "exponent", "bound", "hypothesis", "off by one"}
-    assert sum(counts) / len(counts) >= 3
+    assert sum(len(some) < 3 for some in made) <= 4
+    names = [(step.id, step.line, one.kind, one.what) for step, some in zip(steps, made, strict=True) for one in some]
+    assert len(set(names)) > 0.99 * len(names), "a break is named by its step, its kind and what it changes"
+
+
+CAN = ("extraction", "online_softmax", "sensitivity", "span_corruption", "laws")
+
+
+@pytest.mark.parametrize("document", CAN)
+def test_the_second_opinion_finds_no_fault_in_right_steps_and_doubled_sides_false(
+    document: str, planted: dict[str, ModuleType]
+) -> None:
+    told = 0
+    for step in right_steps(document)[::2]:
+        found = planted["numeric"].opinion(step, 3)
+        assert found["says"] in ("holds", "cannot"), (step.id, found)
+        told += found["says"] == "holds"
+        for one in planted["breaks"].breaks(step):
+            if one.what == "right side doubled" and found["says"] == "holds" and not step.option("as"):
+                assert planted["numeric"].opinion(one.step, 6)["says"] == "false", (step.id, one.what)
+    assert told >= 2
+
+
+RULES = [
+    ("\\nabla_x (x^\\top x) = 2 x", True), ("\\nabla_x (x^\\top x) = x", False),
+    ("\\operatorname{Var}[z^\\top u] = \\sigma^2 u^\\top u", True), ("\\operatorname{Var}[z^\\top u] = \\sigma u^\\top u", False),
+    ("\\max_{i} x_i \\le \\|x\\|", True), ("\\|x\\| \\le \\max_{i} x_i", False),
+    ("\\operatorname{softmax}(x + \\mathbf{1}_d) = \\operatorname{softmax}(x)", True),
+    ("\\operatorname{softmax}(2 x) = \\operatorname{softmax}(x)", False),
+    ("\\lim_{s \\to \\infty} \\frac{s + 1}{s} = 1", True), ("\\lim_{s \\to \\infty} \\frac{2 s + 1}{s} = 1", False),
+    ("\\sum_{i=1}^{d} x_i u_i = x^\\top u", True), ("\\sum_{i=1}^{d} x_i^2 = x^\\top u", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("formula", "true"), RULES)
+def test_the_second_opinion_computes(formula: str, true: bool, planted: dict[str, ModuleType]) -> None:
+    head = "Let $d \\in \\mathbb{N}$, $x, u \\in \\mathbb{R}^{d}$, $s, \\sigma > 0$ and $z \\sim \\mathcal{N}(x, \\sigma^2 I_d)$.\n\n"
+    (step,) = steps_of(f"{head}$$ {formula} $$\n")[0]
+    assert isinstance(step, Step)
+    assert planted["numeric"].opinion(step, 24)["says"] == ("holds" if true else "false")
+
+
+def run(results: Path, *arguments: str) -> str:
+    """The command, on one small document."""
+    command = [sys.executable, str(HOME / "run.py"), "masking_rates", "--results", str(results), *arguments]
+    environment = {k: v for k, v in os.environ.items() if k != "ATTENTION_CORE_DATA"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+    return done.stdout
+
+
+def test_a_run_goes_on_where_it_was_stopped_and_the_page_comes_from_what_is_kept(tmp_path: Path) -> None:
+    kept = tmp_path / "pieces.jsonl"
+    assert run(tmp_path, "--only", "right", "--only", "breaks") == ""
+    whole = kept.read_text(encoding="utf-8").splitlines()
+    kept.write_text("\n".join(whole[:-2]) + "\n" + whole[-2][:20], encoding="utf-8")  # stopped while it wrote
+    run(tmp_path, "--only", "right", "--only", "breaks")
+    again = kept.read_text(encoding="utf-8").splitlines()
+    assert again[: len(whole) - 2] == whole[:-2] and again[len(whole) - 2] == whole[-2][:20]
+    keys = [json.loads(line)["key"] for line in again if line.endswith("}")]
+    assert sorted(keys) == sorted(json.loads(line)["key"] for line in whole)
+    page = run(tmp_path, "--page")
+    assert "0 decisions" in page and "| factor |" in page and "Not measured: math-verify" in page
+    refuted = sum(json.loads(line)["verdict"] == "REFUTED" for line in whole)
+    assert f"of these {refuted} are refuted" in page

@@ -1,6 +1,6 @@
 # Displays as they stand in written answers, below the declarations that they need: what people really write.
 # Wrong ones are kept: here only reading is judged.
-"""A document of displays from written answers."""
+"""Documents of displays: from written answers, and from the questions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ $$\begin{aligned}
 \end{aligned}$$
 
 # 190
-Let $h, n \in \mathbb{N}$, $k_1, \dots, k_n \in \mathbb{R}^{h}$, $v_1, \dots, v_n \in \mathbb{R}^{h}$, $\mathbf{q}_t \in \mathbb{R}^{h}$ and $j \in \{1, \dots, n\}$. Put $\alpha^{(t)}_i := \frac{e^{q_t \cdot k_i / \sqrt{h}}}{\sum_{m=1}^{n} e^{q_t \cdot k_m / \sqrt{h}}}$.
+Let $h, n \in \mathbb{N}$, $Q, K, V \in \mathbb{R}^{n \times h}$, $t \in \{1, \dots, n\}$, $k_1, \dots, k_n \in \mathbb{R}^{h}$, $v_1, \dots, v_n \in \mathbb{R}^{h}$, $\mathbf{q}_t \in \mathbb{R}^{h}$ and $j \in \{1, \dots, n\}$. Put $\alpha^{(t)}_i := \frac{e^{q_t \cdot k_i / \sqrt{h}}}{\sum_{m=1}^{n} e^{q_t \cdot k_m / \sqrt{h}}}$.
 % margin: 10
 
 % within: 0.01
@@ -85,6 +85,8 @@ $$\forall j \neq a, j \neq b, \mathbf{q}_t \mathbf{k}_j = (\mathbf{k}_a + \mathb
 
 $$\text{Hence, } \alpha_a^{(t)} = \alpha_b^{(t)} = \frac{e^{1/\sqrt{h}}}{e^{1/\sqrt{h}} + e^{1/\sqrt{h}} + \sum_{i \neq a, i \neq b} e^{-p/\sqrt{h}}} \approx \frac{e^{1/\sqrt{h}}}{e^{1/\sqrt{h}} + e^{1/\sqrt{h}} + 0} = \frac{1}{2}.$$
 
+% as: p \to \infty
+
 $$\text{For } j \neq a, j \neq b, \alpha_j^{(t)} = \frac{e^{-p/\sqrt{h}}}{e^{1/\sqrt{h}} + e^{1/\sqrt{h}} + \sum_{i \neq a, i \neq b} e^{-p/\sqrt{h}}} \approx \frac{0}{e^{1/\sqrt{h}} + e^{1/\sqrt{h}} + 0} = 0.$$
 
 $$\text{Attention}(\mathbf{Q}, \mathbf{K}, \mathbf{V})_t = \sum_{i=1}^n \alpha_i^{(t)} \mathbf{v}_i = \alpha_a^{(t)} \mathbf{v}_a + \alpha_b^{(t)} \mathbf{v}_b + \sum_{i \neq a, i \neq b} \alpha_i^{(t)} \mathbf{v}_i = \frac{1}{2} \mathbf{v}_a + \frac{1}{2} \mathbf{v}_b + 0 = \frac{1}{2}(\mathbf{v}_a + \mathbf{v}_b)$$
@@ -125,4 +127,70 @@ $$O = A'V = \operatorname{softmax}(A)V = \operatorname{softmax}(qK^{\top})V = \f
 $$q = \frac{1}{4} \sum_{i=0}^{3} k_i$$
 
 $$q = S \cdot \sum_{i=0}^{1} k_i$$
+
+# 000, 401 and 418
+Let $d \in \mathbb{N}$.
+$$\#parameters = input_size * output_size + \#bias = d * 2 + 2$$
+
+$$\#parameters = \#classifier + prefix_length * hidden_size = d * 2 + 2 + 128 * d = 130 * d + 2$$
+
+# 001, 101
+Let $Q, K, V \in \mathbb{R}^{4 \times 3}$. Put $A := Q K^\top$, $A' := \operatorname{softmax}(A)$ and $O := A' V$.
+$$O = A'V = \operatorname{softmax}(A)V = \operatorname{softmax}(QK^{\top})V = V$$
+"""
+
+QUESTIONS = r"""
+# 000, 150
+Let $h \in \mathbb{N}$.
+$$\text{Keys} = \left\{ \begin{bmatrix} 0 \\ 1 \\ 2 \end{bmatrix}, \begin{bmatrix} 1 \\ 1 \\ 2 \end{bmatrix}, \begin{bmatrix} -1 \\ 1 \\ -2 \end{bmatrix}, \begin{bmatrix} 0 \\ -1 \\ -2 \end{bmatrix} \right\}, \text{Values} = \left\{ \begin{bmatrix} 3 \\ 2 \\ -4 \end{bmatrix}, \begin{bmatrix} 3 \\ -2 \\ 4 \end{bmatrix}, \begin{bmatrix} 3 \\ 2 \\ 0 \end{bmatrix}, \begin{bmatrix} 3 \\ 2 \\ 4 \end{bmatrix} \right\}$$
+
+# 001, 53..62
+Let $n, m, d \in \mathbb{N}$, $Q \in \mathbb{R}^{n \times d}$, $K \in \mathbb{R}^{m \times d}$, $V \in \mathbb{R}^{m \times d}$, $i \in \{1, \dots, n\}$ and $j \in \{1, \dots, m\}$. Put $A := Q K^T$ and $A' := \operatorname{softmax}(A)$. Put $\alpha := A$, $\alpha' := A'$, $O := A' V$. Let $q_1, \dots, q_n \in \mathbb{R}^{1 \times d}$, $k_1, \dots, k_m \in \mathbb{R}^{d}$, $v_1, \dots, v_m \in \mathbb{R}^{1 \times d}$ and $b_1, \dots, b_n \in \mathbb{R}^{1 \times d}$.
+$$\alpha_{i,j} = q_i k_j \qquad \qquad A = QK^T$$
+
+$$\alpha'_{i,j} = \frac{\exp(\alpha_{i,j})}{\sum_{j} \exp(\alpha_{i,j})}$$
+
+$$b_i = \sum_j \alpha'_{i,j} v_j \qquad O = A'V$$
+
+# 001, 75
+Let $K, V \in \mathbb{R}^{4 \times 3}$.
+$$K = \begin{bmatrix} 0.47 & 0.65 & 0.60 \\ 0.64 & 0.50 & -0.59 \\ -0.03 & -0.48 & -0.88 \\ 0.43 & -0.83 & 0.35 \end{bmatrix} \quad V = \begin{bmatrix} -0.07 & -0.88 & 0.47 \\ 0.37 & -0.93 & -0.07 \\ -0.25 & -0.75 & 0.61 \\ 0.94 & 0.20 & 0.28 \end{bmatrix}$$
+
+# 001, 231
+Let $n \in \mathbb{N}$.
+$$\frac{1}{\sqrt{n_embd/n_head}}$$
+
+# 002, 21..23 and 003, 22..24
+Let $n, d \in \mathbb{N}$, $q \in \mathbb{R}^{d}$, $k_1, \dots, k_n \in \mathbb{R}^{d}$, $v_1, \dots, v_n \in \mathbb{R}^{d}$, $\alpha_1, \dots, \alpha_n \in \mathbb{R}$, $c \in \mathbb{R}^{d}$ and $i \in \{1, \dots, n\}$.
+$$c = \sum_{i=1}^{n} v_i \alpha_i$$
+
+$$\alpha_i = \frac{exp(k_i^T q)}{\sum_{j=1}^n exp(k_j^T q)}$$
+
+$$c = \sum_{i=1}^{n} v_i \alpha_i \tag{1}$$
+
+$$\alpha_i = \frac{\exp(k_i^\top q)}{\sum_{j=1}^n \exp(k_j^\top q)} \tag{2}$$
+
+# 002, 41..57
+Let $n, d \in \mathbb{N}$, $n \ge 3$, $V, K, Q \in \mathbb{R}^{d \times d}$, $x_1, \dots, x_n \in \mathbb{R}^{d}$, $v_1, \dots, v_n \in \mathbb{R}^{d}$, $k_1, \dots, k_n \in \mathbb{R}^{d}$, $q_1, \dots, q_n \in \mathbb{R}^{d}$, $u_a, u_b, u_c, u_d \in \mathbb{R}^{d}$ and $i \in \{1, \dots, n\}$.
+$$v_i = Vx_i, i \in \{1,...,n\}$$
+
+$$k_i = Kx_i, i \in \{1, ..., n\}$$
+
+$$q_i = Qx_i, i \in \{1, ..., n\}$$
+
+$$x_1 = u_d + u_b$$
+
+$$x_2 = u_a$$
+
+$$x_3 = u_c + u_b$$
+
+# 003, 182..193
+Let $\ell, r, h \in \mathbb{N}$, $i \in \{1, \dots, h\}$. Put $d := r h$. Let $X \in \mathbb{R}^{\ell \times r h}$, $Q_1, \dots, Q_h \in \mathbb{R}^{r h \times r}$, $K_1, \dots, K_h \in \mathbb{R}^{r h \times r}$, $V_1, \dots, V_h \in \mathbb{R}^{r h \times r}$, $A_1, \dots, A_h \in \mathbb{R}^{r h \times r}$, $B_1, \dots, B_h \in \mathbb{R}^{r \times \ell}$, $b_1 \in \mathbb{R}^{1 \times r}$, $b_2 \in \mathbb{R}^{1 \times \ell}$, $Y_1, \dots, Y_h \in \mathbb{R}^{\ell \times r}$.
+$$Y_i = \operatorname{softmax}\left(\frac{(XQ_i)(XK_i)^{\top}}{\sqrt{d/h}}\right)(XV_i)$$
+
+$$Y_i = \operatorname{softmax}(\operatorname{ReLU}(XA_i + b_1)B_i + b_2)(XV_i), \tag{5}$$
+
+# 003, 187
+Let $\ell, r, h \in \mathbb{N}$, $A \in \mathbb{R}^{r h \times r h}$, $Y \in \mathbb{R}^{\ell \times r h}$, $Y_1, \dots, Y_h \in \mathbb{R}^{\ell \times r}$.
+$$Y = [Y_1; \dots; Y_h]A \tag{4}$$
 """

@@ -1,0 +1,232 @@
+"""`attention-core bench`: reads its words, runs, prints, writes.
+
+Heavy modules are imported inside the command, so `attention-core --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attention_core.terminal import interruptible, make_console
+
+if TYPE_CHECKING:
+    from attention_core.bench.results import Results
+    from attention_core.bench.run import Settings
+    from attention_core.bench.workload import Workload
+
+STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
+measured as asked; else 0."""
+DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
+
+
+@click.command(name="bench", epilog=STATUS)
+@click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
+@click.option("--baseline", default="torch:default", show_default=True, help="The kernel that ratios are taken to.")
+@click.option("--shapes", multiple=True, metavar="SHAPE", default=(DEFAULT_SHAPE,), show_default=True,
+              help="BERT-base, GPT-2, Llama-3-8B, also NAME:LENGTH; sizes; a TOML file. Repeatable.")  # fmt: skip
+@click.option("--lengths", metavar="N,N,...", help="These lengths instead of each shape's own.")
+@click.option("--direction", type=click.Choice(["fwd", "bwd", "both"]), default="fwd", show_default=True,
+              help="Forward, forward and backward together, or a cell of each.")  # fmt: skip
+@click.option("--dtype", "dtypes", multiple=True, metavar="T", default=("float32",), show_default=True,
+              help="float32, bfloat16, float16, float64. Repeatable.")  # fmt: skip
+@click.option("--mask", "masks", multiple=True, metavar="MASK",
+              help="none, causal, bool, bias, window:W, prefix:P, segments:K, or several joined by +. Repeatable.  "
+              "[default: the shape's own, or none]")  # fmt: skip
+@click.option("--decode", is_flag=True, help="One query against all keys.")
+@click.option("--seconds", type=click.FloatRange(0.01), default=10.0, show_default=True,
+              help="For the samples of one cell, all kernels together.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each kernel.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the drawn inputs.")
+@click.option("--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds for one call.")
+@click.option("--gate", type=click.FloatRange(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
+@click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
+              help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
+)
+@click.option("--resume", is_flag=True, help="Go on from the cells that the --json file holds.")
+@click.option("--plot", "plot_path", type=click.Path(dir_okay=False), help="Write pictures, FILE.svg or FILE.png.")
+@click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write tables and pictures as one page.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not tell what is being measured.")
+def bench(**options: Any) -> None:
+    """Time attention kernels side by side, right ones only.
+
+    KERNEL is a TARGET as for `verify`, or `auto` (attention_core.attention, with masks as structure), or `auto:NAME`;
+    conventions of a target stand after @, as in f.py:f@layout=bnhd. Without KERNEL: every row of the kernel table.
+    """
+    from attention_core.conformance.implementation import TargetError
+
+    try:
+        status = run(options)
+    except TargetError as error:
+        click.echo(f"attention-core: {error}", err=True)
+        status = 2
+    sys.exit(status)
+
+
+def run(options: dict[str, Any]) -> int:
+    """The command's exit status.
+
+    Raises: TargetError for what cannot be measured as asked.
+    """
+    from attention_core.bench.render_text import print_results
+    from attention_core.bench.run import Settings, run_benchmark
+
+    check_files(options)
+    settings = Settings(
+        baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
+        seed=options["seed"], timeout=options["timeout"],
+    )  # fmt: skip
+    cells = cells_of(options)
+    if options["self_test"]:
+        return self_test(cells, settings, options)
+    console = make_console()
+    json_path = options["json_path"]
+    with interruptible(), progress(options["quiet"]) as told:
+        results = run_benchmark(
+            options["kernels"] or default_kernels(settings.device), cells, settings, progress=told,
+            previous=earlier(options), save=saver(json_path),
+        )  # fmt: skip
+    print_results(console, results)
+    write_files(results, options)
+    return status_of(results, options["gate"], console)
+
+
+def cells_of(options: dict[str, Any]) -> list[Workload]:
+    """The workloads asked for, each checked against the memory of this machine."""
+    from attention_core.bench.shapes import read_shapes, workloads
+
+    directions = ("fwd", "bwd") if options["direction"] == "both" else (options["direction"],)
+    return workloads(
+        read_shapes(options["shapes"]), options["dtypes"], options["masks"], directions,
+        lengths=whole_numbers(options["lengths"]), decode=options["decode"], seed=options["seed"],
+    )  # fmt: skip
+
+
+def whole_numbers(text: str | None) -> list[int]:
+    """`128,256` as numbers. Raises: TargetError."""
+    from attention_core.conformance.implementation import TargetError
+
+    parts = [p.strip() for p in text.split(",")] if text is not None else []
+    if not all(p.isdecimal() and int(p) >= 1 for p in parts):
+        raise TargetError(f"--lengths {text!r}: write whole numbers of at least 1, e.g. 128,256,512")
+    return [int(p) for p in parts]
+
+
+def default_kernels(device: str) -> list[str]:
+    """Rows of the kernel table that are attention, are meant to be right, and run on the device."""
+    from attention_core.kernels import KERNELS
+
+    fit = [r for r in KERNELS if r.record.get("contract", "attention") == "attention" and r.expected == "conforms"]
+    return [r.name for r in fit if device != "cpu" or r.record.get("device", "cpu") == "cpu"]
+
+
+def check_files(options: dict[str, Any]) -> None:
+    """Refuse at the door what could not be written after a long run. Raises: TargetError."""
+    from attention_core.conformance.implementation import TargetError
+
+    if options["resume"] and options["json_path"] is None:
+        raise TargetError("--resume needs --json FILE, the file to go on from")
+    for name in ("json", "plot", "html"):
+        path = options[f"{name}_path"]
+        if path is None:
+            continue
+        folder = Path(path).absolute().parent
+        if not folder.is_dir():
+            raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
+        if Path(path).is_dir() or not os.access(folder, os.W_OK):
+            raise TargetError(f"--{name} {path} cannot be written: no permission")
+
+
+def earlier(options: dict[str, Any]) -> Results | None:
+    """The results to go on from. Raises: TargetError where the file holds none."""
+    from attention_core.bench.results import read_results
+
+    path = options["json_path"]
+    return read_results(Path(path)) if options["resume"] and Path(path).exists() else None
+
+
+def saver(path: str | None) -> Callable[[Results], None] | None:
+    """What keeps the finished cells."""
+    from attention_core.bench.results import write_text
+
+    return None if path is None else lambda results: write_text(Path(path), results.to_json())
+
+
+def write_files(results: Results, options: dict[str, Any]) -> None:
+    """The files that were asked for, at the end. Raises: TargetError."""
+    from attention_core.bench.results import write_text
+
+    if options["json_path"]:
+        write_text(Path(options["json_path"]), results.to_json())
+
+
+def status_of(results: Results, gate: float | None, console: Any) -> int:
+    """The exit status, with a line for everything that made it."""
+    from rich.markup import escape
+
+    status = 0
+    for cell in results.cells:
+        for name, column in cell.kernels.items():
+            line, found = judge_column(name, column, cell.baseline, gate)
+            status = 1 if 1 in (status, found) else max(status, found)
+            if line:
+                console.print(escape(f"{cell.workload.name()}: {line}"), highlight=False, soft_wrap=True)
+    return status
+
+
+def judge_column(name: str, column: Any, baseline: str, gate: float | None) -> tuple[str, int]:
+    """What one kernel does to the exit status, and the line that says so."""
+    if column.status == "refuted":
+        return f"{name} is refuted and was not timed", 1
+    if column.status == "failed":
+        return f"{name} failed: {column.message}", 2
+    if gate is None or name == baseline or column.status != "timed":
+        return "", 0
+    ratio = column.comparison
+    if ratio is None:
+        return f"{name} has no ratio, as {baseline} was not timed", 2
+    if ratio.low is not None and ratio.low > gate:
+        return f"{name} takes {ratio.ratio:.3f} times {baseline}, beyond the gate of {gate:g}", 1
+    if ratio.high is None or ratio.high > gate:
+        return f"{name} against the gate of {gate:g}: undecided, {ratio.ratio:.3f}; give it more --seconds", 0
+    return "", 0
+
+
+def self_test(cells: list[Workload], settings: Settings, options: dict[str, Any]) -> int:
+    """The baseline against itself, and against itself with 5 % more to do."""
+    from attention_core.bench.selftest import print_self_test, run_self_test
+
+    with interruptible(), progress(options["quiet"]) as told:
+        found = [run_self_test(cell, settings, options["self_test"], told) for cell in cells]
+    for one in found:
+        print_self_test(make_console(), one)
+    return 0 if all(one.passed for one in found) else 1
+
+
+class progress:  # noqa: N801 (a context manager used like a function)
+    """A line on standard error that says what is being measured, when somebody looks."""
+
+    def __init__(self, quiet: bool) -> None:
+        console = make_console(stderr=True)
+        self.status = None if quiet or not console.is_terminal else console.status("starting")
+
+    def __enter__(self) -> Callable[[str], None]:
+        from rich.markup import escape
+
+        if self.status is None:
+            return lambda text: None
+        self.status.start()
+        shown = self.status
+        return lambda text: shown.update(escape(text))
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is not None:
+            self.status.stop()

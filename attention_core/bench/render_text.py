@@ -1,0 +1,131 @@
+"""Results in the terminal: one table a cell, with why a kernel was not timed where its time would stand."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.workload import as_gib
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+STYLES = {"FASTER": "green", "SLOWER": "red", "SAME": "", "AMBIGUOUS": "yellow"}
+NAMED = 2
+"""Operators shown in a table; the JSON holds all."""
+
+
+def print_results(console: Console, results: Results) -> None:
+    """Every cell, and what the columns mean."""
+    from rich.markup import escape
+
+    for cell in results.cells:
+        print_cell(console, cell)
+    for name, told in results.verdicts.items():
+        if told["verdict"] not in ("conforms", "refuted"):
+            console.print(escape(f"{name}: {told['verdict']} ({told['reason']})"), style="yellow", highlight=False)
+
+
+def print_cell(console: Console, cell: Cell) -> None:
+    """One cell."""
+    from rich.markup import escape
+
+    console.print()
+    console.print(f"[bold]{escape(cell.workload.name())}[/]", highlight=False)
+    if cell.limit is not None:
+        flops, moved = cell.workload.flops / 1e9, as_gib(cell.workload.bytes)
+        work = f"at least {flops:.3g} GFLOP, {cell.workload.exponentials:.3g} exponentials, {moved}"
+        limit = f"limit of this machine {duration(cell.limit)} ({cell.binding})"
+        console.print(f"{work}; {limit}", style="dim", highlight=False)
+    console.print(cell_table(cell))
+
+
+def cell_table(cell: Cell) -> Table:
+    """One row a kernel, the fastest first, those not timed last."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(pad_edge=False)
+    table.add_column("kernel", no_wrap=True)
+    for head in ("time", f"time / {cell.baseline}", "", "of limit", "memory", "process", "error", "largest"):
+        table.add_column(escape(head), justify="right" if head else "left")
+    table.add_column("what ran")
+    for name, column in ordered(cell):
+        if column.status != "timed" or column.seconds is None:
+            label = "" if column.status == "cannot" else f"{column.status}: "
+            table.add_row(escape(name), *[""] * 8, f"[yellow]{escape(label + column.message)}[/]")
+            continue
+        ratio = column.comparison
+        table.add_row(
+            escape(name), duration(column.seconds), interval(column), verdict(name, cell, column),
+            "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"), size(column, "process"),
+            "" if column.rms is None else f"{column.rms:.1e}", largest(column), escape(what_ran(column)),
+            style="bold" if ratio is not None and ratio.verdict == "FASTER" else "",
+        )  # fmt: skip
+    return table
+
+
+def ordered(cell: Cell) -> list[tuple[str, Column]]:
+    """Kernels by time."""
+    return sorted(cell.kernels.items(), key=lambda kv: math.inf if kv[1].seconds is None else kv[1].seconds)
+
+
+def verdict(name: str, cell: Cell, column: Column) -> str:
+    """The verdict on one kernel, in its colour."""
+    if name == cell.baseline:
+        return "[dim]baseline[/]"
+    if column.comparison is None:
+        return ""
+    word = column.comparison.verdict
+    return f"[{STYLES[word]}]{word}[/]" if STYLES[word] else word
+
+
+def interval(column: Column) -> str:
+    """The ratio with its 95 % interval."""
+    ratio = column.comparison
+    if ratio is None:
+        return "no baseline"
+    return f"{ratio.ratio:.3f} [{shown(ratio.low)}, {shown(ratio.high)}]".replace("[", r"\[")
+
+
+def shown(end: float | None) -> str:
+    """The end of an interval; JSON holds None for an infinite one."""
+    return "?" if end is None or not 0 < end < math.inf else f"{end:.3f}"
+
+
+def largest(column: Column) -> str:
+    """The largest error of all quantities, over the truth's RMS."""
+    found = [e["max"] for e in column.errors.values()]
+    return f"{max(found):.1e}" if found else ""
+
+
+def size(column: Column, name: str) -> str:
+    """A peak of memory."""
+    found = column.probe.get(name)
+    return "" if found is None else as_gib(found)
+
+
+def what_ran(column: Column) -> str:
+    """The operators that took the time."""
+    names = [row["operator"].removeprefix("aten::") for row in column.probe.get("operators", [])]
+    rest = f", {len(names) - NAMED} more" if len(names) > NAMED else ""
+    compiled = compile_time(column)
+    words = [", ".join(names[:NAMED]) + rest] + ([f"compiled in {duration(compiled)}"] if compiled > 1.0 else [])
+    words += [f"{column.outliers} outliers"] if column.outliers else []
+    words += [] if column.settled else ["still warming up"]
+    return "; ".join(w for w in words if w)
+
+
+def compile_time(column: Column) -> float:
+    """What the first call took beyond the second."""
+    return max(0.0, float(column.probe.get("first", 0.0)) - float(column.probe.get("second", 0.0)))
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"

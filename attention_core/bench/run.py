@@ -1,0 +1,228 @@
+"""A run: verdicts first, then cell by cell probes, errors, samples and ratios; what is finished is kept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from attention_core.bench.limits import Limits
+from attention_core.bench.machine import describe_machine, versions
+from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.sampling import Plan
+from attention_core.bench.statistics import SHOWN, compare, effective_count, median_interval, outliers
+from attention_core.bench.targets import Named, read_target
+from attention_core.bench.verdicts import verdict
+from attention_core.bench.workers import Lost, Workers
+from attention_core.bench.workload import Workload
+from attention_core.conformance.implementation import TargetError, Unavailable
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run measures.
+
+    Args: baseline, the kernel that ratios are taken to; seconds, for the samples of one cell, all kernels together;
+        threads; device; effort, seed and timeout of the verdicts and (timeout) of any one step; least, most blocks,
+        width, as in `Plan`.
+    """
+
+    baseline: str = "torch:default"
+    seconds: float = 10.0
+    threads: int = 1
+    device: str = "cpu"
+    effort: str = "quick"
+    seed: int = 0
+    timeout: float = 120.0
+    least: int = 20
+    most: int = 400
+    width: float = 0.005
+
+    @property
+    def plan(self) -> Plan:
+        """When sampling stops."""
+        return Plan(self.seconds, self.least, self.most, self.width)
+
+
+def run_benchmark(
+    kernels: Sequence[str], workloads: Sequence[Workload], settings: Settings | None = None, *,
+    previous: Results | None = None, progress: Progress = lambda text: None,
+    save: Callable[[Results], None] | None = None,
+) -> Results:  # fmt: skip
+    """Verify and time kernels side by side on each workload.
+
+    Args: kernels, in words (see `targets.read_target`); the baseline is added where it is not among them; previous, the
+        results of an interrupted run with the same settings, whose cells are not measured again; progress, is told what
+        happens; save, is called with the results after every cell.
+    Returns: Results; whatever goes wrong with one kernel stands in its column.
+    Raises: TargetError before anything is measured: an unknown kernel, a workload that does not fit in memory.
+    """
+    settings = settings or Settings()
+    names = list(dict.fromkeys([settings.baseline, *kernels]))
+    named = {name: read_target(name) for name in names}
+    for workload in workloads:
+        workload.check_memory()
+    results = Results(describe_machine(settings.device), versions(), asdict(settings))
+    if previous is not None:
+        check_same(previous, results)
+        results = previous
+    with Workers(settings.threads, settings.timeout, settings.device) as workers:
+        for name in names:
+            if name not in results.verdicts:
+                progress(f"{name}: is it right?")
+                results.verdicts[name] = verdict(named[name], settings.effort, settings.seed, settings.timeout)
+        missing = {w.dtype for w in workloads} - set(results.limits.get("flops", ()))
+        if missing:
+            progress("the limits of this machine")
+            results.limits = limits(workers, sorted({w.dtype for w in workloads}), settings.device)
+        for number, workload in enumerate(workloads, 1):
+            cell = results.cell(workload)
+            absent = {n: k for n, k in named.items() if cell is None or n not in cell.kernels}
+            if not absent:
+                continue
+            if cell is not None:  # a ratio needs all its kernels in one run
+                results.cells.remove(cell)
+            progress(f"cell {number} of {len(workloads)}: {workload.name()}")
+            results.cells.append(run_cell(workers, workload, named, results, settings, progress))
+            if save is not None:
+                save(results)
+    return results
+
+
+def check_same(previous: Results, now: Results) -> None:
+    """Raises: TargetError where earlier cells were measured otherwise, or elsewhere."""
+    for name, old, new in (
+        *((f"setting {k}", previous.settings.get(k), v) for k, v in now.settings.items()),
+        ("machine", previous.machine.get("processor"), now.machine["processor"]),
+        *((f"version of {k}", previous.versions.get(k), v) for k, v in now.versions.items()),
+    ):
+        if old != new:
+            raise TargetError(f"cannot resume: {name} was {old}, and is {new}")
+
+
+def limits(workers: Workers, dtypes: Sequence[str], device: str) -> dict[str, Any]:
+    """The measured limits as JSON values.
+
+    Raises: TargetError where they cannot be measured.
+    """
+    try:
+        for message in workers.job("limits", dtypes=list(dtypes), device=device):
+            if message["event"] == "limits":
+                return {k: v for k, v in message.items() if k != "event"}
+    except (Lost, Unavailable) as error:
+        raise TargetError(f"the limits of this machine cannot be measured: {error}") from error
+    raise TargetError("the limits of this machine cannot be measured: the worker did not say them")
+
+
+def run_cell(
+    workers: Workers, workload: Workload, named: Mapping[str, Named], results: Results, settings: Settings, progress:
+Progress ) -> Cell:  # fmt: skip
+    """Every kernel on one workload."""
+    columns: dict[str, Column] = {}
+    for name, kernel in named.items():
+        columns[name] = standing(kernel, workload, results.verdicts[name], settings.device)
+        if columns[name].status == "timed":
+            progress(f"{workload.name()}: {name}, memory and operators")
+            probe(workers, workload, name, columns[name], settings.device)
+    cell = Cell(workload, settings.baseline, columns)
+    timed = {name: name for name, column in columns.items() if column.status == "timed"}
+    progress(f"{workload.name()}: timing {len(timed)} kernels")
+    found = measure(workers, workload, timed, columns, settings)
+    if results.limits:
+        cell.limit, cell.binding = Limits.from_json(results.limits).seconds(workload)
+    fill(cell, found, settings.baseline)
+    return cell
+
+
+def standing(kernel: Named, workload: Workload, told: Mapping[str, str], device: str) -> Column:
+    """Whether a kernel is to be timed on a workload, and if not, why."""
+    if told["verdict"] == "refuted":
+        return Column("refuted", told["reason"])
+    if told["verdict"] == "error":
+        return Column("unavailable", told["reason"])
+    own = kernel.implementation.device.partition(":")[0]
+    if own == "cuda" and not device.startswith("cuda"):
+        return Column("unavailable", "it runs on CUDA; give --device cuda where there is one")
+    reason = kernel.why_not(workload)
+    return Column("cannot", reason) if reason else Column("timed")
+
+
+def probe(workers: Workers, workload: Workload, name: str, column: Column, device: str) -> None:
+    """Fill in what a fresh process tells of one kernel; or why it cannot be timed."""
+    try:
+        for message in workers.job("probe", workload=workload.to_json(), kernel=name, device=device):
+            if message["event"] == "cannot":
+                column.status, column.message = "cannot", message["message"]
+            elif message["event"] == "probed":
+                column.probe = {k: v for k, v in message.items() if k != "event"}
+    except (Lost, Unavailable, TargetError) as error:
+        column.status, column.message = "failed", str(error)
+
+
+def measure(
+    workers: Workers, workload: Workload, timed: dict[str, str], columns: dict[str, Column], settings: Settings,
+    repeats: Mapping[str, float] | None = None, inner: int = 1,
+) -> dict[str, Any]:  # fmt: skip
+    """The samples of the kernels; one that takes the process with it is told so, and the others are measured again."""
+    while timed:
+        job: dict[str, Any] = {
+            "workload": workload.to_json(), "kernels": timed, "device": settings.device, "plan": asdict(settings.plan),
+            "baseline": settings.baseline, "repeats": dict(repeats or {}), "inner": inner,
+        }  # fmt: skip
+        try:
+            return one_measurement(workers, job, columns)
+        except Lost as lost:
+            guilty = lost.running if lost.running in timed else ""
+            for name in [guilty] if guilty else list(timed):
+                columns[name].status, columns[name].message = "failed", str(lost)
+                del timed[name]
+        except (TargetError, Unavailable) as error:
+            for name in timed:
+                columns[name].status, columns[name].message = "failed", str(error)
+            return {}
+    return {}
+
+
+def one_measurement(workers: Workers, job: dict[str, Any], columns: dict[str, Column]) -> dict[str, Any]:
+    """The last message of a measuring job; what it tells of single kernels goes into their columns."""
+    found: dict[str, Any] = {}
+    for message in workers.job("measure", **job):
+        column = columns.get(message.get("kernel", ""))
+        if message["event"] == "failed_kernel" and column is not None:
+            column.status, column.message = "failed", message["message"]
+        elif message["event"] == "checked" and column is not None:
+            column.errors = message["errors"]
+            wrong = [name for name, e in column.errors.items() if e["refuted"]]
+            if wrong:
+                worst = column.errors[wrong[0]]["over_bound"]
+                times = "is not finite" if worst is None else f"is {worst:.3g} times its bound"
+                column.status, column.message = "refuted", f"on these inputs: the error of {wrong[0]} {times}"
+        elif message["event"] == "sampled":
+            found = message
+    return found
+
+
+def fill(cell: Cell, found: Mapping[str, Any], baseline: str) -> None:
+    """Times, ratios and shares of the limit from the samples."""
+    times = {name: np.array(rows) for name, rows in found.get("times", {}).items() if len(rows)}
+    cell.resolution = found.get("resolution", 0.0)
+    for name, column in cell.kernels.items():
+        if name in found.get("failed", {}):
+            column.status, column.message = "failed", f"raised {found['failed'][name]}"
+        elif name in times:
+            flat = times[name].reshape(-1)
+            middle = median_interval(flat, SHOWN, effective_count(flat))
+            column.seconds, column.low, column.high = middle.value, middle.low, middle.high
+            column.samples, column.outliers = times[name].tolist(), outliers(flat)
+            column.inner, column.first = found["inner"][name], found["first"][name]
+            column.warm_up, column.settled = found["warm_up"][name], found["settled"][name]
+            if baseline in times:
+                column.comparison = compare(times[name], times[baseline])
+            if cell.limit is not None:
+                column.share = cell.limit / middle.value
+        elif column.status == "timed":
+            column.status, column.message = "failed", "it was not sampled"

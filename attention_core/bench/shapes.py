@@ -1,0 +1,154 @@
+"""Shapes by name, by sizes, or from a TOML file: where workloads come from.
+
+`BERT-base:512`, `Llama-3-8B` (its usual lengths), `B=1,H=8,n=1024,d=64`, `shapes.toml`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_core.bench.masks import MaskSpec, read_mask
+from attention_core.bench.workload import SIZES, Workload
+from attention_core.conformance.implementation import TargetError
+
+SIZE_FORM = "write sizes as B=1,H=8,n=1024,d=64 (also H_kv, n_q, n_kv, d_v)"
+
+
+@dataclass(frozen=True)
+class Model:
+    """Attention of a known model: sizes, the lengths it is met at, whether it is causal, and where this is written."""
+
+    name: str
+    sizes: Mapping[str, int]
+    lengths: tuple[int, ...]
+    mask: str
+    source: str
+
+
+MODELS = (
+    Model("BERT-base", {"H": 12, "d": 64}, (128, 512), "none", "Devlin et al. (2019), section 3: L=12, H=768, A=12"),
+    Model("GPT-2", {"H": 12, "d": 64}, (256, 1024), "causal", "Radford et al. (2019), table 2, the smallest: d=768"),
+    Model(
+        "Llama-3-8B",
+        {"H": 32, "H_kv": 8, "d": 128},
+        (512, 2048, 8192),
+        "causal",
+        "Llama Team (2024), table 3: 4,096 wide, 32 heads, 8 key/value heads",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a workload, and a mask where the shape brings its own."""
+
+    label: str
+    sizes: Mapping[str, int]
+    mask: str = ""
+
+
+def read_shapes(texts: Iterable[str]) -> list[Shape]:
+    """Shapes from words.
+
+    Raises: TargetError for what is none, with the way to write it.
+    Example: read_shapes(["BERT-base:128"])[0].sizes["n_kv"] is 128.
+    """
+    found: list[Shape] = []
+    for text in texts:
+        name, _, length = text.partition(":")
+        models = [m for m in MODELS if m.name.lower() == name.lower()]
+        if models:
+            found += of_model(models[0], length)
+        elif text.endswith(".toml"):
+            found += from_file(Path(text))
+        elif "=" in text:
+            found.append(Shape("", sizes_of(dict(_pair(part) for part in text.split(",")), text)))
+        else:
+            known = ", ".join(m.name for m in MODELS)
+            raise TargetError(f"shape {text!r} is none of {known} (or NAME:LENGTH), and no file.toml; {SIZE_FORM}")
+    return found
+
+
+def of_model(model: Model, length: str) -> list[Shape]:
+    """A model's attention at one length, or at its usual ones."""
+    if length and (not length.isdecimal() or int(length) < 1):
+        raise TargetError(f"shape {model.name}:{length}: write a length of at least 1")
+    lengths = (int(length),) if length else model.lengths
+    return [Shape(f"{model.name} {n}", {**model.sizes, "n_q": n, "n_kv": n}, model.mask) for n in lengths]
+
+
+def _pair(part: str) -> tuple[str, Any]:
+    name, equals, value = part.strip().partition("=")
+    if not equals or not value.lstrip("-").isdecimal():
+        raise TargetError(f"size {part.strip()!r} is not understood: {SIZE_FORM}")
+    return name, int(value)
+
+
+def sizes_of(given: Mapping[str, Any], where: str) -> dict[str, int]:
+    """Sizes by name; `n` stands for n_q and n_kv."""
+    sizes = dict(given)
+    if "n" in sizes:
+        n = sizes.pop("n")
+        sizes = {"n_q": n, "n_kv": n, **sizes}
+    for name, value in sizes.items():
+        if name not in SIZES:
+            raise TargetError(f"{where}: no size is called {name!r}; there are n, {', '.join(SIZES)}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise TargetError(f"{where}: {name}={value!r} is not a whole number of at least 1")
+    return sizes
+
+
+def from_file(path: Path) -> list[Shape]:
+    """Shapes of a TOML file: tables [[shape]] with sizes, and optionally name and mask."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TargetError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TargetError(f"{path} is not TOML: {error}") from error
+    tables = data.get("shape")
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+        raise TargetError(f"{path} holds no tables [[shape]]")
+    found = []
+    for number, table in enumerate(tables, 1):
+        where = f"{path}, shape {number}"
+        label, mask = table.pop("name", ""), table.pop("mask", "")
+        if not isinstance(label, str) or not isinstance(mask, str):
+            raise TargetError(f"{where}: name and mask are texts")
+        if mask:
+            read_mask(mask)
+        found.append(Shape(label, sizes_of(table, where), mask))
+    return found
+
+
+def workloads(
+    shapes: Sequence[Shape], dtypes: Sequence[str], masks: Sequence[str], directions: Sequence[str],
+    *, lengths: Sequence[int] = (), decode: bool = False, seed: int = 0,
+) -> list[Workload]:  # fmt: skip
+    """Every combination, each once; a shape's own mask holds where none is asked for.
+
+    Args: lengths, of keys, in place of each shape's own; decode, one query against the keys instead of as many.
+    Raises: TargetError as for `Workload`.
+    """
+    found: dict[str, Workload] = {}
+    for shape in shapes:
+        for length in lengths or (0,):
+            sizes = dict(shape.sizes)
+            label = shape.label
+            if length:
+                sizes |= {"n_q": length, "n_kv": length}
+                label = f"{label.rsplit(' ', 1)[0]} {length}" if label else ""
+            if decode:
+                sizes["n_q"] = 1
+                label = f"{label}, decoding" if label else ""
+            for dtype in dtypes:
+                for mask in masks or (shape.mask or "none",):
+                    for direction in directions:
+                        spec: MaskSpec = read_mask(mask)
+                        made = Workload(**sizes, dtype=dtype, mask=spec, direction=direction, label=label, seed=seed)
+                        found[made.key()] = made
+    return list(found.values())

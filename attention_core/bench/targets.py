@@ -1,0 +1,208 @@
+"""From a KERNEL in words to a call without arguments on a workload's tensors, in the kernel's own conventions.
+
+Runs in the worker. What a kernel does not declare it can do becomes `CannotRun`, and stands as the reason in its cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_core.bench.inputs import Inputs
+from attention_core.bench.workload import Workload
+from attention_core.conformance.binding import Binding, bind
+from attention_core.conformance.executor import Executor
+from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.options import fields_from_text, implementation_for
+from attention_core.conformance.target import load_target
+
+AUTO = "auto"
+"""`auto`, or `auto:KERNEL`: attention_core.attention, which gets structured masks as structure."""
+PUBLIC = "attention_core:attention"
+
+
+class CannotRun(Exception):
+    """A kernel that does not take a workload; the text says why."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A kernel as asked for.
+
+    Args: name, what reports call it; implementation, its conventions; origin, where it is loaded from; target and
+        fields, what the suite is asked for; structured, whether it takes masks of `attention_core.masking`.
+    """
+
+    name: str
+    implementation: Implementation
+    origin: str
+    target: str
+    fields: Mapping[str, Any]
+    structured: bool = False
+
+    def why_not(self, workload: Workload) -> str:
+        """Why its declared conventions exclude a workload, or "" (what only its signature tells comes later)."""
+        i, w = self.implementation, workload
+        if i.contract not in ("attention", "attention-lse"):
+            return f"its contract is {i.contract}"
+        if w.dtype not in i.dtypes:
+            return f"it does not declare {w.dtype}"
+        if i.array == "jax":
+            return "jax arrays are not timed"
+        if i.sizes is not None and not i.sizes(w.n_q, w.n_kv, w.d, w.d_v, w.H, w.H_kv):
+            return f"it declares sizes {getattr(i.sizes, 'text', 'by a predicate')}"
+        if w.direction == "bwd" and not i.gradients:
+            return "it declares no gradients"
+        return ""
+
+
+def read_target(text: str) -> Named:
+    """A KERNEL: TARGET, `auto`, `auto:NAME`, each with declared conventions after @, e.g. `f.py:f@layout=bnhd`.
+
+    Raises: TargetError where it names nothing. Example: read_target("torch:flash").origin.
+    """
+    where, _, declared = text.partition("@")
+    given: dict[str, Any] = {}
+    field = ""
+    for word in filter(None, declared.split(",")):
+        if "=" in word:
+            field, _, value = word.partition("=")
+            given[field] = value
+        elif field:  # the value itself has a comma, as in returns=out,weights
+            given[field] += f",{word}"
+        else:
+            raise TargetError(f"kernel {text!r}: write TARGET@FIELD=VALUE,...")
+    fields = fields_from_text(given)
+    head, _, kernel = where.partition(":")
+    if head != AUTO:
+        implementation, origin = implementation_for(where, fields)
+        return Named(text, implementation, origin, where, fields)
+    if kernel:
+        from attention_core.kernels import kernel as row_of
+
+        try:
+            row_of(kernel)
+        except ValueError as error:
+            raise TargetError(str(error)) from None
+        fields["arguments"] = {"kernel": kernel}
+    fields = {"accumulate": "float32", "name": text, **fields}
+    implementation, origin = implementation_for(PUBLIC, fields)
+    return Named(text, implementation, origin, PUBLIC, fields, structured=True)
+
+
+def load(named: Named) -> tuple[Callable[..., Any], Binding]:
+    """The function of a kernel, and how its parameters are spelled.
+
+    Raises: TargetError: it cannot be loaded. Unavailable: it cannot run on this machine.
+    """
+    target = load_target(named.origin)
+    executor = Executor(target, factory=named.implementation.factory, array="torch")
+    return executor.target, bind(named.implementation, executor.describe())
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel bound to the tensors of a workload.
+
+    Args: function, tensors (query, key, value in the kernel's layout), kwargs; cotangent in the output's layout, or
+    None.
+    """
+
+    function: Callable[..., Any]
+    tensors: tuple[Any, Any, Any]
+    kwargs: Mapping[str, Any]
+    out_layout: str
+    layout: str
+    cotangent: Tensor | None
+
+    def forward(self) -> Any:
+        """What the kernel returns."""
+        query, key, value = self.tensors
+        return self.function(query, key, value, **self.kwargs)
+
+    def backward(self) -> tuple[Tensor, ...]:
+        """Forward and backward: the gradients of query, key and value."""
+        result = self.forward()
+        out = result[0] if isinstance(result, tuple | list) else result
+        return torch.autograd.grad(out, self.tensors, self.cotangent)
+
+    @property
+    def run(self) -> Callable[[], Any]:
+        """What is timed."""
+        return self.forward if self.cotangent is None else self.backward
+
+    def results(self) -> dict[str, Tensor]:
+        """The output, and the gradients where the workload has them, in the canonical layout."""
+        found = {"out": canonical(self.forward(), self.out_layout).detach()}
+        if self.cotangent is not None:
+            names = ("query", "key", "value")
+            found |= {n: canonical(g, self.layout) for n, g in zip(names, self.backward(), strict=True)}
+        return found
+
+
+def prepare(named: Named, function: Callable[..., Any], binding: Binding, inputs: Inputs) -> Call:
+    """The kernel bound to the tensors; layouts are turned beforehand and cost nothing in the timing.
+
+    Raises: CannotRun where the kernel does not claim what the workload needs.
+    """
+    reason = named.why_not(inputs.workload)
+    if reason:
+        raise CannotRun(reason)
+    i = named.implementation
+    tensors: list[Any] = [in_layout(t, i.layout) for t in (inputs.query, inputs.key, inputs.value)]
+    kwargs = arguments(named, binding, inputs)
+    if i.array == "numpy":
+        if inputs.workload.dtype == "bfloat16":
+            raise CannotRun("NumPy has no bfloat16")
+        tensors = [t.detach().numpy() for t in tensors]
+        kwargs = {k: v.numpy() if isinstance(v, Tensor) else v for k, v in kwargs.items()}
+    out_layout = binding.out_layout()
+    cotangent = None if inputs.cotangent is None else in_layout(inputs.cotangent, out_layout)
+    return Call(function, (tensors[0], tensors[1], tensors[2]), kwargs, out_layout, i.layout, cotangent)
+
+
+def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
+    """The keyword arguments of the call: mask or flag, grouped heads, defaults that the signature demands."""
+    w, i = inputs.workload, named.implementation
+    defaults: Mapping[str, Any] = {"attn_mask": None, "is_causal": False, "dropout_p": 0.0, "enable_gqa": False}
+    kwargs = {binding.names[name]: defaults.get(name, w.d**-0.5) for name in sorted(binding.required)}
+    kwargs |= i.arguments
+    if w.H_kv != w.H and not named.structured:
+        if "enable_gqa" not in binding.claims:
+            raise CannotRun("it does not claim grouped queries (enable_gqa)")
+        if "enable_gqa" in binding.names:
+            kwargs[binding.names["enable_gqa"]] = True
+    if w.mask.kind == "none":
+        return kwargs
+    flag = w.n_q == w.n_kv or i.causal == "bottom_right"
+    if w.mask.kind == "causal" and w.n_q == 1 and not named.structured:
+        return kwargs  # the last query sees every key
+    if w.mask.kind == "causal" and flag and "is_causal" in binding.claims and not named.structured:
+        return {**kwargs, binding.spelled("is_causal"): True}
+    if "attn_mask" not in binding.claims:
+        raise CannotRun("it claims no mask (attn_mask)")
+    structure = w.mask.structure(w.n_q, w.n_kv, w.seed) if named.structured else None
+    dense = None if structure is not None else inputs.mask_tensor()
+    if dense is not None and dense.dtype == torch.bool and i.mask_true == "ignore":
+        dense = ~dense
+    return {**kwargs, binding.spelled("attn_mask"): structure if dense is None else dense}
+
+
+def in_layout(tensor: Tensor, layout: str) -> Tensor:
+    """A canonical (B, H, n, d) tensor as the kernel wants it, contiguous there; its own leaf where it has gradients."""
+    if layout == "bhnd":
+        return tensor
+    turned = tensor.detach().transpose(-3, -2).contiguous()
+    return turned.requires_grad_() if tensor.requires_grad else turned
+
+
+def canonical(result: Any, layout: str) -> Tensor:
+    """The output (B, H, n_q, d_v) of what a kernel returned. Raises: TypeError where it is no array."""
+    out = result[0] if isinstance(result, tuple | list) else result
+    if not isinstance(out, Tensor):
+        out = torch.from_numpy(out)
+    return out.transpose(-3, -2) if layout == "bnhd" else out

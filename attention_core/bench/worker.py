@@ -1,0 +1,67 @@
+"""The worker: imports torch once, and forks a fresh process for every job, so that a crash costs one job.
+
+Started as `python -m attention_core.bench.worker IN OUT`. A job is JSON; its process answers with messages, and the
+last one, from the parent of that process, says how it ended. What kernels print goes elsewhere (see `workers`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch  # what jobs need is imported before the fork, which then costs milliseconds
+import torch.autograd.profiler
+
+from attention_core.bench.exchange import Ended, Tell, receive, send
+from attention_core.bench.limits import measure_limits
+from attention_core.bench.measure import measure
+from attention_core.bench.probe import probe
+from attention_core.conformance.implementation import TargetError, Unavailable, said
+from attention_core.conformance.worker import limit_memory
+
+JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
+    "probe": probe, "measure": measure, "limits": measure_limits,
+}  # fmt: skip
+
+
+def run_job(job: dict[str, Any], tell: Tell) -> None:
+    """One job in this process; what it raises becomes a message."""
+    try:
+        torch.set_num_threads(job["threads"])
+        limit_memory(job.get("memory"))
+        JOBS[job["kind"]](job, tell)
+    except (TargetError, Unavailable) as error:
+        tell({"event": "refused", "message": str(error)})
+    except Exception as error:
+        tell({"event": "failed", "message": said(error)})
+
+
+def serve(incoming: int, outgoing: int) -> None:
+    """Say that everything is imported, then answer jobs until the pipe closes."""
+    send(outgoing, {"event": "ready"})
+    while True:
+        try:
+            job = receive(incoming)
+        except Ended:
+            return
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.close(incoming)
+                run_job(job, lambda message: send(outgoing, message))
+                status = 0
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+        _, how = os.waitpid(child, 0)
+        send(outgoing, {"event": "ended", "status": os.waitstatus_to_exitcode(how)})
+
+
+if __name__ == "__main__":
+    ends = [int(a) for a in sys.argv[1:3]]
+    for end in ends:
+        os.set_inheritable(end, False)
+    serve(*ends)

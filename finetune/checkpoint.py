@@ -1,0 +1,150 @@
+"""One file for everything: tensors as safetensors, all else as JSON in its header, written so that none is ever half.
+
+Nothing is ever unpickled: a file of torch's own format is read with `weights_only`, a plain pickle is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of
+from safetensors.torch import save as bytes_of
+from torch import Tensor
+
+from finetune.errors import BadInput
+
+KEY = "finetune"
+"""The name of our JSON in the header."""
+SCHEMA = 1
+
+
+def flattened(tree: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
+    """A tree of dicts, lists, tuples, numbers, strings and tensors as JSON values; tensors are put into `tensors`.
+
+    Raises: BadInput for a value of another kind.
+    """
+    if isinstance(tree, Tensor):
+        tensors[name] = tree.detach().to("cpu", copy=True).contiguous()
+        return {"tensor": name}
+    if isinstance(tree, Mapping):
+        return {"dict": [[k, flattened(v, tensors, f"{name}.{k}" if name else str(k))] for k, v in tree.items()]}
+    if isinstance(tree, list | tuple):
+        items = [flattened(v, tensors, f"{name}.{i}") for i, v in enumerate(tree)]
+        return {"list" if isinstance(tree, list) else "tuple": items}
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    raise BadInput(f"{name}: a {type(tree).__name__} cannot be kept in a checkpoint")
+
+
+def rebuilt(told: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """The inverse of `flattened`."""
+    if not isinstance(told, dict):
+        return told
+    ((kind, value),) = told.items()
+    if kind == "tensor":
+        return tensors[value]
+    if kind == "dict":
+        return {k: rebuilt(v, tensors) for k, v in value}
+    items = [rebuilt(v, tensors) for v in value]
+    return items if kind == "list" else tuple(items)
+
+
+def save(path: str | Path, tree: Any) -> None:
+    """Write a tree of values and tensors to one file, all or nothing.
+
+    The bytes go to a file beside it, are flushed to the disk, and then take its place in one step of the file system:
+    whoever is killed on the way, or fills the disk, leaves the last whole file as it was.
+
+    Args: path; tree, of dicts, lists, tuples, numbers, strings, None and tensors.
+    Raises: BadInput where the file cannot be written (the old one is there as before), or holds something else.
+    Example: save("run.checkpoint", {"model": model.state_dict(), "step": 7}).
+    Source: the format is https://huggingface.co/docs/safetensors; os.replace is atomic on POSIX and Windows.
+    """
+    path = Path(path)
+    tensors: dict[str, Tensor] = {}
+    told = json.dumps({"schema": SCHEMA, "tree": flattened(tree, tensors)})
+    data = bytes_of(tensors, {KEY: told})
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise BadInput(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder, so that a rename in it survives a power cut (where the system lets a folder be opened)."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def load(path: str | Path) -> Any:
+    """What `save` wrote; of a file that others wrote, {"model": its tensors}.
+
+    Args: path of a safetensors file, or of one by torch.save (read with weights_only, tensors by name alone).
+    Raises: BadInput where it is absent, cut short, a pickle, or something else. No code in it is ever run.
+    Example: load("run.checkpoint")["step"] == 7.
+    """
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise BadInput(f"no such file: {path}") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+    if raw[:4] == b"PK\x03\x04":
+        return {"model": _of_torch(path)}
+    try:
+        tensors = tensors_of(raw)
+        header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")]).get("__metadata__", {})
+    except (SafetensorError, ValueError) as error:
+        # Only now: a header's length may begin with the byte that begins a pickle.
+        if raw[:1] == b"\x80":
+            raise BadInput(
+                f"{path} is a pickle, which can run code when it is read, and is refused: save the parameters as "
+                "safetensors"
+            ) from None
+        raise BadInput(f"{path} is no whole safetensors file ({error}): it may be cut short") from None
+    if KEY not in header:
+        return {"model": tensors}
+    try:
+        told = json.loads(header[KEY])
+        if told["schema"] != SCHEMA:
+            raise BadInput(f"{path} has the form {told['schema']} of checkpoints, this version reads {SCHEMA}")
+        return rebuilt(told["tree"], tensors)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{path}: its header cannot be understood ({type(error).__name__}: {error})") from None
+
+
+def _of_torch(path: str | Path) -> dict[str, Tensor]:
+    """The tensors of a file by torch.save, without running what is in it."""
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
+        line = str(error).strip().splitlines()[0]
+        raise BadInput(
+            f"{path} holds more than tensors, or is cut short, and is refused: only safetensors, or torch.save of a "
+            f"state dict (read with weights_only), is loaded ({line[:100]})"
+        ) from None
+    if not isinstance(found, dict) or not all(isinstance(v, Tensor) for v in found.values()):
+        raise BadInput(f"{path} holds a {type(found).__name__} that is no state dict: tensors by name")
+    return {str(k): v for k, v in found.items()}

@@ -1,0 +1,98 @@
+"""One process, or several through Hugging Face Accelerate, behind one small face that the trainer uses.
+
+With several, each takes its share of every batch, and gradients are averaged between them.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finetune.errors import BadInput
+
+
+class OneProcess:
+    """This process alone, on one device."""
+
+    rank, world = 0, 1
+
+    def __init__(self, device: str | None = None) -> None:
+        name = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            self.device = torch.device(name)
+            torch.empty(1, device=self.device)
+        except (RuntimeError, AssertionError) as error:
+            raise BadInput(f"device {name} cannot be used here: {str(error).splitlines()[0]}") from None
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """What is called in training; its gradients are those of the model."""
+        return model
+
+    def backward(self, loss: Tensor) -> None:
+        """Add a loss's gradients to those there are."""
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def hold(self, model: nn.Module) -> AbstractContextManager[Any]:
+        """Within, gradients stay in this process: more of the same step are to come."""
+        return nullcontext()
+
+    def total(self, value: Tensor) -> Tensor:
+        """The sum over all processes."""
+        return value
+
+    def each(self, value: Tensor) -> list[Tensor]:
+        """The values of all processes, in their order."""
+        return [value]
+
+    def wait(self) -> None:
+        """Go on when all are here."""
+
+
+class Accelerated(OneProcess):
+    """Several processes, started by `accelerate launch` or torchrun."""
+
+    def __init__(self, device: str | None = None) -> None:
+        try:
+            from accelerate import Accelerator
+        except ModuleNotFoundError:
+            raise BadInput(
+                "several processes need Hugging Face Accelerate: python -m pip install 'attention-core[finetune]'"
+            ) from None
+        self.accelerator = Accelerator(cpu=device == "cpu" or not torch.cuda.is_available())
+        self.device = self.accelerator.device
+        self.rank, self.world = self.accelerator.process_index, self.accelerator.num_processes
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The model, its gradients averaged over the processes after each backward."""
+        wrapped: nn.Module = self.accelerator.prepare_model(model)
+        return wrapped
+
+    def hold(self, model: nn.Module) -> AbstractContextManager[Any]:
+        """Within, gradients are not yet averaged."""
+        held: AbstractContextManager[Any] = self.accelerator.no_sync(model)
+        return held
+
+    def total(self, value: Tensor) -> Tensor:
+        """The sum over all processes."""
+        summed: Tensor = self.accelerator.reduce(value.clone(), "sum")
+        return summed
+
+    def each(self, value: Tensor) -> list[Tensor]:
+        """The values of all processes, which have one shape, in their order."""
+        return list(self.accelerator.gather(value.to(self.device)[None]).cpu())
+
+    def wait(self) -> None:
+        """Go on when all are here."""
+        self.accelerator.wait_for_everyone()
+
+
+def processes(device: str | None = None) -> OneProcess:
+    """This process alone, or its share of several where a launcher says that there are more.
+
+    Raises: BadInput for a device that is not there, and for several processes without Accelerate.
+    """
+    return Accelerated(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else OneProcess(device)

@@ -1,0 +1,271 @@
+"""A trainer that knows no model: it is given one, a loss that returns (sum, tokens), and a source of batches.
+
+Everything that decides the next step is in `state()`; a run that was interrupted goes on to the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from finetune import checkpoint
+from finetune.errors import BadInput
+from finetune.optimiser import adamw, rate
+from finetune.processes import OneProcess, processes
+from finetune.random_states import random_states, restore_random_states
+
+Batch = Mapping[str, Tensor]
+Loss = Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]
+Sink = Callable[[Mapping[str, Any]], None]
+
+
+class Source(Protocol):
+    """Where batches come from: examples that can be asked for by number."""
+
+    def __len__(self) -> int: ...
+    def batch(self, epoch: int, indices: npt.NDArray[np.int64]) -> Batch:
+        """The examples `indices` as they are in an epoch; a function of its arguments, whoever asks."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train; the defaults are the assignment's for pretraining, its rates by tokens left out.
+
+    Args:
+        epochs: passes over the source, each in an order of its own.
+        batch_size: examples of one step, over all processes and accumulated parts.
+        learning_rate, betas, weight_decay: of AdamW; decay on matrices alone.
+        clip: largest norm of all gradients together; 0 for none.
+        warmup_tokens, final_tokens, floor: see `optimiser.rate`; tokens are targets, padding is none.
+        accumulate: parts in which the examples of a step are computed, one after the other.
+        precision: "float32", "bfloat16" (autocast), or "auto": bfloat16 where the processor multiplies in it.
+        compile: use torch.compile.
+        seed: of the order of examples, and of dropout.
+        log_every: steps between two records of metrics; the last step of an epoch has one always.
+        save_every: epochs between two checkpoints, where there is a path for one.
+
+    Raises: BadInput for values that cannot be.
+    """
+
+    epochs: int = 650
+    batch_size: int = 128
+    learning_rate: float = 6e-3
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    warmup_tokens: int = 0
+    final_tokens: int | None = None
+    floor: float = 0.1
+    accumulate: int = 1
+    precision: str = "float32"
+    compile: bool = False
+    seed: int = 0
+    log_every: int = 10
+    save_every: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "accumulate", "log_every", "save_every"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("learning_rate", "weight_decay", "clip", "warmup_tokens"):
+            if not getattr(self, name) >= 0:
+                raise BadInput(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.precision not in ("float32", "bfloat16", "auto"):
+            raise BadInput(f"precision {self.precision!r} is none of float32, bfloat16, auto")
+        if self.accumulate > self.batch_size:
+            raise BadInput(f"{self.batch_size} examples cannot be computed in {self.accumulate} parts")
+        rate(0, self.warmup_tokens, self.final_tokens, self.floor)
+
+
+def order(seed: int, epoch: int, count: int) -> npt.NDArray[np.int64]:
+    """The order of the examples in an epoch: a permutation that seed and epoch decide."""
+    return np.random.default_rng([seed, epoch]).permutation(count)
+
+
+def multiplies_in_bfloat16(device: torch.device) -> bool:
+    """Whether a device has instructions for products of bfloat16; elsewhere they are emulated, and slow."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+
+
+class Trainer:
+    """Trains a model on a source.
+
+    Args:
+        model: any module; it is moved to the device.
+        loss: `loss(model, batch) -> (sum over the batch's targets, their number)`.
+        source: the examples.
+        config: how.
+        path: where checkpoints go, or None. If it is there already, `run(resume=True)` goes on from it.
+        sinks: called with each record of metrics.
+        team: the processes; found out where None.
+
+    Raises: BadInput where the source is empty.
+    Example: Trainer(GPT(config), next_token_loss, CorruptedDocuments(ids, lengths), TrainConfig(epochs=2)).run()
+    """
+
+    def __init__(
+        self, model: nn.Module, loss: Loss, source: Source, config: TrainConfig, *, path: str | Path | None = None,
+        sinks: Sequence[Sink] = (), team: OneProcess | None = None,
+    ) -> None:  # fmt: skip
+        if not len(source):
+            raise BadInput("there is nothing to train on")
+        self.team = team or processes()
+        self.model = model.to(self.team.device)
+        self.loss, self.source, self.config, self.sinks = loss, source, config, list(sinks)
+        self.path = None if path is None else Path(path)
+        self.optimizer = adamw(model, config.learning_rate, config.betas, config.weight_decay)
+        self.wrapped = self.team.wrap(model)
+        self.called = cast(nn.Module, torch.compile(self.wrapped)) if config.compile else self.wrapped
+        self.epoch = self.position = self.step = self.tokens = 0
+        auto = config.precision == "auto" and multiplies_in_bfloat16(self.team.device)
+        self.half = auto or config.precision == "bfloat16"
+
+    # --- state ----------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything that decides what comes next: weights, optimiser, generators, and the place in the data."""
+        return {
+            "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "random": random_states(),
+            "epoch": self.epoch, "position": self.position, "step": self.step, "tokens": self.tokens,
+            "config": asdict(self.config), "examples": len(self.source),
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state.
+
+        Raises: BadInput where it is of another configuration (only `epochs` and what is logged and saved may
+            differ), or of other data or another model.
+        """
+        free = {"epochs", "log_every", "save_every"}
+        if not {"model", "optimizer", "random", "config", "position"} <= set(state):
+            raise BadInput("this is no checkpoint of a training run: it holds parameters alone")
+        for name, value in asdict(self.config).items():
+            if name not in free and state["config"].get(name) != value:
+                old = state["config"].get(name)
+                raise BadInput(f"the checkpoint was made with {name}={old!r}, this run has {value!r}")
+        if state["examples"] != len(self.source):
+            raise BadInput(
+                f"the checkpoint was made with {state['examples']} examples, this run has {len(self.source)}"
+            )
+        try:
+            self.model.load_state_dict(state["model"])
+        except RuntimeError as error:
+            raise BadInput(f"the checkpoint is of another model: {str(error).splitlines()[-1].strip()}") from None
+        self.optimizer.load_state_dict(state["optimizer"])
+        restore_random_states(state["random"])
+        self.epoch, self.position = state["epoch"], state["position"]
+        self.step, self.tokens = state["step"], state["tokens"]
+
+    def save(self) -> None:
+        """Write a checkpoint where there is a path; with several processes the first one does."""
+        states = [{"torch": s} for s in self.team.each(torch.get_rng_state())]
+        if self.path is not None and self.team.rank == 0:
+            checkpoint.save(self.path, {**self.state(), "others": states})
+        self.team.wait()
+
+    def load(self) -> None:
+        """Go on from the checkpoint at the path. Raises: BadInput as `restore` and `checkpoint.load`."""
+        assert self.path is not None
+        state = checkpoint.load(self.path)
+        self.restore(state)
+        if self.team.world > 1:
+            if len(state["others"]) != self.team.world:
+                raise BadInput(f"the checkpoint is of {len(state['others'])} processes, these are {self.team.world}")
+            torch.set_rng_state(state["others"][self.team.rank]["torch"])
+
+    # --- training -------------------------------------------------------------------------------------
+
+    def run(self, *, resume: bool = False, stop_after: int | None = None) -> dict[str, Any]:
+        """Train to the last epoch; returns the last record of metrics.
+
+        Args: resume: go on from the checkpoint at the path where there is one; stop_after: so many steps of this call.
+        Raises: BadInput where the loss is no number any more.
+        """
+        torch.manual_seed(self.config.seed + self.team.rank)
+        if resume and self.path is not None and self.path.exists():
+            self.load()
+        self.model.train()
+        record: dict[str, Any] = {}
+        count, first = len(self.source), self.step
+        while self.epoch < self.config.epochs:
+            examples = order(self.config.seed, self.epoch, count)
+            while self.position < count:
+                if stop_after is not None and self.step - first >= stop_after:
+                    return record
+                record = self._step(examples[self.position : self.position + self.config.batch_size]) or record
+            self.epoch, self.position = self.epoch + 1, 0
+            if self.epoch % self.config.save_every == 0 or self.epoch == self.config.epochs:
+                self.save()
+        return record
+
+    def _step(self, indices: npt.NDArray[np.int64]) -> dict[str, Any] | None:
+        """One step of the optimiser; a record of metrics where one is due."""
+        start = time.perf_counter()
+        self.optimizer.zero_grad(set_to_none=True)
+        total, tokens = self._gradients(indices)
+        # Averaged over the processes, summed over everything else; now a mean over all tokens of the step.
+        scale = self.team.world / torch.clamp(tokens, min=1).double()
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        torch._foreach_mul_(gradients, scale.to(gradients[0].dtype))
+        # The largest finite number as a bound measures without clipping.
+        bound = self.config.clip or torch.finfo(torch.float32).max
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), bound)
+        self.tokens += int(tokens)
+        factor = rate(self.tokens, self.config.warmup_tokens, self.config.final_tokens, self.config.floor)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * factor
+        self.optimizer.step()
+        self.step += 1
+        self.position += len(indices)
+        if self.step % self.config.log_every and self.position < len(self.source):
+            return None
+        return self._record(float(total / torch.clamp(tokens, min=1)), float(norm), factor, time.perf_counter() - start)
+
+    def _gradients(self, indices: npt.NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Add up the gradients of one step's examples; the summed loss and the number of tokens, over all processes."""
+        mine = indices[self.team.rank :: self.team.world]
+        parts = [p for p in np.array_split(mine, self.config.accumulate) if len(p)]
+        total = torch.zeros((), dtype=torch.float64, device=self.team.device)
+        tokens = torch.zeros((), dtype=torch.int64, device=self.team.device)
+        # A process without an example of its own takes part all the same: the others wait for its gradients.
+        idle = not parts
+        for number, part in enumerate(parts or [indices[:1]]):
+            batch = {k: v.to(self.team.device) for k, v in self.source.batch(self.epoch, part).items()}
+            more = number + 1 < len(parts)
+            with self.team.hold(self.wrapped) if more else nullcontext():
+                with self._autocast():
+                    loss, targets = self.loss(self.called, batch)
+                self.team.backward(loss * 0.0 if idle else loss)
+            if not idle:
+                total, tokens = total + loss.detach(), tokens + targets
+        return self.team.total(total), self.team.total(tokens)
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.team.device.type, torch.bfloat16) if self.half else nullcontext()
+
+    def _record(self, loss: float, norm: float, factor: float, seconds: float) -> dict[str, Any]:
+        record = {
+            "step": self.step, "epoch": self.epoch, "tokens": self.tokens, "loss": loss, "gradient_norm": norm,
+            "learning_rate": self.config.learning_rate * factor, "seconds": seconds,
+        }  # fmt: skip
+        if not np.isfinite([loss, norm]).all():
+            raise BadInput(
+                f"step {self.step}: the loss is {loss}, the gradients' norm {norm}; a smaller learning rate than "
+                f"{self.config.learning_rate}, or a longer warm-up, may help"
+            )
+        if self.team.rank == 0:
+            for sink in self.sinks:
+                sink(record)
+        return record

@@ -1,0 +1,155 @@
+# `attention-core bench` as a person calls it: one whole run, going on from its file, and every bad word's one clear line.
+"""The command `attention-core bench`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from attention_core.bench.command import judge_column, whole_numbers
+from attention_core.bench.results import Column
+from attention_core.bench.statistics import Comparison
+from attention_core.cli import main
+from attention_core.conformance.implementation import TargetError
+
+TARGETS = """
+def plain(query, key, value):
+    scores = query @ key.transpose(-1, -2) / max(query.shape[-1], 1) ** 0.5
+    return scores.softmax(-1) @ value
+
+def doubled(query, key, value):
+    return 2 * plain(query, key, value)
+"""
+SHAPE = ("--shapes", "B=1,H=2,n=32,d=8", "--baseline", "t.py:plain", "--seconds", "0.3")
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(
+        filter(None, [str(Path(main.callback.__globals__["__file__"]).parents[1]), os.environ.get("PYTHONPATH", "")])
+    )  # type: ignore[union-attr]
+    return subprocess.run(
+        [sys.executable, "-m", "attention_core.cli", "bench", *arguments], cwd=cwd, capture_output=True, text=True,
+        timeout=300, env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("bench")
+    (found / "t.py").write_text(TARGETS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    return command("t.py:doubled", *SHAPE, "--json", "r.json", cwd=folder)
+
+
+def test_the_table_tells_right_from_wrong(run: subprocess.CompletedProcess[str]) -> None:
+    assert run.returncode == 1, run.stdout + run.stderr
+    lines = run.stdout.splitlines()
+    assert any("B=1 H=2 n=32 d=8 float32 fwd" in line for line in lines)
+    (row,) = [line for line in lines if line.startswith("│t.py:doubled")]
+    assert "refuted: " in row
+    (row,) = [line for line in lines if line.startswith("│t.py:plain")]
+    assert "1.000" in row and "baseline" in row and "bmm" in row
+    assert "t.py:doubled is refuted and was not timed" in run.stdout
+    assert run.stderr == ""
+
+
+def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Path) -> None:
+    data = json.loads((folder / "r.json").read_text())
+    assert data["kind"] == "attention-core bench" and data["schema_version"] == 1
+    assert data["verdicts"]["t.py:doubled"]["verdict"] == "refuted"
+    assert data["machine"]["processor"] and data["versions"]["torch"] and data["settings"]["seed"] == 0
+    assert data["limits"]["flops"]["float32"] > 1e6 and data["limits"]["exponentials"] > 1e5
+    (cell,) = data["cells"]
+    plain = cell["kernels"]["t.py:plain"]
+    assert plain["comparison"]["ratio"] == 1.0
+    assert all(len(block) == 2 for block in plain["samples"]) and len(plain["samples"]) == plain["comparison"]["blocks"]
+    assert plain["errors"]["out"]["rms"] < 1e-5 and plain["errors"]["out"]["judged"] == 2 * 32 * 8
+    assert plain["probe"]["process"] is not None
+    assert cell["workload"]["counts"]["pairs"] == 2 * 32 * 32
+
+
+def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], folder: Path) -> None:
+    before = json.loads((folder / "r.json").read_text())
+    again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", cwd=folder)
+    assert again.returncode == 1
+    assert "baseline" in again.stdout
+    assert json.loads((folder / "r.json").read_text()) == before
+
+
+BAD: list[tuple[list[str], str]] = [
+    (["torch:nothing"], "no kernel 'torch:nothing' in the table; there are: torch:default"),
+    (["--baseline", "nonsense"], "target 'nonsense' is not understood"),
+    (["--shapes", "B=0,n=3"], "B=0 is not a whole number of at least 1"),
+    (["--shapes", "H=6,H_kv=4"], "H=6 query heads are no multiple of H_kv=4"),
+    (["--shapes", "nothing.toml"], "nothing.toml cannot be read: No such file or directory"),
+    (["--shapes", "BERT-huge"], "shape 'BERT-huge' is none of BERT-base, GPT-2, Llama-3-8B"),
+    (["--shapes", "n=10000000", "--mask", "bool"], "needs at least 9"),
+    (["--dtype", "int8"], "dtype 'int8' is not one of float32"),
+    (["--mask", "window"], "write window:N with N a whole number >= 1"),
+    (["--lengths", "12,x"], "--lengths '12,x': write whole numbers of at least 1"),
+    (["--json", "no/folder/r.json"], "--json no/folder/r.json cannot be written: there is no folder no/folder"),
+    (["--html", "."], "'.' is a directory"),
+    (["--resume"], "--resume needs --json FILE"),
+    (["--direction", "sideways"], "'sideways' is not one of"),
+    (["--seconds", "-1"], "-1.0 is not in the range"),
+    (["--gate", "0.5"], "0.5 is not in the range"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD, ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+def test_bad_words_are_one_clear_line(words: list[str], said: str) -> None:
+    found = CliRunner().invoke(main, ["bench", *words])
+    assert found.exit_code == 2
+    assert said in found.stderr.splitlines()[-1]
+    assert "Traceback" not in found.stderr
+
+
+def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('{"kind": "something else"}')
+    found = CliRunner().invoke(main, ["bench", "--json", str(path), "--resume"])
+    assert found.exit_code == 2
+    assert "it is no file that `attention-core bench --json` of this version wrote" in found.stderr
+    assert path.read_text() == '{"kind": "something else"}'
+
+
+def timed(low: float | None, high: float | None, ratio: float = 1.04) -> Column:
+    return Column("timed", seconds=1.0, comparison=Comparison(ratio, low, high, ratio, 20, 20.0, "SLOWER"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("column", "gate", "status", "words"),
+    [
+        (timed(1.06, 1.08, 1.07), 1.05, 1, "k takes 1.070 times base, beyond the gate of 1.05"),
+        (timed(1.03, 1.08), 1.05, 0, "undecided"),
+        (timed(0.0, None), 1.05, 0, "undecided"),
+        (timed(1.00, 1.04), 1.05, 0, ""),
+        (timed(1.06, 1.08), None, 0, ""),
+        (Column("timed", seconds=1.0), 1.05, 2, "k has no ratio, as base was not timed"),
+        (Column("timed", seconds=1.0), None, 0, ""),
+        (Column("cannot", "why"), 1.05, 0, ""),
+        (Column("refuted", "why"), None, 1, "k is refuted"),
+        (Column("failed", "why"), None, 2, "k failed: why"),
+    ],
+)
+def test_the_gate(column: Column, gate: float | None, status: int, words: str) -> None:
+    line, found = judge_column("k", column, "base", gate)
+    assert found == status
+    assert words in line if words else line == ""
+
+
+def test_lengths() -> None:
+    assert whole_numbers(None) == []
+    assert whole_numbers("1, 20") == [1, 20]
+    with pytest.raises(TargetError, match="write whole numbers"):
+        whole_numbers("")

@@ -1,0 +1,53 @@
+# Limits: what binds a workload, and that peaks are the best of what was measured (on a clock that tells its times).
+"""Limits of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from attention_core.bench.limits import COPIES, MATMUL, Limits, copy_rate, exp_rate, matmul_peak
+from attention_core.bench.workload import Workload
+
+LIMITS = Limits({"float32": 1e9, "bfloat16": 1e10}, 1e8, {1 << 20: 1e10, 1 << 30: 1e9})
+
+
+class Fixed:
+    """A clock on which a call takes a given time, and is really made."""
+
+    resolution = 1e-7
+
+    def __init__(self, seconds: list[float]) -> None:
+        self.seconds, self.calls = seconds, 0
+
+    def time(self, function: Callable[[], Any], count: int) -> float:
+        function()
+        self.calls += 1
+        return count * self.seconds[self.calls % len(self.seconds)]
+
+
+def test_the_longest_of_three_times_binds() -> None:
+    w = Workload(H=1, n_q=100, n_kv=100, d=64)
+    assert LIMITS.seconds(w) == (w.flops / 1e9, "matmul")
+    thin = Workload(H=1, n_q=100, n_kv=100, d=1, dtype="bfloat16")
+    assert LIMITS.seconds(thin) == (thin.pairs / 1e8, "exp")
+    decode = Workload(H=1, n_q=1, n_kv=10**6, d=64, dtype="bfloat16")
+    assert LIMITS.seconds(decode) == (decode.bytes / 1e9, "bandwidth")
+
+
+@pytest.mark.parametrize(("size", "rate"), [(100, 1e10), (1 << 20, 1e10), ((1 << 20) + 1, 1e9), (1 << 40, 1e9)])
+def test_bandwidth_is_that_of_the_size(size: int, rate: float) -> None:
+    assert LIMITS.bandwidth_for(size) == rate
+
+
+def test_json_comes_back() -> None:
+    assert Limits.from_json(LIMITS.to_json()) == LIMITS
+
+
+def test_peaks_are_the_best_of_the_samples() -> None:
+    largest = max(2 * n * n * k for n, k in MATMUL)
+    assert matmul_peak("bfloat16", Fixed([3.0, 1.0, 2.0]), "cpu") == largest
+    assert exp_rate(Fixed([2.0, 1.0]), "cpu") == 2**14
+    assert copy_rate(COPIES[0], Fixed([1.0]), "cpu") == 2 * COPIES[0]

@@ -1,0 +1,198 @@
+# A run over kernels that behave and kernels that do not: each costs its own column, and nothing that is finished is lost.
+# Verdicts are given here; that the suite is asked is tested on the command line (tests/integration/test_bench.py).
+"""Running benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attention_core.bench import run as module
+from attention_core.bench.masks import read_mask
+from attention_core.bench.results import Results
+from attention_core.bench.run import Settings, run_benchmark
+from attention_core.bench.workers import Workers
+from attention_core.bench.workload import Workload
+from attention_core.conformance.implementation import TargetError
+
+KERNELS = '''
+import os, time, torch
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+CALLS = [0]
+
+def good(query, key, value, is_causal=False):
+    return sdpa(query, key, value, is_causal=is_causal)
+
+def wrong(query, key, value):
+    return sdpa(query, key, value) * 1.01
+
+def raises(query, key, value):
+    raise MemoryError("no room for this")
+
+def dies(query, key, value):
+    print("last words", flush=True)
+    os.kill(os.getpid(), 11)
+
+def later(query, key, value):
+    """Dies when it is timed, after its probe and its error."""
+    CALLS[0] += 1
+    if CALLS[0] > 12:
+        os._exit(7)
+    return sdpa(query, key, value)
+
+def midway(query, key, value):
+    CALLS[0] += 1
+    if CALLS[0] > 12:
+        raise RuntimeError("no luck today")
+    return sdpa(query, key, value)
+
+def hangs(query, key, value):
+    time.sleep(1000)
+
+def shape(query, key, value):
+    return sdpa(query, key, value)[..., :1]
+
+def loud(query, key, value):
+    print("x" * 100000)
+    return sdpa(query, key, value)
+'''
+LIMITS = {"flops": {"float32": 1e12, "bfloat16": 1e12}, "exponentials": 1e12, "bandwidth": {"1": 1e12}}
+SIZES = {"B": 1, "H": 2, "n_q": 48, "n_kv": 48, "d": 8}
+QUICK: dict[str, Any] = {"seconds": 0.05, "least": 6, "most": 6}
+
+
+class Shared(Workers):
+    """Workers that stay from test to test: starting them takes seconds."""
+
+    def __call__(self, threads: int, timeout: float, device: str) -> Shared:
+        self.timeout = timeout
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is closed."""
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Shared]:
+    found = Shared()
+    yield found
+    found.close()
+
+
+@pytest.fixture(autouse=True)
+def given(monkeypatch: pytest.MonkeyPatch, shared: Shared) -> None:
+    """Verdicts and limits that cost nothing, and one set of workers."""
+    monkeypatch.setattr(module, "Workers", shared)
+    told = {"verdict": "conforms", "reason": "", "effort": "quick"}
+    refuted = {"verdict": "refuted", "reason": "agrees_with_truth", "effort": "quick"}
+    absent = {"verdict": "error", "reason": "it needs the module 'absent'", "effort": "quick"}
+    special = {"core:naive_causal": refuted, "transformers:eager": absent}
+    monkeypatch.setattr(module, "verdict", lambda named, *rest: special.get(named.name, told))
+    monkeypatch.setattr(module, "limits", lambda workers, dtypes, device: LIMITS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run")
+    (path / "k.py").write_text(KERNELS)
+    return path
+
+
+def test_every_kernel_costs_its_own_column(folder: Path) -> None:
+    k = lambda name: f"{folder}/k.py:{name}"  # noqa: E731
+    names = ["wrong", "raises", "dies", "later", "midway", "shape", "loud"]
+    asked = [k(name) for name in names] + ["core:naive_causal", "transformers:eager", "core:rotary", "auto"]
+    results = run_benchmark(asked, [Workload(**SIZES)], Settings(baseline=k("good"), **QUICK))
+    (cell,) = results.cells
+    found = {name.rpartition(":")[2]: (c.status, c.message) for name, c in cell.kernels.items()}
+    assert found["wrong"][0] == "refuted"
+    assert "on these inputs: the error of out is" in found["wrong"][1]
+    assert found["raises"] == ("failed", "MemoryError: no room for this")
+    assert found["dies"] == ("failed", "its process was ended by signal SIGSEGV")
+    assert found["later"] == ("failed", "its process ended with status 7")
+    assert found["midway"] == ("failed", "raised RuntimeError: no luck today")
+    assert found["shape"][0] == "failed" and "out: got shape (1, 2, 48, 1)" in found["shape"][1]
+    assert found["naive_causal"] == ("refuted", "agrees_with_truth")
+    assert found["eager"] == ("unavailable", "it needs the module 'absent'")
+    assert found["rotary"] == ("cannot", "its contract is rotary")
+    for name in ("good", "loud", "auto"):
+        assert found[name] == ("timed", "")
+    timed = cell.kernels[k("good")]
+    assert timed.comparison is not None and timed.comparison.ratio == 1.0
+    assert timed.seconds is not None and timed.seconds > 0 and len(timed.samples) == 6
+    assert timed.share is not None and cell.limit is not None
+    assert timed.share == pytest.approx(cell.limit / timed.seconds)
+    assert timed.probe["operators"][0]["operator"].startswith("aten::")
+    assert timed.probe["allocator"] >= 2 * 48 * 8 * 4
+    assert timed.inner * timed.seconds >= 100 * cell.resolution
+    assert cell.kernels[k("wrong")].errors["out"]["refuted"]
+    assert all(column.seconds is None for column in cell.kernels.values() if column.status != "timed")
+
+
+def test_a_hang_is_told(folder: Path) -> None:
+    settings = Settings(baseline="torch:default", timeout=2.0, **QUICK)
+    (cell,) = run_benchmark([f"{folder}/k.py:hangs"], [Workload(**SIZES)], settings).cells
+    hung = cell.kernels[f"{folder}/k.py:hangs"]
+    assert (hung.status, hung.message) == ("failed", "no answer within 2 s")
+    assert cell.kernels["torch:default"].status == "timed"
+
+
+class Interrupted(Exception):
+    """Stands for Ctrl-C."""
+
+
+def test_finished_cells_are_kept_and_not_measured_again() -> None:
+    cells = [Workload(**{**SIZES, "n_q": n, "n_kv": n}) for n in (8, 16)]
+    kept: list[str] = []
+
+    def save(results: Results) -> None:
+        kept.append(results.to_json())
+        if len(kept) == 1:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        run_benchmark(["core:tiled"], cells, Settings(**QUICK), save=save)
+    first = Results.from_dict(__import__("json").loads(kept[0]))
+    assert [c.workload.n_q for c in first.cells] == [8]
+    told: list[str] = []
+    whole = run_benchmark(["core:tiled"], cells, Settings(**QUICK), previous=first, progress=told.append)
+    assert [c.workload.n_q for c in whole.cells] == [8, 16]
+    assert whole.cells[0].kernels["core:tiled"].samples == first.cells[0].kernels["core:tiled"].samples
+    assert not any("n=8 " in line or "is it right" in line for line in told)
+
+
+def test_other_settings_are_not_gone_on_from() -> None:
+    done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
+    with pytest.raises(TargetError, match="cannot resume: setting threads was 1, and is 2"):
+        run_benchmark([], [Workload(**SIZES)], Settings(threads=2, **QUICK), previous=done)
+
+
+def test_without_its_baseline_a_cell_has_no_ratios(folder: Path) -> None:
+    workload = Workload(**SIZES, mask=read_mask("bool"))
+    settings = Settings(baseline=f"{folder}/k.py:good", **QUICK)
+    (cell,) = run_benchmark(["torch:default"], [workload], settings).cells
+    assert cell.kernels[settings.baseline].status == "cannot"
+    assert cell.kernels["torch:default"].comparison is None
+    assert cell.kernels["torch:default"].seconds is not None
+
+
+@pytest.mark.parametrize(
+    ("kernels", "workload", "words"),
+    [
+        (["nobody:nothing"], Workload(**SIZES), None),
+        (["torch:nothing"], Workload(**SIZES), "no kernel 'torch:nothing'"),
+        ([], Workload(n_q=10**7, n_kv=10**7, mask=read_mask("bias")), "GiB may be filled here"),
+    ],
+)
+def test_bad_asking_is_told_before_anything_runs(kernels: list[str], workload: Workload, words: str | None) -> None:
+    if words is None:  # a module that cannot be imported is told by its column
+        (cell,) = run_benchmark(kernels, [workload], Settings(**QUICK)).cells
+        assert "no module named 'nobody'" in cell.kernels["nobody:nothing"].message
+        return
+    with pytest.raises(TargetError) as found:
+        run_benchmark(kernels, [workload], Settings(**QUICK))
+    assert words in str(found.value)

@@ -1,0 +1,223 @@
+# finetune.train: what a step does, that parts and processes do not matter, and that resuming changes no bit.
+"""The trainer, on models of a few numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from finetune import checkpoint
+from finetune.errors import BadInput
+from finetune.models.gpt import GPT, GPTConfig, next_token_loss
+from finetune.optimiser import rate
+from finetune.train import TrainConfig, Trainer, order
+
+
+class Texts:
+    """Examples of random ids, of unequal numbers of targets; what was asked for is written down."""
+
+    def __init__(self, count: int = 10, n: int = 6) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.x = torch.randint(1, 9, (count, n), generator=generator)
+        self.y = torch.randint(1, 9, (count, n), generator=generator)
+        for row in range(count):
+            self.y[row, 1 + row % n :] = 0
+        self.asked: list[tuple[int, list[int]]] = []
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def batch(self, epoch: int, indices: Any) -> dict[str, Tensor]:
+        self.asked.append((epoch, indices.tolist()))
+        return {"x": self.x[indices], "y": self.y[indices]}
+
+
+def model(dropout: float = 0.0, seed: int = 0) -> GPT:
+    torch.manual_seed(seed)
+    return GPT(GPTConfig(9, 6, 1, 2, 8, dropout=dropout))
+
+
+def config(**changes: Any) -> TrainConfig:
+    return TrainConfig(**{"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "log_every": 1, **changes})
+
+
+def weights(made: nn.Module) -> list[Tensor]:
+    return [p.detach().clone() for p in made.parameters()]
+
+
+def same(one: list[Tensor], other: list[Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_a_step_is_the_formulas() -> None:
+    """Against torch's own AdamW on the mean loss over the step's tokens, clipped and at the rate of the schedule."""
+    source, records = Texts(), list[Any]()
+    made, peer = model().double(), model().double()
+    settings = config(epochs=2, warmup_tokens=40, final_tokens=90, clip=0.5)
+    Trainer(made, next_token_loss, source, settings, sinks=[records.append]).run()
+    decayed = [p for p in peer.parameters() if p.ndim == 2 and p is not peer.tok_emb.weight]
+    plain = [p for p in peer.parameters() if not any(p is q for q in decayed)]
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], 1e-2, (0.9, 0.95)
+    )
+    tokens, number = 0, 0
+    for epoch in range(2):
+        places = order(0, epoch, 10)
+        for start in range(0, 10, 4):
+            x, y = source.x[places[start : start + 4]], source.y[places[start : start + 4]]
+            logits = peer(x)
+            loss = nn.functional.cross_entropy(logits.reshape(-1, 9), y.reshape(-1), ignore_index=0)
+            optimizer.zero_grad()
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(peer.parameters(), 0.5)
+            tokens += int((y != 0).sum())
+            for group in optimizer.param_groups:
+                group["lr"] = 1e-2 * rate(tokens, 40, 90)
+            optimizer.step()
+            record = records[number]
+            number += 1
+            assert (record["step"], record["epoch"], record["tokens"]) == (number, epoch, tokens)
+            assert record["learning_rate"] == 1e-2 * rate(tokens, 40, 90)
+            # Two ways to a mean over at most 24 targets, after a few steps of a small model in float64.
+            assert abs(record["loss"] - float(loss.detach())) < 1e4 * 24 * 2.0**-53
+            assert abs(record["gradient_norm"] - float(norm)) < 1e4 * 24 * 2.0**-53
+    for got, want in zip(made.parameters(), peer.parameters(), strict=True):
+        # Adam divides by the root of a gradient's square: a gradient of 1e-8 knows 1e-8 of its digits less.
+        assert (got - want).detach().abs().max() < 1e-8
+    assert number == 6
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_accumulated_parts_are_normalised_by_tokens(parts: int) -> None:
+    """Rows have 1 to 6 targets, so a mean of the parts' means would be another gradient."""
+    whole, cut = list[Any](), list[Any]()
+    for records, accumulate in ((whole, 1), (cut, parts)):
+        Trainer(
+            model().double(), next_token_loss, Texts(), config(accumulate=accumulate, clip=0.0), sinks=[records.append]
+        ).run()
+    for a, b in zip(whole, cut, strict=True):
+        assert abs(a["gradient_norm"] - b["gradient_norm"]) < 1e-9 * a["gradient_norm"]
+        assert abs(a["loss"] - b["loss"]) < 1e-9 and a["tokens"] == b["tokens"]
+
+
+def test_every_epoch_has_every_example_once_in_an_order_of_its_own() -> None:
+    source = Texts()
+    Trainer(model(), next_token_loss, source, config()).run()
+    epochs = [[i for e, part in source.asked if e == epoch for i in part] for epoch in range(3)]
+    assert all(sorted(found) == list(range(10)) for found in epochs)
+    assert len({tuple(found) for found in epochs}) == 3
+    assert (order(1, 0, 10) != order(0, 0, 10)).any() and (order(0, 0, 10) == order(0, 0, 10)).all()
+
+
+@pytest.mark.parametrize("stop", range(1, 9))
+def test_resuming_changes_no_bit(tmp_path: Path, stop: int) -> None:
+    """Stopped after any step, within an epoch or between two; dropout draws from torch's generator all the while."""
+    whole = Trainer(model(0.3), next_token_loss, Texts(), config())
+    records = list[Any]()
+    whole.sinks.append(records.append)
+    whole.run()
+    first = Trainer(model(0.3), next_token_loss, Texts(), config(), path=tmp_path / "c")
+    first.run(stop_after=stop)
+    first.save()
+    torch.manual_seed(999)
+    later = list[Any]()
+    second = Trainer(
+        model(0.3, seed=5), next_token_loss, Texts(), config(log_every=1), path=tmp_path / "c", sinks=[later.append]
+    )
+    second.run(resume=True)
+    assert same(weights(whole.model), weights(second.model))
+    strip = lambda found: [{k: v for k, v in r.items() if k != "seconds"} for r in found]  # noqa: E731
+    assert strip(later) == strip(records[stop:])
+    one, two = whole.optimizer.state_dict(), second.optimizer.state_dict()
+    for key, state in one["state"].items():
+        assert all(torch.equal(state[k], two["state"][key][k]) for k in state)
+
+
+def test_a_checkpoint_holds_everything_and_is_written_at_the_end_of_epochs(tmp_path: Path) -> None:
+    made = Trainer(model(), next_token_loss, Texts(), config(save_every=2), path=tmp_path / "c")
+    made.run(stop_after=3)
+    assert not (tmp_path / "c").exists()
+    made.run(stop_after=3)
+    state = checkpoint.load(tmp_path / "c")
+    assert (state["epoch"], state["position"], state["step"]) == (2, 0, 6)
+    assert {"model", "optimizer", "random", "tokens", "config"} <= set(state)
+    assert set(state["random"]) == {"torch", "cuda", "numpy", "python"}
+
+
+def test_a_finished_run_is_not_gone_on_with(tmp_path: Path) -> None:
+    Trainer(model(), next_token_loss, Texts(), config(), path=tmp_path / "c").run()
+    again = Trainer(model(seed=3), next_token_loss, Texts(), config(), path=tmp_path / "c")
+    assert again.run(resume=True) == {} and again.step == 9
+    longer = Trainer(model(seed=3), next_token_loss, Texts(), config(epochs=4), path=tmp_path / "c")
+    longer.run(resume=True)
+    assert longer.step == 12
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    Trainer(model(), next_token_loss, Texts(), config(), path=path).run()
+    torch.manual_seed(0)
+    wider = GPT(GPTConfig(9, 6, 1, 2, 16))
+    for made, source, settings, words in [
+        (model(), Texts(), config(batch_size=5), "made with batch_size=4, this run has 5"),
+        (model(), Texts(11), config(), "made with 10 examples, this run has 11"),
+        (wider, Texts(), config(), "of another model"),
+    ]:
+        with pytest.raises(BadInput, match=words):
+            Trainer(made, next_token_loss, source, settings, path=path).run(resume=True)
+    checkpoint.save(path, {"model": model().state_dict()})
+    with pytest.raises(BadInput, match="no checkpoint of a training run"):
+        Trainer(model(), next_token_loss, Texts(), config(), path=path).run(resume=True)
+
+
+def test_a_loss_that_is_no_number_is_told() -> None:
+    with pytest.raises(BadInput, match=r"step \d+: the loss is (nan|inf).*smaller learning rate"):
+        Trainer(model(), next_token_loss, Texts(), config(learning_rate=1e30, clip=0.0)).run()
+
+
+def test_bfloat16_computes_in_two_bytes_and_keeps_weights_in_four() -> None:
+    seen = list[torch.dtype]()
+
+    def loss(made: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
+        made.head.register_forward_hook(lambda _, __, out: seen.append(out.dtype))  # type: ignore[union-attr]
+        return next_token_loss(made, batch)
+
+    trainer = Trainer(model(), loss, Texts(), config(precision="bfloat16"))
+    trainer.run(stop_after=1)
+    assert set(seen) == {torch.bfloat16} and {p.dtype for p in trainer.model.parameters()} == {torch.float32}
+    assert isinstance(Trainer(model(), loss, Texts(), config(precision="auto")).half, bool)
+
+
+def test_a_model_is_trained_in_training_mode_and_learns() -> None:
+    records = list[Any]()
+    trainer = Trainer(model().eval(), next_token_loss, Texts(), config(epochs=60), sinks=[records.append])
+    trainer.run()
+    assert trainer.model.training
+    # From about log 9 = 2.2: ten examples of a few targets are learnt by heart.
+    assert records[0]["loss"] > 1.5 and np.mean([r["loss"] for r in records[-3:]]) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"learning_rate": -1.0}, "learning_rate must not be negative"),
+        ({"learning_rate": float("nan")}, "learning_rate must not be negative"),
+        ({"precision": "float16"}, "precision 'float16'"),
+        ({"accumulate": 5}, "4 examples cannot be computed in 5 parts"),
+        ({"warmup_tokens": 9, "final_tokens": 9}, "warm-up of 9 tokens"),
+    ],
+)
+def test_bad_settings_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        config(**changes)
+
+
+def test_no_examples_are_refused() -> None:
+    with pytest.raises(BadInput, match="nothing to train on"):
+        Trainer(model(), next_token_loss, Texts(0), config())
