@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 DECLARATIONS = (
     r"Let $n, d \in \mathbb{N}$, $i, j \in \{1, \dots, n\}$, $a, b \in \{1, \dots, n\}$ with $a \ne b$.",
@@ -21,10 +22,11 @@ ASSUMPTIONS = (
     r"Assume $v_i^\top v_j = 0$ for $i \ne j$.",
     r"Assume $s = 2 t$.",
 )
-ATOMS = (
+ATOMS = re.split(
+    " ",
     r"n d x y A B s t r v_a v_b v_i a b X Y z \sigma \mu p m w u \ell f_i f_a c k S 0 1 2 -1 0.5 \infty e \pi I I_d \mathbf{1}_n x_1 "
-    r"x_a A_{ab} A_{1,2} A_{:,1} x_{1:2} w_a q v_1 v_n z_1 \tau g(s) g(x) g \mathbf{1} x' \bar{x}"
-).split()
+    r"x_a A_{ab} A_{1,2} A_{:,1} x_{1:2} w_a q v_1 v_n z_1 \tau g(s) g(x) g \mathbf{1} x' \bar{x}",
+)
 ONE = (
     "({0})", "({0})^\\top", r"\sqrt{{{0}}}", r"\exp({0})", r"\log({0})", r"\operatorname{{softmax}}({0})", r"\|{0}\|", "|{0}|",
     r"\left|{0}\right|", r"\sum_{{i=1}}^{{n}} {0}", r"\sum_{{i \ne a}} {0}", r"\prod_{{j=1}}^{{d}} {0}", r"\max_{{i}} {0}",
