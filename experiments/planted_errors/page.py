@@ -169,11 +169,15 @@ def opinions(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece,
         "are followed to 1e12, expectations of polynomials are Gauss-Hermite sums; other laws and infinite limits it "
         "cannot compute.\n\n"
     )
-    text += table(["what", "no point against it", "false at a point", "cannot compute"], [
-        ["right steps" + ", drawn at random" * bool(sample) + ", both ways of drawing", *(right[s] for s in ("holds", "false", "cannot"))],
-        ["breaks that are not refuted, both ways", *(left[s] for s in ("holds", "false", "cannot"))],
-        ["refuted breaks of equations" + ", drawn at random" * bool(sample), *(others[s] for s in ("holds", "false", "cannot"))],
-    ])  # fmt: skip
+    drawn = ", drawn at random" if sample else ""
+    rows = {
+        f"right steps{drawn}, both ways": right, "breaks that are not refuted, both ways": left,
+        f"refuted breaks of equations{drawn}": others,
+    }  # fmt: skip
+    text += table(
+        ["what", "no point against it", "false at a point", "cannot compute"],
+        [[what, *(counts[says] for says in ("holds", "false", "cannot"))] for what, counts in rows.items()],
+    )
     text += (
         f"\nAt {lies} of the {points} points of right steps, in {len(lying)} steps, the same formulas in float64 "
         "(compared as `numpy.allclose` does, inequalities as they are) would have called the step false.\n"
