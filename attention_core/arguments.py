@@ -85,6 +85,8 @@ def attended_pairs(
 
 def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
     """Raise ValueError unless query, key and value fit together; say which sizes do not."""
+    if _fit(query, key, value, enable_gqa):
+        return
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ValueError(f"query, key and value need at least the axes (n, d): {shapes}")
@@ -103,6 +105,17 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
         raise ValueError(f"grouped queries need a head axis: {shapes}")
     if broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) is None:
         raise ValueError(f"the batch axes do not broadcast: {shapes}")
+
+
+def _fit(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
+    """Whether nothing is to be said of inputs of four axes: the common case, in a microsecond."""
+    if not query.ndim == key.ndim == value.ndim == 4:
+        return False
+    (B, H, _, d), (B_k, H_kv, n_kv, d_k), (B_v, H_v, n_v, _) = query.shape, key.shape, value.shape
+    if not (B == B_k == B_v and H_kv == H_v and d == d_k and n_kv == n_v):
+        return False
+    heads = H_kv == H or (enable_gqa and H_kv > 0 and H % H_kv == 0)
+    return heads and query.dtype == key.dtype == value.dtype and query.is_floating_point()
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
@@ -127,6 +140,8 @@ def check_mask_fits(attn_mask: Tensor, query: Tensor, key: Tensor, enable_gqa: b
     """Raise ValueError unless the mask is bool or floating and broadcasts to the scores."""
     if attn_mask.dtype != torch.bool and not attn_mask.is_floating_point():
         raise ValueError(f"a mask is bool or floating, got {attn_mask.dtype}: 0 and 1 could mean either way")
+    if attn_mask.ndim == 2 and attn_mask.shape == (query.shape[-2], key.shape[-2]):
+        return
     # With grouped queries the head axis of the scores is the query's, and the key's is one of its divisors.
     batch = broadcast(query.shape[:-3], key.shape[:-3]) or ()
     scores = (*batch, *query.shape[-3:-1], key.shape[-2])

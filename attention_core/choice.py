@@ -7,6 +7,7 @@ device that no table names gets torch's own choice.
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Mapping
@@ -14,17 +15,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, is_grad_enabled
+import torch
+from torch import Tensor
 
 from .masking import Mask
 from .masking.pieces import plan
 
 DEFAULT, FUSED, SPARSE = "torch:default", "core:fused", "core:block_sparse"
 BLOCK = 128
-WHY = ("groups", "axes", "width", "stride", "broadcast")
-"""Why torch would take its unfused kernel, in the words of the table."""
+WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
+"""Why torch would take its unfused kernel: shared key heads with one query, with more; the others by their names."""
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 1
+LEAST = 1e5
+"""Below this work, some ten microseconds, nothing is looked at: choosing would cost more than it saves."""
 
 
 def tuning_file() -> Path:
@@ -62,6 +66,12 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     return classes
 
 
+def forget() -> None:
+    """Read the tables again at the next call: after a tuning, or when the environment has changed."""
+    table.cache_clear()
+    _entry.cache_clear()
+
+
 @cache
 def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
@@ -75,23 +85,23 @@ def table() -> dict[str, Mapping[str, float]]:
     return classes
 
 
-def class_of(query: Tensor, gradients: bool) -> str:
-    """The class of a call: device, dtype, direction.
-
-    Example: class_of(torch.ones(1, 1, 2, 2), False) is "cpu/float32/forward".
-    """
-    return f"{query.device.type}/{str(query.dtype)[6:]}/{'both' if gradients else 'forward'}"
+@cache
+def _entry(device: str, dtype: torch.dtype, gradients: bool) -> Mapping[str, float] | None:
+    return table().get(f"{device}/{str(dtype)[6:]}/{'both' if gradients else 'forward'}")
 
 
 def entry_of(query: Tensor, key: Tensor, value: Tensor) -> Mapping[str, float] | None:
-    """The numbers of the class of a call, None for a class that nobody measured."""
-    wanted = is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    return table().get(class_of(query, wanted))
+    """The numbers of the class of a call, None for a class that nobody measured.
+
+    Example: entry_of(q, k, v) is that of "cpu/float32/forward" for float32 on the CPU without gradients.
+    """
+    wanted = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    return _entry(query.device.type, query.dtype, wanted)
 
 
 def work_of(query: Tensor, key: Tensor, value: Tensor) -> float:
     """Multiply-adds of the two products: B H n_q n_kv (d + d_v)."""
-    return float(query[..., 0].numel() * key.shape[-2] * (query.shape[-1] + value.shape[-1])) if query.numel() else 0.0
+    return float(math.prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
 
 
 def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
@@ -102,7 +112,7 @@ def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     if query.ndim != 4:
         return "axes"
     if query.shape[1] != key.shape[1]:
-        return "groups"
+        return "decoding" if query.shape[2] == 1 else "groups"
     if query.shape[-1] != value.shape[-1]:
         return "width"
     if not query.shape[0] == key.shape[0] == value.shape[0]:
@@ -117,9 +127,10 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
     Example: choose(q, k, v, sliding_window(256)) is "core:block_sparse" for 4096 tokens.
     """
     entry = entry_of(query, key, value)
-    if entry is None:
+    work = work_of(query, key, value)
+    if entry is None or work < LEAST:
         return DEFAULT
-    why, work = falls_back(query, key, value), work_of(query, key, value)
+    why = falls_back(query, key, value)
     unfused = why is not None and work >= entry[why]
     if isinstance(mask, Mask) and query.ndim <= 4 and work >= 4 * entry["piece"]:
         pieces = plan(mask, query.shape[-2], key.shape[-2], BLOCK)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import SPARSE, choose
+from .choice import DEFAULT, LEAST, SPARSE, choose
 from .kernels import KERNELS, Kernel
 from .kernels import kernel as row_of
 from .masking import Causal, Mask
@@ -69,28 +69,41 @@ def attention(
     Example: attention(q, k, v, causal() & padding(lengths)).
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
-    if kernel == "auto" and mask is None and _plain(query, key, value):
-        return scaled_dot_product_attention(query, key, value, scale=scale)
-    grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]
-    # The sizes are checked before a structured mask is written out for them.
-    check_shapes(query, key, value, grouped)
-    if kernel == "auto":
-        kernel = choose(query, key, value, mask)
-    if isinstance(mask, Mask) and kernel == SPARSE:
-        return block_sparse_attention(query, key, value, mask, scale)
-    function = load(kernel)
+    auto = kernel == "auto"
+    grouped = _grouped_if_plain(query, key, value, isinstance(mask, Mask)) if auto else None
+    if grouped is None:
+        grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]
+        # The sizes are checked before a structured mask is written out for them.
+        check_shapes(query, key, value, grouped)
+        kernel = choose(query, key, value, mask) if auto else kernel
+        if kernel == SPARSE and isinstance(mask, Mask):
+            return block_sparse_attention(query, key, value, mask, scale)
+    function = scaled_dot_product_attention if kernel in ("auto", DEFAULT) and auto else load(kernel)
+    if mask is None:
+        return function(query, key, value, scale=scale, enable_gqa=grouped)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
 
 
-def _plain(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether nothing is to be checked or chosen: self-attention in the form of torch's fused kernel."""
-    shape = query.shape
-    if not (len(shape) == 4 and shape == key.shape == value.shape and query.dtype == key.dtype == value.dtype):
-        return False
-    return query.is_floating_point() and query.stride(3) == key.stride(3) == value.stride(3) == 1
+def _grouped_if_plain(query: Tensor, key: Tensor, value: Tensor, structured: bool) -> bool | None:
+    """Whether heads are grouped, for inputs that fit and leave nothing to choose; None for others.
+
+    Each shape is looked up once: a call of ten microseconds should not wait another ten to be checked.
+    """
+    q, k, v = query.shape, key.shape, value.shape
+    if not len(q) == len(k) == len(v) == 4:
+        return None
+    (B, H, n_q, d), (B_k, H_kv, n_kv, d_k), (B_v, H_v, n_v, d_v) = q, k, v
+    if not (B == B_k == B_v and H_kv == H_v and d == d_k and n_kv == n_v):
+        return None
+    if not (query.dtype == key.dtype == value.dtype and query.is_floating_point()):
+        return None
+    if B * H * n_q * n_kv * (d + d_v) >= LEAST:
+        fused = H_kv == H and d == d_v and query.stride(3) == key.stride(3) == value.stride(3) == 1
+        return False if fused and not structured else None
+    return False if H_kv == H else (True if H_kv and H % H_kv == 0 else None)
 
 
 def _plain_mask(

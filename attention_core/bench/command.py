@@ -52,7 +52,12 @@ DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
     "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
 )
 @click.option("--resume", is_flag=True, help="Go on from the cells that the --json file holds.")
-@click.option("--plot", "plot_path", type=click.Path(dir_okay=False), help="Write pictures, FILE.svg or FILE.png.")
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(dir_okay=False),
+    help="Write pictures beside FILE.svg (or .png, .pdf): FILE-growth.svg, ...",
+)
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write tables and pictures as one page.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not tell what is being measured.")
 def bench(**options: Any) -> None:
@@ -130,10 +135,15 @@ def default_kernels(device: str) -> list[str]:
 
 def check_files(options: dict[str, Any]) -> None:
     """Refuse at the door what could not be written after a long run. Raises: TargetError."""
+    from attention_core.bench.pictures import check_plotting, needs_matplotlib
     from attention_core.conformance.implementation import TargetError
 
     if options["resume"] and options["json_path"] is None:
         raise TargetError("--resume needs --json FILE, the file to go on from")
+    if options["plot_path"]:
+        check_plotting(options["plot_path"])
+    if options["html_path"]:
+        needs_matplotlib("--html")
     for name in ("json", "plot", "html"):
         path = options[f"{name}_path"]
         if path is None:
@@ -166,6 +176,15 @@ def write_files(results: Results, options: dict[str, Any]) -> None:
 
     if options["json_path"]:
         write_text(Path(options["json_path"]), results.to_json())
+    if options["plot_path"]:
+        from attention_core.bench.pictures import write_pictures
+
+        for path in write_pictures(results, Path(options["plot_path"])):
+            click.echo(f"wrote {path}")
+    if options["html_path"]:
+        from attention_core.bench.render_html import to_html
+
+        write_text(Path(options["html_path"]), to_html(results))
 
 
 def status_of(results: Results, gate: float | None, console: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from attention_core.bench.growth import QUANTITIES, series_of
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.workload import as_gib
 
@@ -23,9 +24,27 @@ def print_results(console: Console, results: Results) -> None:
 
     for cell in results.cells:
         print_cell(console, cell)
+    print_growth(console, results)
     for name, told in results.verdicts.items():
         if told["verdict"] not in ("conforms", "refuted"):
             console.print(escape(f"{name}: {told['verdict']} ({told['reason']})"), style="yellow", highlight=False)
+
+
+def print_growth(console: Console, results: Results) -> None:
+    """How time and memory grow with n, where there are three lengths."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(pad_edge=False, title="growth: exponents of n with their 95 % intervals", title_justify="left")
+    for head in ("workload", "kernel", "time", "allocator", "process"):
+        table.add_column(head)
+    for one in series_of(results):
+        found = [one.exponent(quantity) for quantity in QUANTITIES]
+        if any(found):
+            words = ["" if f is None else f"{f.value:.2f} [{f.low:.2f}, {f.high:.2f}]" for f in found]
+            table.add_row(escape(one.workload), escape(one.kernel), *(escape(w) for w in words))
+    if table.row_count:
+        console.print(table)
 
 
 def print_cell(console: Console, cell: Cell) -> None:

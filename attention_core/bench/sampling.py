@@ -23,6 +23,8 @@ LEAST_SAMPLE = 200e-6
 """Seconds that a sample should last at least: shorter ones see little of a call but its start."""
 WINDOW = 4
 """Samples of one window of the warm-up."""
+LEAST = 10
+"""Blocks that are measured whatever the budget: with fewer, no interval can decide anything."""
 SETTLED = 0.02
 """A window that is no faster than those before by more than this ends the warm-up."""
 WINDOWS = 12
@@ -132,7 +134,7 @@ def sample(
         for name, pair in times.items():
             taken[name].append(pair)
             spent += sum(pair) * found.inner[name]
-        if not running or (block + 1 >= 6 and spent > plan.seconds):
+        if not running or (block + 1 >= LEAST and spent > plan.seconds):
             break
         if block + 1 >= check:
             check = math.ceil(1.25 * check)

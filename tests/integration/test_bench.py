@@ -80,10 +80,13 @@ def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Pa
 
 def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     before = json.loads((folder / "r.json").read_text())
-    again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", cwd=folder)
+    again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", "--html", "h.html",
+                    "--plot", "p.svg", cwd=folder)  # fmt: skip
     assert again.returncode == 1
     assert "baseline" in again.stdout
     assert json.loads((folder / "r.json").read_text()) == before
+    assert "wrote p-pareto.svg\nwrote p-roofline.svg" in again.stdout
+    assert "t.py:doubled" in (folder / "h.html").read_text() and (folder / "p-pareto.svg").exists()
 
 
 BAD: list[tuple[list[str], str]] = [
@@ -101,6 +104,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--html", "."], "'.' is a directory"),
     (["--resume"], "--resume needs --json FILE"),
     (["--direction", "sideways"], "'sideways' is not one of"),
+    (["--plot", "p.gif"], "--plot p.gif: name a file that ends in .svg, .png, .pdf"),
     (["--seconds", "-1"], "-1.0 is not in the range"),
     (["--gate", "0.5"], "0.5 is not in the range"),
 ]

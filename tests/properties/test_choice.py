@@ -20,9 +20,9 @@ def no_own_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pa
     """The machine's own table must not decide a test."""
     own = tmp_path / "tuning.json"
     monkeypatch.setenv("ATTENTION_CORE_TUNING", str(own))
-    choice.table.cache_clear()
+    choice.forget()
     yield own
-    choice.table.cache_clear()
+    choice.forget()
 
 
 def entry(number: float) -> dict[str, float]:
@@ -31,7 +31,7 @@ def entry(number: float) -> dict[str, float]:
 
 def write(own: Path, **classes: dict[str, float]) -> None:
     own.write_text(choice.as_json({name.replace("_", "/"): c for name, c in classes.items()}, {"machine": "a test"}))
-    choice.table.cache_clear()
+    choice.forget()
 
 
 LONG = torch.zeros(1, 2, 4096, 8)
@@ -53,6 +53,7 @@ def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
     [
         (LONG[0], LONG[0], LONG[0], "axes"),
         (LONG, LONG[:, :1], LONG[:, :1], "groups"),
+        (LONG[:, :, :1], LONG[:, :1], LONG[:, :1], "decoding"),
         (LONG, LONG, LONG[..., :4], "width"),
         (LONG[..., ::2], LONG[..., ::2], LONG[..., ::2], "stride"),
         (LONG.expand(2, -1, -1, -1), LONG, LONG, "broadcast"),
@@ -75,7 +76,7 @@ def test_a_mask_that_wants_a_gradient_stays_with_torch() -> None:
 
 def test_a_class_that_nobody_measured_is_left_to_torch() -> None:
     x = torch.zeros(1, 2, 4096, 8, dtype=torch.float8_e4m3fn)
-    assert choice.class_of(x, False) == "cpu/float8_e4m3fn/forward" and choose(x, x, x, sliding_window(2)) == DEFAULT
+    assert choice.entry_of(x, x, x) is None and choose(x, x, x, sliding_window(2)) == DEFAULT
 
 
 def test_directions_are_classes_of_their_own(no_own_table: Path) -> None:
@@ -99,7 +100,7 @@ def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
         ("{", "is not JSON"),
         ("[]", "no tuning table of format 1"),
         ('{"format": 2, "classes": {}}', "no tuning table of format 1"),
-        ('{"format": 1, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of groups"),
+        ('{"format": 1, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of decoding"),
         (json.dumps({"format": 1, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
     ],
 )

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import attention_core
 from attention_core import dispatch
-from attention_core.choice import DEFAULT
 from attention_core.dispatch import attention
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from tests.properties.attention_loop import draw_call, rows_of
@@ -76,11 +75,11 @@ def test_auto_tells_the_kernel_of_causality_only_where_the_alignments_agree(
 ) -> None:
     seen: list[tuple[bool, bool]] = []
 
-    def spy(q: Any, k: Any, v: Any, attn_mask: Any, is_causal: bool, **_: Any) -> Any:
+    def spy(q: Any, k: Any, v: Any, attn_mask: Any = None, is_causal: bool = False, **_: Any) -> Any:
         seen.append((attn_mask is not None, is_causal))
         return q
 
-    monkeypatch.setattr(dispatch, "load", lambda name: spy if name == DEFAULT else None)
+    monkeypatch.setattr(dispatch, "scaled_dot_product_attention", spy)
     q, k = torch.zeros(3, 2), torch.zeros(5, 2)
     attention(q, k, k, causal())
     attention(k, k, k, causal("bottom_right"))

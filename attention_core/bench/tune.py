@@ -1,0 +1,137 @@
+"""Measure the table by which `attention(kernel="auto")` chooses: `attention-core bench --tune`.
+
+For every dtype and direction: from which work on the fused form beats torch's default where that would fall back, and
+what one rectangle of a mask costs beyond its pairs. Each number comes from functions timed side by side in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from attention_core.bench.clocks import Clock
+from attention_core.bench.sampling import Plan, sample
+from attention_core.bench.statistics import compare
+from attention_core.choice import LEAST, WHY, work_of
+from attention_core.masking import sliding_window
+from attention_core.masking.pieces import plan
+from attention_core.variants.block_sparse import block_sparse_attention
+from attention_core.variants.fused import fused_attention
+
+Inputs = tuple[Tensor, Tensor, Tensor]
+Call = Callable[[], Any]
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+LADDER = (16, 32, 64, 128, 256, 512)
+"""Lengths at which a fallback is measured: work grows fourfold from step to step (twofold when decoding)."""
+H, D = 4, 64
+NEVER = 1e300
+"""Stands for "at no length that was measured"."""
+BLOCKS = (32, 128)
+"""Two ways to cut the same window: the time between them is that of the pieces."""
+WINDOW, LENGTH = 64, 1024
+
+
+def fallback(why: str, n: int, dtype: torch.dtype) -> Inputs:
+    """Inputs of length n for which torch takes its unfused kernel, for one of the reasons `WHY`.
+
+    Example: fallback("width", 16, torch.float32)[2].shape is (1, 4, 16, 32).
+    """
+    generator = torch.Generator().manual_seed(n)
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator).to(dtype)
+
+    query, key, value = (drawn(1, H, n, D) for _ in range(3))
+    if why in ("decoding", "groups"):
+        query, key, value = query[:, :, : 1 if why == "decoding" else n], key[:, : H // 4], value[:, : H // 4]
+    elif why == "axes":
+        query, key, value = query[0], key[0], value[0]
+    elif why == "width":
+        value = value[..., : D // 2].contiguous()
+    elif why == "stride":
+        query, key, value = (drawn(1, H, n, 2 * D)[..., ::2] for _ in range(3))
+    elif why == "broadcast":
+        query = drawn(2, H, n, D)
+    return query, key, value
+
+
+def call(function: Callable[..., Tensor], inputs: Inputs, gradients: bool, *args: Any, **options: Any) -> Call:
+    """A call without arguments, forward alone or with its gradients."""
+    if not gradients:
+        return lambda: function(*inputs, *args, **options)
+    # Views keep their strides: a leaf made by `detach` has those of its base.
+    leaves = [x.detach().requires_grad_() for x in inputs]
+
+    def both() -> Any:
+        out = function(*leaves, *args, **options)
+        return torch.autograd.grad(out, leaves, torch.ones_like(out))
+
+    return both
+
+
+def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> float:
+    """The smallest work from which on the fused form is faster at every length of the ladder."""
+    least = LEAST
+    lengths = [16 * n for n in LADDER] if why == "decoding" else LADDER
+    options = {"enable_gqa": True} if why in ("decoding", "groups") else {}
+    for n in lengths:
+        inputs = fallback(why, n, dtype)
+        functions = {
+            name: call(function, inputs, gradients, **options)
+            for name, function in (("default", scaled_dot_product_attention), ("fused", fused_attention))
+        }
+        found = sample(functions, clock, timing)
+        if found.failed:  # a dtype that one of them does not take
+            return NEVER
+        if compare(found.times["fused"], found.times["default"]).low >= 1:
+            least = NEVER if n == lengths[-1] else max(least, 1.01 * work_of(*inputs))
+    return least
+
+
+def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> float:
+    """Work that a rectangle costs beyond its pairs: from one window cut in two ways, seconds = a pairs + b pieces."""
+    query, key, value = fallback("", LENGTH, dtype)
+    mask = sliding_window(WINDOW)
+    functions = {
+        str(block): call(block_sparse_attention, (query, key, value), gradients, mask, block=block) for block in BLOCKS
+    }
+    times = sample(functions, clock, timing).times
+    few, many = (plan(mask, LENGTH, LENGTH, block) for block in (BLOCKS[1], BLOCKS[0]))
+    base = float(np.median(times[str(BLOCKS[1])]))
+    other = base * compare(times[str(BLOCKS[0])], times[str(BLOCKS[1])]).ratio
+    # Two equations in the seconds of a pair and of a piece.
+    determinant = few.pairs * len(many.pieces) - many.pairs * len(few.pieces)
+    rate = (base * len(many.pieces) - other * len(few.pieces)) / determinant
+    piece = (other * few.pairs - base * many.pairs) / determinant
+    work = work_of(query, key, value) / LENGTH**2  # of one pair
+    if rate <= 0 or piece <= 0:  # noise: pieces cost less than they can be told apart by
+        return LEAST
+    return max(LEAST, piece / rate * work)
+
+
+def tune(
+    device: str, clock: Clock, seconds: float = 0.3, dtypes: tuple[str, ...] = DTYPES
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Every class of the processor with its numbers, as they are measured.
+
+    Args: device, "cpu" (other devices keep torch's choice); clock; seconds, for each pair of functions.
+    Yields: (class, numbers as `choice.read_table` gives them). Raises: ValueError for another device.
+    Example: dict(tune("cpu", WallClock(), 0.1, ("float32",))) has the classes cpu/float32/forward and .../both.
+    """
+    if device != "cpu":
+        raise ValueError(f"only the processor is tuned, got {device!r}: elsewhere auto is torch's own choice")
+    timing = Plan(seconds=seconds, least=8, width=0.02)
+    for name in dtypes:
+        dtype: torch.dtype = getattr(torch, name)
+        for gradients in (False, True):
+            numbers = {why: crossover(why, dtype, gradients, clock, timing) for why in WHY}
+            numbers["piece"] = piece_cost(dtype, gradients, clock, timing)
+            yield (
+                f"{device}/{name}/{'both' if gradients else 'forward'}",
+                {k: float(f"{v:.3g}") for k, v in numbers.items()},
+            )

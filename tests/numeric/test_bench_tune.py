@@ -1,0 +1,97 @@
+"""attention_core.bench.tune: planted costs are found again, on a clock that knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from attention_core import choice
+from attention_core.bench import tune
+from attention_core.bench.sampling import Plan
+from attention_core.masking import sliding_window
+from attention_core.masking.pieces import plan
+
+TIMING = Plan(seconds=1.0, least=8, most=8)
+
+
+class Counting:
+    """A clock on which a call costs what a stand-in kernel says."""
+
+    resolution = 1e-9
+
+    def time(self, function: Callable[[], Any], count: int) -> float:
+        return count * float(function())
+
+
+def stand_in(cost: Callable[..., float]) -> Callable[..., Any]:
+    return lambda *inputs, **options: cost(*inputs, **options)
+
+
+@pytest.mark.parametrize("overhead", [0.0, 1e6, 5e6])
+def test_the_work_from_which_a_fixed_cost_pays_is_found(monkeypatch: pytest.MonkeyPatch, overhead: float) -> None:
+    """Fused costs half as much for each unit of work and `overhead` more at once: it pays from 2 overhead on."""
+    monkeypatch.setattr(
+        tune, "scaled_dot_product_attention", stand_in(lambda q, k, v, **_: 1e-9 * choice.work_of(q, k, v))
+    )
+    monkeypatch.setattr(
+        tune, "fused_attention", stand_in(lambda q, k, v, **_: 1e-9 * (choice.work_of(q, k, v) / 2 + overhead))
+    )
+    found = tune.crossover("axes", torch.float32, False, Counting(), TIMING)
+    works = [choice.work_of(*tune.fallback("axes", n, torch.float32)) for n in tune.LADDER]
+    slower = [w for w in works if w / 2 + overhead >= w]
+    assert found == max([choice.LEAST, *(1.01 * w for w in slower)])
+
+
+def test_what_never_pays_is_never_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, cost in (("scaled_dot_product_attention", 1e-3), ("fused_attention", 2e-3)):
+        monkeypatch.setattr(tune, name, stand_in(lambda *_, cost=cost, **__: cost))
+    assert tune.crossover("decoding", torch.float32, False, Counting(), TIMING) == tune.NEVER
+
+
+def test_a_dtype_that_a_kernel_refuses_is_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("not implemented")
+
+    monkeypatch.setattr(tune, "fused_attention", refuses)
+    monkeypatch.setattr(tune, "scaled_dot_product_attention", stand_in(lambda *_, **__: 1e-3))
+    assert tune.crossover("axes", torch.float32, False, Counting(), TIMING) == tune.NEVER
+
+
+@pytest.mark.parametrize("pairs_per_piece", [5_000.0, 50_000.0])
+def test_the_cost_of_a_piece_is_found(monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float) -> None:
+    def cost(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, block: int) -> float:
+        cut = plan(mask, query.shape[-2], key.shape[-2], block)
+        return 1e-9 * (cut.pairs + pairs_per_piece * len(cut.pieces))
+
+    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(cost))
+    inputs = tune.fallback("", tune.LENGTH, torch.float32)
+    work = choice.work_of(*inputs) / tune.LENGTH**2
+    found = tune.piece_cost(torch.float32, False, Counting(), TIMING)
+    assert found == pytest.approx(pairs_per_piece * work, rel=1e-6)
+
+
+@pytest.mark.parametrize("why", choice.WHY)
+def test_inputs_are_those_that_fall_back(why: str) -> None:
+    inputs = tune.fallback(why, 32, torch.float32)
+    assert choice.falls_back(*inputs) == why
+    result = tune.call(tune.fused_attention, inputs, True, **({"enable_gqa": True} if inputs[0].ndim == 4 else {}))()
+    assert [g.shape for g in result] == [x.shape for x in inputs]
+    assert choice.falls_back(*tune.fallback("", 32, torch.float32)) is None
+
+
+def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "call", lambda function, inputs, gradients, *args, **options: lambda: 1e-3)
+    found = dict(tune.tune("cpu", Counting(), 0.01, ("float32",)))
+    assert set(found) == {"cpu/float32/forward", "cpu/float32/both"}
+    assert all(set(numbers) == {*choice.WHY, "piece"} for numbers in found.values())
+    with pytest.raises(ValueError, match="only the processor is tuned"):
+        next(tune.tune("cuda", Counting()))
+
+
+def test_the_window_is_cut_in_two_ways() -> None:
+    """The two equations must not be the same one."""
+    few, many = (plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block) for block in tune.BLOCKS[::-1])
+    assert len(many.pieces) > 2 * len(few.pieces) and many.pairs < few.pairs

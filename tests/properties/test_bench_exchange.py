@@ -1,0 +1,58 @@
+# Messages between the benchmark and its worker: what comes is what was sent; anything else ends the exchange.
+"""The exchange of benchmark messages."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from attention_core.bench.exchange import LARGEST, Ended, TimedOut, receive, send
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    read, write = os.pipe()
+    yield read, write
+    for end in (read, write):
+        try:
+            os.close(end)
+        except OSError:
+            continue
+
+
+def test_messages_come_back(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    for message in ({}, {"a": [1.5, None, "ä"], "b": {"c": True}}, {"long": "x" * 30000}):
+        send(write, message)
+        assert receive(read, 5.0) == message
+
+
+def test_silence_times_out(pipe: tuple[int, int]) -> None:
+    with pytest.raises(TimedOut):
+        receive(pipe[0], 0.01)
+
+
+def test_half_a_message_times_out_or_ends(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    os.write(write, struct.pack("<Q", 100) + b"{")
+    with pytest.raises(TimedOut):
+        receive(read, 0.01)
+    os.close(write)
+    with pytest.raises(Ended):
+        receive(read, 1.0)
+
+
+@pytest.mark.parametrize("data", [b"not json", b"[1]", b"3", b"\xff\xfe", b"null"])
+def test_what_is_no_message_ends_the_exchange(pipe: tuple[int, int], data: bytes) -> None:
+    os.write(pipe[1], struct.pack("<Q", len(data)) + data)
+    with pytest.raises(Ended):
+        receive(pipe[0], 1.0)
+
+
+def test_a_flood_is_refused_before_it_is_read(pipe: tuple[int, int]) -> None:
+    os.write(pipe[1], struct.pack("<Q", LARGEST + 1))
+    with pytest.raises(Ended, match="a message of"):
+        receive(pipe[0], 1.0)

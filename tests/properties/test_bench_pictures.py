@@ -1,0 +1,127 @@
+# Pictures and the page: every picture is drawn for what results hold, names are shown as they are, nothing is injected.
+"""Pictures and HTML of benchmarks."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from attention_core.bench import pictures
+from attention_core.bench.pictures import as_svg, check_plotting, pareto_front, write_pictures
+from attention_core.bench.render_html import to_html
+from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.statistics import Comparison
+from attention_core.bench.workload import Workload
+from attention_core.conformance.implementation import TargetError
+
+HOSTILE = "<script>alert(1)</script>.py:$\\frac{ & 'x'"
+LIMITS = {"flops": {"float32": 1e11}, "exponentials": 1e9, "bandwidth": {"1000000": 1e11, "1000000000": 1e10}}
+
+
+def column(seconds: float, rms: float, verdict: str = "SAME") -> Column:
+    return Column(
+        "timed", seconds=seconds, comparison=Comparison(1.0, 0.9, None, 1.0, 20, 20.0, verdict), share=0.1,  # type: ignore[arg-type]
+        errors={"out": {"rms": rms, "max": 3 * rms}}, probe={"allocator": 1e6 * seconds, "process": None, "operators": []},
+    )  # fmt: skip
+
+
+def example(lengths: tuple[int, ...] = (64, 128, 256)) -> Results:
+    cells = []
+    for n in lengths:
+        kernels = {"base": column(1e-3 * n, 1e-7), HOSTILE: column(5e-4 * n, 2e-7, "FASTER"), "exact": column(1.0, 0.0)}
+        kernels["wrong"] = Column("refuted", "<b>on these inputs</b>")
+        cells.append(Cell(Workload(n_q=n, n_kv=n, label="<i>$x"), "base", kernels, 1e-4, "matmul"))
+    return Results({"processor": "<u>p"}, {"python": "3"}, {"threads": 1}, LIMITS, {}, cells)
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_every_picture_is_a_file(tmp_path: Path, suffix: str) -> None:
+    written = write_pictures(example(), tmp_path / f"p{suffix}")
+    assert [path.name for path in written] == [f"p-{name}{suffix}" for name in ("growth", "pareto", "roofline")]
+    starts = {".svg": b"<?xml", ".png": b"\x89PNG"}
+    assert all(path.read_bytes().startswith(starts[suffix]) for path in written)
+
+
+def test_the_same_results_give_the_same_picture(tmp_path: Path) -> None:
+    first, again = (write_pictures(example(), tmp_path / name)[1].read_bytes() for name in ("a.svg", "b.svg"))
+    assert first == again
+
+
+def test_what_results_do_not_hold_is_not_drawn() -> None:
+    assert set(pictures.pictures(example((64,)))) == {"pareto", "roofline"}
+    assert set(pictures.pictures(example(()))) == set()
+    without = example((64,))
+    without.limits = {}
+    assert set(pictures.pictures(without)) == {"pareto"}
+
+
+def test_the_front_is_of_those_that_no_other_beats() -> None:
+    points = {"slow and exact": (3.0, 1.0), "fast": (1.0, 3.0), "beaten": (2.0, 3.0), "middle": (2.0, 2.0)}
+    assert pareto_front(points) == ["fast", "middle", "slow and exact"]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="cannot be written: No such file"):
+        write_pictures(example((64,)), tmp_path / "nothing" / "p.svg")
+
+
+@pytest.mark.parametrize("path", ["p", "p.gif", "p.svg.txt"])
+def test_other_endings_are_refused_at_the_door(path: str) -> None:
+    check_plotting("p.svg")
+    with pytest.raises(TargetError, match=r"name a file that ends in .svg, .png, .pdf"):
+        check_plotting(path)
+
+
+def test_without_matplotlib_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(TargetError, match=r"pip install 'attention-core\[bench\]'"):
+        check_plotting("p.svg")
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and that they are closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.add(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_the_page_holds_everything_and_injects_nothing() -> None:
+    page = to_html(example())
+    tags = Tags(page)
+    assert tags.open == []
+    assert not tags.seen & {"script", "b", "i", "u", "img", "iframe", "object"}
+    assert not re.search(r"(src|href)=.https?:", page.replace("http://www.w3.org", ""))
+    words = " ".join(tags.words)
+    assert HOSTILE in words and "refuted: <b>on these inputs</b>" in words
+    assert "1.000 [0.900, ?]" in words and "FASTER" in words and "Exponents" in words
+    assert page.count("<svg") == 3
+
+
+def test_a_page_without_cells() -> None:
+    assert "<svg" not in to_html(example(()))
+
+
+def test_svg_begins_with_its_element() -> None:
+    made = pictures.pictures(example((64,)))["pareto"]
+    assert as_svg(made).startswith("<svg") and as_svg(made).rstrip().endswith("</svg>")

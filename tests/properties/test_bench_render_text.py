@@ -1,0 +1,62 @@
+# The table in the terminal: an order, a reason where there is no time, and figures that people can read.
+"""Benchmarks in the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from attention_core.bench.render_text import duration, print_results, shown
+from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.statistics import Comparison
+from attention_core.bench.workload import Workload
+
+
+def printed() -> list[str]:
+    probe = {"first": 3.0, "second": 0.5, "allocator": 2048, "process": None,
+             "operators": [{"operator": f"aten::op{k}", "calls": 1, "share": 0.2} for k in range(4)]}  # fmt: skip
+    ratio = Comparison(0.5, 0.49, 0.51, 0.5, 20, 20.0, "FASTER")
+    errors = {"out": {"rms": 1e-7, "max": 1e-6}, "key": {"rms": 3e-7, "max": 2e-6}}
+    kernels = {
+        "base": Column("timed", seconds=2e-3, comparison=Comparison(1.0, 1.0, 1.0, 1.0, 20, 20.0, "SAME")),
+        "cannot[1]": Column("cannot", "it claims no mask [attn_mask]"),
+        "fast": Column("timed", seconds=1e-3, comparison=ratio, share=0.25, errors=errors, probe=probe, outliers=3,
+                       settled=False),
+        "dead": Column("failed", "its process was ended by signal SIGSEGV"),
+    }  # fmt: skip
+    cells = [Cell(Workload(n_q=4, n_kv=4), "base", kernels, 5e-4, "exp")]
+    told = {"fast": {"verdict": "incomplete", "reason": "too few cases"}, "base": {"verdict": "conforms", "reason": ""}}
+    stream = io.StringIO()
+    print_results(Console(file=stream, width=200), Results({}, {}, {}, {}, told, cells))
+    return stream.getvalue().splitlines()
+
+
+def test_the_fastest_stands_first_and_reasons_last() -> None:
+    rows = [line.strip("│").split("│") for line in printed() if line.startswith("│")]
+    assert [row[0].strip() for row in rows] == ["fast", "base", "cannot[1]", "dead"]
+    fast = [cell.strip() for cell in rows[0]]
+    assert fast[1:9] == ["1 ms", "0.500 [0.490, 0.510]", "FASTER", "25%", "2.0 KiB", "", "3.0e-07", "2.0e-06"]
+    assert fast[9] == "op0, op1, 2 more; compiled in 2.5 s; 3 outliers; still warming up"
+    assert "baseline" in rows[1][3]
+    assert rows[2][9].strip() == "it claims no mask [attn_mask]"
+    assert rows[3][9].strip() == "failed: its process was ended by signal SIGSEGV"
+
+
+def test_the_work_and_the_limit_stand_above() -> None:
+    text = "\n".join(printed())
+    assert "limit of this machine 500 µs (exp)" in text
+    assert "fast: incomplete (too few cases)" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(2.5, "2.5 s"), (1.25e-2, "12.5 ms"), (3e-6, "3 µs"), (4.2e-8, "42 ns")]
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(("end", "words"), [(1.2, "1.200"), (None, "?"), (float("inf"), "?"), (0.0, "?")])
+def test_ends_of_intervals(end: float | None, words: str) -> None:
+    assert shown(end) == words

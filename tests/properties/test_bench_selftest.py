@@ -1,0 +1,54 @@
+# The self-test's own arithmetic on given comparisons, and one short run of it: what it says depends on no wall clock.
+"""The harness put to the test."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from attention_core.bench.run import Settings
+from attention_core.bench.selftest import SelfTest, print_self_test, run_self_test
+from attention_core.bench.statistics import Comparison
+from attention_core.bench.workload import Workload
+from attention_core.conformance.implementation import TargetError
+
+
+def trial(ratio: float, verdict: str, half: float = 0.01) -> Comparison:
+    return Comparison(ratio, ratio - half, ratio + half, ratio, 20, 20.0, verdict)
+
+
+def judged(held: int, alarms: int, found: int) -> SelfTest:
+    same = [trial(1.0 if k < held else 1.02, "SLOWER" if k < alarms else "SAME") for k in range(100)]
+    slowed = [trial(1.05, "SLOWER" if k < found else "AMBIGUOUS") for k in range(100)]
+    return SelfTest(Workload(), "k", same, slowed, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("held", "alarms", "found", "passed"),
+    [(90, 5, 90, True), (89, 5, 90, False), (90, 6, 90, False), (90, 5, 89, False), (100, 0, 100, True)],
+)
+def test_what_is_promised_is_what_passes(held: int, alarms: int, found: int, passed: bool) -> None:
+    one = judged(held, alarms, found)
+    assert (one.coverage, one.false_alarms, one.found) == (held / 100, alarms / 100, found / 100)
+    assert one.passed is passed
+
+
+def test_the_rates_are_published() -> None:
+    stream = io.StringIO()
+    print_self_test(Console(file=stream, width=200), judged(97, 2, 99))
+    text = stream.getvalue()
+    assert "the interval holds 1 in 97% of 100 trials (asked: at least 90%)" in text
+    assert "FASTER or SLOWER is said in 2% (asked: at most 5%)" in text
+    assert "5 % more work is called SLOWER in 99% of 100 trials" in text
+
+
+def test_a_run_of_it_times_both_pairs() -> None:
+    workload = Workload(H=1, n_q=8, n_kv=8, d=8)
+    settings = Settings(seconds=0.05, least=6, most=10)
+    found = run_self_test(workload, settings, 2)
+    assert len(found.same) == len(found.slowed) == 2
+    assert all(c.blocks == 10 for c in found.same + found.slowed)
+    with pytest.raises(TargetError, match=r"core:rotary cannot be timed on .*: its contract is rotary"):
+        run_self_test(workload, Settings(baseline="core:rotary"), 1)
