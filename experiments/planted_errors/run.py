@@ -47,13 +47,14 @@ def breaks(chosen: Sequence[str]) -> list[Piece]:
 def numbers(chosen: Sequence[str], kept: Store) -> list[Piece]:
     """The second opinion: on right steps, on breaks of equations (for the other tools), and on what is not refuted."""
     known = {p[1:4]: r["verdict"] for p, r in pieces.reached(breaks(chosen), kept)}
-    out: list[Piece] = [("numbers", *p[1:], *how) for p in right(chosen) for how in ((24, 3, False), (16, 8, True))]
+    out: list[Piece] = [("numbers", *p[1:], *how) for p in right(chosen) for how in ((24, 3, False), (12, 8, True))]
     for _, *at in breaks(chosen):
         if known.get(tuple(at)) in ("REFUTED", "UNREADABLE"):
             if compared(at[0], at[1]):
                 out.append(("numbers", *at, 24, 3, False))
         else:
-            out += [("numbers", *at, 60, 3, False), ("numbers", *at, 40, 8, True)]
+            more = 1 if known.get(tuple(at)) in ("PROVED", "EXACT") else 4
+            out += [("numbers", *at, 24 * more, 3, False), ("numbers", *at, 12 * more, 8, True)]
     return out
 
 
@@ -68,7 +69,7 @@ def tools(chosen: Sequence[str], kept: Store) -> list[Piece]:
     found: list[tuple[str, str, int]] = [(d, s, -1) for d, s in every_step(chosen) if compared(d, s)]
     for piece, result in pieces.reached(numbers(chosen, kept), kept):
         _, d, s, k, *how = piece
-        false = k >= 0 and how == [24, 3, False] and result["says"] == "false" and "shapes" not in result.get("at", {})
+        false = k >= 0 and how[1:] == [3, False] and result["says"] == "false" and "shapes" not in result.get("at", {})
         if false and broken(d, s)[k].kind not in ("hypothesis", "bound"):
             found.append((d, s, k))
     return [("tool", *at, name) for name in ("SymPy", "math-verify") for at in found]
