@@ -1,8 +1,8 @@
 """Kernels by pytest-benchmark, over workloads of `attention-core bench`: `pytest benchmarks/test_attention.py`.
 
 Its JSON works with `pytest-benchmark compare`. Each kernel's error on the very inputs is judged first, and kept in the
-JSON; a wrong kernel fails, one that cannot take the workload is skipped with its reason. Ratios with intervals, taken in
-one run, are what `attention-core bench` is for: these numbers are taken one kernel after the other.
+JSON; a wrong kernel fails, one that cannot take the workload is skipped with its reason. Ratios with intervals, taken
+in one run, are what `attention-core bench` is for: these numbers are taken one kernel after the other.
 """
 
 from __future__ import annotations
