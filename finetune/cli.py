@@ -4,26 +4,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from importlib.metadata import version
 from typing import Any
 
 import click
 
+from finetune.cli_options import (
+    Group,
+    changes_of,
+    check_writable,
+    config_option,
+    corpus_and_vocabulary,
+    device_options,
+    form_options,
+    model_options,
+    progress,
+    train_options,
+)
 from finetune.errors import BadInput
-
-
-class Group(click.Group):
-    """A group whose commands say in one line what cannot be used."""
-
-    def invoke(self, context: click.Context) -> Any:
-        """Run a command; BadInput becomes one line and exit status 2."""
-        try:
-            return super().invoke(context)
-        except BadInput as error:
-            click.echo(f"finetune: {error}", err=True)
-            context.exit(2)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,32 +30,187 @@ def app() -> None:
     """Small, readable training code that is judged by its own laws."""
 
 
-def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of the string `prefix M suffix M masked`, handed over as one `form`."""
-
-    @click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters of a block.")
-    @click.option(
-        "--corruption_length", type=click.Choice(["block + 1", "block"]), default="block + 1", show_default=True,
-        help="Length of the corrupted string; x and y are one shorter. Both are in use.",
-    )  # fmt: skip
-    @click.option("--trailing_mask/--no_trailing_mask", default=False, help="A third mask behind the masked stretch.")
-    @wraps(command)
-    def with_form(block_size: int, corruption_length: Any, trailing_mask: bool, **options: Any) -> Any:
-        from finetune.data.span_corruption import Form
-
-        return command(form=Form(block_size, corruption_length, trailing_mask), **options)
-
-    return with_form
+MODEL = click.argument("model", metavar="MODEL", type=click.Choice(["vanilla", "synthesizer", "rotary"]))
+CORPUS = click.argument("corpus_path", metavar="CORPUS")
 
 
-def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
-    """The documents of a corpus and the vocabulary of its text (line ends included, as in the assignment)."""
-    from finetune.data.corpus import documents, read_text
-    from finetune.data.vocabulary import Vocabulary
+@app.command()
+@MODEL
+@CORPUS
+@click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
+@click.option("--reading_params_path", metavar="FILE", help="Parameters to go on from.")
+@config_option
+@model_options
+@form_options
+@train_options
+@device_options
+def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
+    """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
+    check_writable(options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    from finetune.data.span_corruption import CorruptedDocuments
+    from finetune.recipes import pretraining
 
-    text = read_text(path)
-    found = documents(text, path)
-    return found, Vocabulary.from_text(text, path)
+    documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    ids, lengths = vocabulary.encode_batch([d[: form.longest] for d in documents])
+    changes = changes_of(options)
+    source = CorruptedDocuments(ids, lengths, form, changes.get("seed", 0))
+    recipe = pretraining(len(source), form.block, **changes)
+    _train(model, vocabulary, form, source, recipe, "pretraining", options)
+
+
+@app.command()
+@MODEL
+@CORPUS
+@click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
+@click.option("--finetune_corpus_path", required=True, metavar="FILE", help="question<TAB>place, one a line.")
+@click.option("--reading_params_path", metavar="FILE", help="Pretrained parameters; without them, from scratch.")
+@config_option
+@model_options
+@form_options
+@train_options
+@device_options
+def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
+    """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary."""
+    check_writable(options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    from finetune.data.corpus import read_questions
+    from finetune.data.names import NamePlaces
+    from finetune.recipes import finetuning
+
+    _, vocabulary = corpus_and_vocabulary(corpus_path)
+    asked = read_questions(options["finetune_corpus_path"], with_places=True)
+    source = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
+    pretrained = options["reading_params_path"] is not None
+    recipe = finetuning(len(source), form.block, pretrained, **changes_of(options))
+    _train(model, vocabulary, form, source, recipe, "fine-tuning", options)
+
+
+def _model(name: str, vocabulary: Any, form: Any, options: dict[str, Any]) -> Any:
+    """A new model, or the one of --reading_params_path."""
+    import torch
+
+    from finetune.cli_options import MODEL_OPTIONS
+    from finetune.models.gpt import GPT, GPTConfig
+    from finetune.recipes import load_parameters
+
+    if options["threads"]:
+        torch.set_num_threads(options["threads"])
+    sizes = {k: options[k] for k in MODEL_OPTIONS if k in options}
+    config = GPTConfig(len(vocabulary), form.block, attention=name, **sizes)
+    torch.manual_seed(options.get("seed") or 0)
+    if options["reading_params_path"] is None:
+        return GPT(config)
+    return load_parameters(options["reading_params_path"], config, vocabulary)
+
+
+def _train(
+    name: str, vocabulary: Any, form: Any, source: Any, recipe: Any, what: str, options: dict[str, Any]
+) -> None:  # fmt: skip
+    """Train and write the parameters."""
+    from finetune import checkpoint
+    from finetune.metrics import jsonl, tensorboard
+    from finetune.models.gpt import next_token_loss
+    from finetune.processes import processes
+    from finetune.recipes import save_parameters
+    from finetune.train import Trainer
+
+    made = _model(name, vocabulary, form, options)
+    if made.config.block_size < form.total - 1:
+        raise BadInput(
+            f"{options['reading_params_path']} holds a model with a block of {made.config.block_size}, "
+            f"examples are {form.total - 1} long; give --block_size {made.config.block_size}"
+        )
+    team = processes(options["device"])
+    path = options["checkpoint_path"]
+    trainer = Trainer(made, next_token_loss, source, recipe, path=path, team=team)
+    if team.rank == 0:
+        if options["metrics_path"]:
+            goes_on = path is not None and _exists(path)
+            trainer.sinks.append(jsonl(options["metrics_path"], checkpoint.load(path)["step"] if goes_on else None))
+        if options["tensorboard_path"]:
+            trainer.sinks.append(tensorboard(options["tensorboard_path"]))
+    with progress(what, recipe.epochs, len(source), recipe.batch_size) as sink:
+        trainer.sinks.append(sink)
+        last = trainer.run(resume=True)
+    if team.rank == 0:
+        save_parameters(options["writing_params_path"], made, vocabulary, form, tokens=trainer.tokens)
+        loss = f"loss {last['loss']:.4f}" if last else "nothing left to do"
+        click.echo(
+            f"{what} of {name}: {trainer.step} steps, {trainer.tokens} tokens, {loss}; "
+            f"parameters written to {options['writing_params_path']}"
+        )
+
+
+def _exists(path: str) -> bool:
+    from pathlib import Path
+
+    return Path(path).exists()
+
+
+@app.command()
+@MODEL
+@CORPUS
+@click.option("--reading_params_path", required=True, metavar="FILE", help="The parameters of the model.")
+@click.option("--eval_corpus_path", required=True, metavar="FILE", help="Questions, with places or without.")
+@click.option("--outputs_path", metavar="FILE", help="Where the answers go, one a line.")
+@click.option("--details_path", metavar="FILE", help="A table of answers with what the corpus could have taught.")
+@config_option
+@model_options
+@form_options
+@device_options
+def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
+    """Answer the questions of a file with MODEL, write the answers, and count what is right."""
+    check_writable(options["outputs_path"], options["details_path"])
+    from finetune.data.corpus import read_questions
+    from finetune.evaluate import answers, right, wilson
+    from finetune.knowledge import consider, split_table
+    from finetune.processes import OneProcess
+
+    documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    asked = read_questions(options["eval_corpus_path"])
+    made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
+    found = answers(made, vocabulary, asked.questions)
+    _write(options["outputs_path"], "".join(f"{a.text}\n" for a in found))
+    if asked.places is None:
+        where = options["outputs_path"] or "nowhere (give --outputs_path)"
+        click.echo(f"Predictions written to {where}; no targets provided")
+        return
+    marks = right([a.text for a in found], asked.places)
+    low, high = wilson(sum(marks), len(marks))
+    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks)}%")
+    click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
+    rows = consider(asked.questions, asked.places, found, documents)
+    for kind, good, count in split_table(rows):
+        click.echo(f"  {kind}: {good} of {count}")
+    head = "question\tplace\tanswer\tright\tlog_probability\tname_in_corpus\tplace_with_name\n"
+    lines = (
+        f"{r.question}\t{r.place}\t{r.answer.text}\t{int(r.right)}\t{r.answer.log_probability:.4f}\t"
+        f"{int(r.name_in_corpus)}\t{int(r.place_with_name)}\n"
+        for r in rows
+    )
+    _write(options["details_path"], head + "".join(lines))
+
+
+def _write(path: str | None, text: str) -> None:
+    if path is None:
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}") from None
+
+
+@app.command()
+@click.option("--answer", default="London", show_default=True, help="The answer to every question.")
+@click.option("--eval_corpus_path", default="birth_dev.tsv", show_default=True, metavar="FILE", help="With places.")
+def baseline(answer: str, eval_corpus_path: str) -> None:
+    """Count how often one answer is right."""
+    from finetune.data.corpus import read_questions
+    from finetune.evaluate import right
+
+    asked = read_questions(eval_corpus_path, with_places=True)
+    marks = right([answer] * len(asked), asked.places or [])
+    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks)}%")
 
 
 @app.command()
@@ -72,8 +225,8 @@ def namedata(corpus_path: str, names_path: str, count: int, form: Any) -> None:
 
     _, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(names_path, with_places=True)
-    assert asked.places is not None
-    for x, y in zip(*examples(vocabulary, asked.questions[:count], asked.places[:count], form), strict=True):
+    places = asked.places or []
+    for x, y in zip(*examples(vocabulary, asked.questions[:count], places[:count], form), strict=True):
         click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
 
 

@@ -52,7 +52,8 @@ def adamw(
     groups = [group for group in groups if group["params"]]
     if not groups:
         raise BadInput("no parameter of the model is trainable")
-    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas)
+    # One pass over the numbers in place of a dozen; the same formulas.
+    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, fused=True)
 
 
 def rate(tokens: int, warmup_tokens: int, final_tokens: int | None, floor: float = 0.1) -> float:

@@ -38,6 +38,8 @@ DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 @click.option("--mask", "masks", multiple=True, metavar="MASK",
               help="none, causal, bool, bias, window:W, prefix:P, segments:K, or several joined by +. Repeatable.  "
               "[default: the shape's own, or none]")  # fmt: skip
+@click.option("--form", type=click.Choice(["plain", "3d", "5d", "strided"]), default="plain", show_default=True,
+              help="Of the tensors; for all but plain torch changes to its unfused kernel.")  # fmt: skip
 @click.option("--decode", is_flag=True, help="One query against all keys.")
 @click.option("--seconds", type=click.FloatRange(0.01), default=10.0, show_default=True,
               help="For the samples of one cell, all kernels together.")  # fmt: skip
@@ -52,12 +54,8 @@ DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
     "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
 )
 @click.option("--resume", is_flag=True, help="Go on from the cells that the --json file holds.")
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(dir_okay=False),
-    help="Write pictures beside FILE.svg (or .png, .pdf): FILE-growth.svg, ...",
-)
+@click.option("--plot", "plot_path", type=click.Path(dir_okay=False), metavar="FILE.svg",
+              help="Write pictures FILE-growth.svg, ... (also .png, .pdf).")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write tables and pictures as one page.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not tell what is being measured.")
 def bench(**options: Any) -> None:
@@ -111,7 +109,7 @@ def cells_of(options: dict[str, Any]) -> list[Workload]:
     directions = ("fwd", "bwd") if options["direction"] == "both" else (options["direction"],)
     return workloads(
         read_shapes(options["shapes"]), options["dtypes"], options["masks"], directions,
-        lengths=whole_numbers(options["lengths"]), decode=options["decode"], seed=options["seed"],
+        lengths=whole_numbers(options["lengths"]), decode=options["decode"], seed=options["seed"], form=options["form"],
     )  # fmt: skip
 
 

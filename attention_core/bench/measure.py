@@ -29,7 +29,7 @@ def measure(job: dict[str, Any], tell: Tell) -> None:
     judge = Judge(inputs)
     calls: dict[str, Call] = {}
     for column, text in job["kernels"].items():
-        named = read_target(text)
+        named = read_target(text, job["device"])
         note.write(column)
         try:
             call = prepare(named, *load(named), inputs)

@@ -28,7 +28,7 @@ TINY = 16
 
 def probe(job: dict[str, Any], tell: Tell) -> None:
     """Answer {"event": "probed", ...}, or {"event": "cannot", ...} where the kernel does not take the workload."""
-    workload, named = Workload.from_json(job["workload"]), read_target(job["kernel"])
+    workload, named = Workload.from_json(job["workload"]), read_target(job["kernel"], job["device"])
     Note(job["note"]).write(named.name)
     try:
         function, binding = load(named)

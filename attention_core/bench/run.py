@@ -16,8 +16,8 @@ from attention_core.bench.statistics import SHOWN, compare, effective_count, med
 from attention_core.bench.targets import Named, read_target
 from attention_core.bench.verdicts import verdict
 from attention_core.bench.workers import Lost, Workers
-from attention_core.bench.workload import Workload
-from attention_core.conformance.implementation import TargetError, Unavailable
+from attention_core.bench.workload import MEMORY_SHARE, Workload
+from attention_core.conformance.implementation import TargetError, Unavailable, said
 
 Progress = Callable[[str], None]
 
@@ -63,9 +63,11 @@ def run_benchmark(
     """
     settings = settings or Settings()
     names = list(dict.fromkeys([settings.baseline, *kernels]))
-    named = {name: read_target(name) for name in names}
+    named = {name: read_target(name, settings.device) for name in names}
     for workload in workloads:
         workload.check_memory()
+        if settings.device != "cpu":
+            workload.check_memory(device_memory(settings.device))
     results = Results(describe_machine(settings.device), versions(), asdict(settings))
     if previous is not None:
         check_same(previous, results)
@@ -91,6 +93,19 @@ def run_benchmark(
             if save is not None:
                 save(results)
     return results
+
+
+def device_memory(device: str) -> int:
+    """Bytes of a device that one cell may fill.
+
+    Raises: TargetError: there is no such device.
+    """
+    import torch
+
+    try:
+        return int(MEMORY_SHARE * torch.cuda.mem_get_info(device)[1])
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise TargetError(f"--device {device}: {said(error)}") from error
 
 
 def check_same(previous: Results, now: Results) -> None:
@@ -145,8 +160,8 @@ def standing(kernel: Named, workload: Workload, told: Mapping[str, str], device:
     if told["verdict"] == "error":
         return Column("unavailable", told["reason"])
     own = kernel.implementation.device.partition(":")[0]
-    if own == "cuda" and not device.startswith("cuda"):
-        return Column("unavailable", "it runs on CUDA; give --device cuda where there is one")
+    if own != device.partition(":")[0]:
+        return Column("unavailable", f"it runs on {own}, and the cell is on {device}")
     reason = kernel.why_not(workload)
     return Column("cannot", reason) if reason else Column("timed")
 

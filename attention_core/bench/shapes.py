@@ -127,11 +127,12 @@ def from_file(path: Path) -> list[Shape]:
 
 def workloads(
     shapes: Sequence[Shape], dtypes: Sequence[str], masks: Sequence[str], directions: Sequence[str],
-    *, lengths: Sequence[int] = (), decode: bool = False, seed: int = 0,
+    *, lengths: Sequence[int] = (), decode: bool = False, seed: int = 0, form: str = "plain",
 ) -> list[Workload]:  # fmt: skip
     """Every combination, each once; a shape's own mask holds where none is asked for.
 
-    Args: lengths, of keys, in place of each shape's own; decode, one query against the keys instead of as many.
+    Args: lengths, of keys, in place of each shape's own; decode, one query against the keys instead of as many; form,
+    of the tensors.
     Raises: TargetError as for `Workload`.
     """
     found: dict[str, Workload] = {}
@@ -149,6 +150,7 @@ def workloads(
                 for mask in masks or (shape.mask or "none",):
                     for direction in directions:
                         spec: MaskSpec = read_mask(mask)
-                        made = Workload(**sizes, dtype=dtype, mask=spec, direction=direction, label=label, seed=seed)
+                        options: dict[str, Any] = {**sizes, "label": label, "seed": seed, "form": form}
+                        made = Workload(dtype=dtype, mask=spec, direction=direction, **options)
                         found[made.key()] = made
     return list(found.values())

@@ -60,8 +60,10 @@ class Named:
         return ""
 
 
-def read_target(text: str) -> Named:
+def read_target(text: str, device: str = "cpu") -> Named:
     """A KERNEL: TARGET, `auto`, `auto:NAME`, each with declared conventions after @, e.g. `f.py:f@layout=bnhd`.
+
+    Args: device, where it runs if it declares none of its own.
 
     Raises: TargetError where it names nothing. Example: read_target("torch:flash").origin.
     """
@@ -77,6 +79,8 @@ def read_target(text: str) -> Named:
         else:
             raise TargetError(f"kernel {text!r}: write TARGET@FIELD=VALUE,...")
     fields = fields_from_text(given)
+    if device != "cpu":
+        fields.setdefault("device", device)
     head, _, kernel = where.partition(":")
     if head != AUTO:
         implementation, origin = implementation_for(where, fields)
@@ -118,6 +122,7 @@ class Call:
     out_layout: str
     layout: str
     cotangent: Tensor | None
+    workload: Workload
 
     def forward(self) -> Any:
         """What the kernel returns."""
@@ -137,10 +142,11 @@ class Call:
 
     def results(self) -> dict[str, Tensor]:
         """The output, and the gradients where the workload has them, in the canonical layout."""
-        found = {"out": canonical(self.forward(), self.out_layout).detach()}
+        w = self.workload
+        found = {"out": canonical(self.forward(), self.out_layout, w).detach()}
         if self.cotangent is not None:
             names = ("query", "key", "value")
-            found |= {n: canonical(g, self.layout) for n, g in zip(names, self.backward(), strict=True)}
+            found |= {n: canonical(g, self.layout, w) for n, g in zip(names, self.backward(), strict=True)}
         return found
 
 
@@ -153,7 +159,8 @@ def prepare(named: Named, function: Callable[..., Any], binding: Binding, inputs
     if reason:
         raise CannotRun(reason)
     i = named.implementation
-    tensors: list[Any] = [in_layout(t, i.layout) for t in (inputs.query, inputs.key, inputs.value)]
+    form = inputs.workload.form
+    tensors: list[Any] = [handed_over(t, i.layout, form) for t in (inputs.query, inputs.key, inputs.value)]
     kwargs = arguments(named, binding, inputs)
     if i.array == "numpy":
         if inputs.workload.dtype == "bfloat16":
@@ -161,8 +168,11 @@ def prepare(named: Named, function: Callable[..., Any], binding: Binding, inputs
         tensors = [t.detach().numpy() for t in tensors]
         kwargs = {k: v.numpy() if isinstance(v, Tensor) else v for k, v in kwargs.items()}
     out_layout = binding.out_layout()
-    cotangent = None if inputs.cotangent is None else in_layout(inputs.cotangent, out_layout)
-    return Call(function, (tensors[0], tensors[1], tensors[2]), kwargs, out_layout, i.layout, cotangent)
+    # the gradient of the output comes as autograd would have it: in the output's shape, contiguous
+    shape = "plain" if form == "strided" else form
+    cotangent = None if inputs.cotangent is None else handed_over(inputs.cotangent, out_layout, shape)
+    bound = (tensors[0], tensors[1], tensors[2])
+    return Call(function, bound, kwargs, out_layout, i.layout, cotangent, inputs.workload)
 
 
 def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
@@ -192,17 +202,27 @@ def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
     return {**kwargs, binding.spelled("attn_mask"): structure if dense is None else dense}
 
 
-def in_layout(tensor: Tensor, layout: str) -> Tensor:
-    """A canonical (B, H, n, d) tensor as the kernel wants it, contiguous there; its own leaf where it has gradients."""
-    if layout == "bhnd":
+def handed_over(tensor: Tensor, layout: str, form: str) -> Tensor:
+    """A canonical (B, H, n, d) tensor as the kernel gets it; its own leaf where it has gradients."""
+    if layout == "bhnd" and form == "plain":
         return tensor
-    turned = tensor.detach().transpose(-3, -2).contiguous()
-    return turned.requires_grad_() if tensor.requires_grad else turned
+    made = tensor.detach()
+    made = made.transpose(-3, -2).contiguous() if layout == "bnhd" else made
+    if form == "3d":
+        made = made[0]
+    elif form == "5d":
+        made = made[None]
+    elif form == "strided":
+        made = torch.stack((made, torch.zeros_like(made)), dim=-1).flatten(-2)[..., ::2]
+    return made.requires_grad_() if tensor.requires_grad else made
 
 
-def canonical(result: Any, layout: str) -> Tensor:
-    """The output (B, H, n_q, d_v) of what a kernel returned. Raises: TypeError where it is no array."""
+def canonical(result: Any, layout: str, workload: Workload) -> Tensor:
+    """An output or gradient as (B, H, n, d). Raises: TypeError where a kernel returned no array."""
     out = result[0] if isinstance(result, tuple | list) else result
     if not isinstance(out, Tensor):
         out = torch.from_numpy(out)
-    return out.transpose(-3, -2) if layout == "bnhd" else out
+    out = out.transpose(-3, -2) if layout == "bnhd" else out
+    if workload.form == "3d" and out.ndim == 3:
+        return out[None]
+    return out[0] if workload.form == "5d" and out.ndim == 5 else out

@@ -15,6 +15,9 @@ from attention_core.conformance.implementation import DTYPES, TargetError
 
 DIRECTIONS = ("fwd", "bwd")
 """fwd: the forward pass, without a graph. bwd: forward and backward, what a training step pays."""
+FORMS = ("plain", "3d", "5d", "strided")
+"""How tensors are handed over: (B, H, n, d) contiguous; (H, n, d); (1, B, H, n, d); last axis with a stride of 2. For
+all but the first torch changes to its unfused kernel without a word."""
 ITEM = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 MEMORY_SHARE = 0.75
 """Of the machine's memory, what one cell may need."""
@@ -29,6 +32,7 @@ class Workload:
         B, H, H_kv, n_q, n_kv, d, d_v: sizes; H_kv and d_v default to H and d.
         dtype: of query, key, value and output. mask: as words, see `masks`. direction: "fwd" or "bwd".
         label: what people call the shape, e.g. "Llama-3-8B 4096". seed: of the drawn values.
+        form: how the tensors are laid out, one of `FORMS`.
 
     Raises:
         TargetError: sizes that contradict each other, an unknown dtype, mask or direction.
@@ -50,6 +54,7 @@ class Workload:
     direction: str = "fwd"
     label: str = ""
     seed: int = 0
+    form: str = "plain"
 
     def __post_init__(self) -> None:
         for name, stands_for in (("H_kv", self.H), ("d_v", self.d)):
@@ -65,6 +70,10 @@ class Workload:
             raise TargetError(f"dtype {self.dtype!r} is not one of {', '.join(DTYPES)}")
         if self.direction not in DIRECTIONS:
             raise TargetError(f"direction {self.direction!r} is not one of {', '.join(DIRECTIONS)}")
+        if self.form not in FORMS:
+            raise TargetError(f"form {self.form!r} is not one of {', '.join(FORMS)}")
+        if self.form == "3d" and self.B != 1:
+            raise TargetError(f"form 3d has no batch axis, and B={self.B}")
         if self.n_q > self.n_kv and any(name in ("causal", "window", "segments") for name, _ in self.mask.parts):
             raise TargetError(f"mask {self.mask} with n_q={self.n_q} > n_kv={self.n_kv} leaves queries without a key")
 
@@ -140,13 +149,14 @@ class Workload:
 
     def name(self) -> str:
         """The workload in one line."""
-        words = [f"{self.label}:" if self.label else "", self.shape(), self.dtype, self.direction]
+        form = "" if self.form == "plain" else self.form
+        words = [f"{self.label}:" if self.label else "", self.shape(), self.dtype, self.direction, form]
         return " ".join([w for w in words if w] + ([f"mask {self.mask}"] if self.mask.parts else []))
 
     def key(self) -> str:
         """What tells one workload from another in a file of results."""
         sizes = ",".join(f"{n}={getattr(self, n)}" for n in SIZES)
-        return f"{sizes},{self.dtype},{self.mask},{self.direction},seed={self.seed}"
+        return f"{sizes},{self.dtype},{self.mask},{self.direction},{self.form},seed={self.seed}"
 
     def to_json(self) -> dict[str, Any]:
         """The workload as JSON values, with its counts."""

@@ -9,6 +9,7 @@ The way of a document through the modules::
     parse        tokens -> `syntax` tree, by a Lark grammar
     display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
     declare      "Let ..." paragraphs -> `declared.Context` (`domains`: what stands right of \in and \sim; `hypotheses`)
+    functions    functions that a document defines, put in where they are applied
     elaborate    syntax tree + context -> typed `terms` with symbolic `shapes` (`elaborate_forms`, `dotted`, ...)
     check        statements -> steps -> reports; `approximate` makes exact claims of \approx and \gg
     spaces       which sizes and indices are tried; which symbols and hypotheses a step depends on

@@ -212,6 +212,7 @@ def _named(steps: list[Step | Unread]) -> list[Step | Unread]:
 def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
     """The typed claim of a step with its own hypotheses; raises `Unreadable` or `ShapeMismatch`."""
     context = step.context
+    context.applied = 0
     extra: list[Relation] = []
     for chain, conditions in step.assumed:
         if chain.ops == ("->",):

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from attention_core.derivation.declared import Context, Declared, Hypothesis
 from attention_core.derivation.display import _condition_chains
 from attention_core.derivation.domains import Domain, domain_of
 from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.elaborate_forms import inferred_range, spread
+from attention_core.derivation.functions import closed, function_form, require_known
 from attention_core.derivation.hypotheses import all_names, defined, relations_of
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.source import Paragraph
@@ -21,7 +23,10 @@ from attention_core.derivation.syntax import (
     Expr,
     Group,
     Name,
+    Num,
+    Root,
     Sub,
+    Sup,
     Unreadable,
     names_in,
 )
@@ -279,6 +284,11 @@ class Reader:
 
     def defines(self, item: _Item) -> bool:
         """Whether `=` defines: after Let or Put with an undeclared symbol on the left."""
+        form = function_form(item.left[-1])
+        squared = _squared(item.left[-1])
+        if form or squared:
+            fresh = (form[0] if form else squared) not in self.context.symbols
+            return fresh and self.verb in _DEFINING and len(item.left) == 1 and len(item.chain.ops) == 1
         name = name_of(item.left[-1])
         if self.verb not in _DEFINING or name is None or len(item.left) > 1 or len(item.chain.ops) > 1:
             return False
@@ -389,7 +399,15 @@ class Reader:
     def define(self, item: _Item, text: str, line: int) -> None:
         """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
         left, right = item.left[-1], item.chain.exprs[-1]
+        self.context.applied = 0
         elab = Elaborator(self.context, line=line)
+        form, squared = function_form(left), _squared(left)
+        if form is not None and len(item.chain.ops) == len(item.left) == 1:
+            self.define_function(form, right, line)
+            return
+        if squared:
+            assert isinstance(left, Sup)
+            left, right = left.base, Root(right)
         name, params = defined(elab, left, right)
         if name is None or item.chain.ops not in (("=",), (":=",)) or len(item.left) != 1:
             raise Unreadable(f"'{text}' is not understood as a definition: write 'Put $M := ...$'", line)
@@ -409,6 +427,18 @@ class Reader:
         symbol = Declared(*place, None, low, high, term=term, params=tuple(params), mentions=about)
         self.declare(symbol, f"{name} is defined as {written(right)}, {term.type}")
 
+    def define_function(self, form: tuple[str, tuple[str, ...]], right: Expr, line: int) -> None:
+        """`f(t) := ...`."""
+        name, params = form
+        elab = Elaborator(self.context, line=line)
+        require_known(elab, right, params)
+        if name in names_in(right):
+            raise Unreadable(f"{name} is defined by itself", line)
+        about = frozenset(all_names(right) - set(params))
+        body = closed(self.context, right, params)
+        symbol = Declared(name, "function", line, self.context.level, params=params, body=body, mentions=about)
+        self.declare(symbol, f"{name}({', '.join(params)}) is defined as {written(right)}")
+
     def settle(self) -> None:
         """Turn pending relations into hypotheses."""
         pending, self.pending = self.pending, []
@@ -421,6 +451,11 @@ class Reader:
                 self.context.assume(hypothesis)
             where = " for " + ", ".join(written(c) for c in one.conditions) if one.conditions else ""
             self.context.understood.append((one.line, f"assumed: {one.text}{where}"))
+
+
+def _squared(expr: Expr) -> str:
+    r"""The name in `\sigma^2`, which defines sigma as the root; '' of anything else."""
+    return (name_of(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""
 
 
 def _is_array(symbol: Declared) -> bool:

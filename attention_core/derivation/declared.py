@@ -13,11 +13,11 @@ from attention_core.derivation.terms import Relation, Size, Term, Type
 
 @dataclass(frozen=True)
 class Declared:
-    """One symbol. `kind`: size, index, array, family, definition.
+    """One symbol. `kind`: size, index, array, family, definition, function.
 
     An array or family has `type`; an index and a family have `lowest` and `highest`; `lower` and `upper` are the ends
     of an interval its entries lie in, each (term, strict) or None; `law` says how it is random (see `moments`); a
-    definition has `term` with `params`, the indices it is written with.
+    definition has `term` with `params`, the indices it is written with; a function has its written `body` and `params`.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Declared:
     law: Law | None = None
     term: Term | None = None
     params: tuple[str, ...] = ()
+    body: Any = None
     mentions: frozenset[str] = frozenset()
 
 
@@ -72,6 +73,7 @@ class Context:
     level: int = 0
     broadcast: int | None = None  # the level at which the document says that sums are broadcast
     understood: list[tuple[int, str]] = field(default_factory=list)
+    applied: int = 0  # how often functions of the document have been applied in the step that is read
 
     def copy(self) -> Context:
         """A context of its own with the same content."""

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from attention_core.derivation.declared import Context, Declared
+from attention_core.derivation.functions import MARK, applied, with_calls
 from attention_core.derivation.shapes import (
     copies,
     fitted,
@@ -42,7 +44,6 @@ from attention_core.derivation.syntax import (
     Times,
     Transposed,
     Unreadable,
-    children,
 )
 from attention_core.derivation.terms import (
     EYE,
@@ -109,6 +110,10 @@ class Elaborator:
                 raise self.fail(f"{name} was defined with an index: write {name}_{{...}}")
             assert found.term is not None
             return Term("bind", (found.term,), found.term.type, ())
+        if found.kind == "function":
+            if any(self.lookup(p) is None and p not in self.bound for p in found.params):
+                raise self.fail(f"{name} is a function: write {name}({', '.join(found.params)})")
+            return self.term(applied(self, found, tuple(Chain((Name(p),)) for p in found.params)))
         if found.kind == "family":
             raise self.fail(f"{name} is a family: write {name}_i with a declared index, or {name}_1")
         assert found.type is not None
@@ -123,11 +128,20 @@ class Elaborator:
         if name == "I":
             return Term("eye", (), EYE)
         if name == r"\infty":
-            raise self.fail(r"\infty is only understood under \lim, in an interval, and in '% as: x \to \infty'")
+            raise self.fail(
+                r"\infty is only understood under \lim, in an interval, and in '% as: x \to \infty'; "
+                r"a series is \lim_{n \to \infty} \sum_{i=0}^{n} ..."
+            )
         if name in self.context.dropped:
             line, why = self.context.dropped[name]
             raise self.fail(
                 f"{name} is not declared any more: {why}; declare it again (it was declared before line {line})"
+            )
+        if name.startswith(r"\text{"):
+            word = name.removeprefix(r"\text{").removesuffix("}")
+            raise self.fail(
+                f"{name} is not declared, and no function of that name is known: write 'Let $\\text{{{word}}} \\in "
+                f"\\mathbb{{R}}$', or define it, as in 'Put $\\text{{{word}}}(t) := ...$'"
             )
         raise self.fail(
             f"{name} is not declared: write 'Let ${name} \\in \\mathbb{{R}}$' (or its shape) above the display"
@@ -218,8 +232,9 @@ class Elaborator:
                 if any(isinstance(t, Dots) or t == Minus(Dots()) for t in terms):
                     return forms.dotted_sum(self, terms)
                 return self.total([self.term(t) for t in terms])
-            case Times(factors, ops):
-                return self.times(factors, ops)
+            case Times():
+                called = with_calls(self, expr)
+                return self.times(called.factors, called.ops) if isinstance(called, Times) else self.term(called)
             case Frac(top, bottom):
                 found = forms.ordinary(self, expr)
                 if found is not None:
@@ -229,6 +244,9 @@ class Elaborator:
                 return self.quotient(self.term(top), self.term(bottom))
             case Root(body, degree):
                 return forms.root(self, body, degree)
+            case Call(function) if function.startswith(MARK):
+                found_function = self.context.symbols[function.removeprefix(MARK)]
+                return self.term(applied(self, found_function, expr.args))
             case Call():
                 return forms.call(self, expr)
             case Big():
@@ -295,7 +313,49 @@ class Elaborator:
                 factors = (*factors[:place], Derivative(rest, found.by))
                 ops = ops[:place]
                 break
+        self.require_one_divisor(factors, ops)
         terms = [self.term(f) for f in factors]
+        if "o" in ops:
+            return self.entrywise(terms, ops)
+        return self.from_left(terms, ops)
+
+    def require_one_divisor(self, factors: Sequence[Expr], ops: Sequence[str]) -> None:
+        r"""`x / 2 s` is read as x / (2 s) by some and as (x / 2) s by others."""
+        for k, (op, following) in enumerate(pairwise(ops)):
+            plain = isinstance(factors[k], Num) and isinstance(factors[k + 1], Num) and (k == 0 or ops[k - 1] != "/")
+            if op == "/" and following == "" and not plain:
+                said = f"{written(factors[k])} / {written(factors[k + 1])} {written(factors[k + 2])}"
+                raise self.fail(f"'{said}' may divide by one factor or by two: write \\frac or brackets")
+
+    def entrywise(self, terms: list[Term], ops: Sequence[str]) -> Term:
+        r"""`P \odot G V^\top`: what fits, from left to right or product by product; both only where they agree."""
+        groups: list[tuple[list[Term], list[str]]] = [([terms[0]], [])]
+        for op, term in zip(ops, terms[1:], strict=True):
+            if op == "o":
+                groups.append(([term], []))
+            else:
+                groups[-1][0].append(term)
+                groups[-1][1].append(op)
+        found: list[Term] = []
+        refused: list[ShapeMismatch] = []
+        alone = all(sum(not t.type.scalar for t in group) <= 1 for group, _ in groups)
+        for reading in ("products",) if alone else ("left", "products"):
+            try:
+                if reading == "left":
+                    found.append(self.from_left(terms, ops))
+                else:
+                    parts = [self.from_left(group, inner) for group, inner in groups]
+                    found.append(self.from_left(parts, ["o"] * (len(parts) - 1)))
+            except ShapeMismatch as error:
+                refused.append(error)
+        if not found:
+            raise refused[0]
+        if len(found) > 1:
+            raise self.fail("\\odot beside a matrix product may come first or last: write brackets")
+        return found[0]
+
+    def from_left(self, terms: list[Term], ops: Sequence[str]) -> Term:
+        """Factors from left to right."""
         marks = list(ops)
         result, i = terms[0], 0
         while i < len(marks):
@@ -484,19 +544,6 @@ def _has_entries(symbol: Declared) -> bool:
     """Whether a symbol may be indexed."""
     kind = symbol.type if symbol.term is None else symbol.term.type
     return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")
-
-
-def substituted(expr: object, rule: Callable[[object], object | None]) -> object:
-    """A written tree with some nodes replaced."""
-    found = rule(expr)
-    if found is not None:
-        return found
-    if isinstance(expr, tuple):
-        return tuple(substituted(e, rule) for e in expr)
-    if not children(expr):
-        return expr
-    fields = {name: substituted(getattr(expr, name), rule) for name in expr.__slots__}  # type: ignore[attr-defined]
-    return type(expr)(**fields)
 
 
 HALF = Fraction(1, 2)

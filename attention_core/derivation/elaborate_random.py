@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.elaborate_forms import COMPARISONS
 from attention_core.derivation.shapes import negative, product, transpose
 from attention_core.derivation.syntax import Call
@@ -18,7 +18,7 @@ def expect(body: Term) -> Term:
 
 def expectation(elab: Elaborator, expr: Call) -> Term:
     r"""`\mathbb{E}[X]`, `\operatorname{Var}[X]`, `\operatorname{Cov}[X, Y]`, `\Pr[X \le a]`."""
-    if expr.sub:
+    if expr.sub and not _all_random(elab, expr):
         raise elab.fail(f"a subscript of {expr.function} is not understood: the average runs over all that is random")
     if expr.function == "Pr":
         chain = expr.args[0]
@@ -34,6 +34,17 @@ def expectation(elab: Elaborator, expr: Call) -> Term:
     if expr.function == "Cov" and len(args) in (1, 2):
         return covariance(args[0], args[-1])
     raise elab.fail(f"{expr.function} has the wrong number of arguments")
+
+
+def _all_random(elab: Elaborator, expr: Call) -> bool:
+    r"""Whether the subscript of `\mathbb{E}_{x, y}` names all that is random in what is averaged."""
+    names = {name_of(chain.exprs[0]) for chain in expr.sub if chain.alone}
+    symbols = elab.context.symbols
+    if len(names) != len(expr.sub) or not all(n in symbols and symbols[n].law is not None for n in names):
+        return False
+    terms = [elab.term(e) for chain in expr.args for e in chain.exprs]
+    used = {t.data for term in terms for t in term.walk() if t.op in ("leaf", "member")}
+    return {n for n in used if symbols[n].law is not None} <= names
 
 
 def covariance(x: Term, y: Term) -> Term:

@@ -271,6 +271,8 @@ def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: di
         if c.op == "=":
             if (low is not None and edge < low) or (high is not None and edge > high):
                 raise NoCase
+            if (open_low and edge == low) or (open_high and edge == high):
+                raise NoCase
             return edge
         if c.op == "!=":
             left_over.append(c)

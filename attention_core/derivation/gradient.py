@@ -66,10 +66,19 @@ def _slopes(graph: Graph, node: int, depends: set[int]) -> list[tuple[int, int]]
         "abs": lambda: graph.mul((x, graph.inv(node))),
         "sin": lambda: graph.call("cos", x),
         "cos": lambda: graph.neg(graph.call("sin", x)),
+        "erf": lambda: _bell(graph, x),
+        "erfc": lambda: graph.neg(_bell(graph, x)),
     }
     if op not in table:
         raise TooLarge(f"the derivative of {op} is not supported")
     return [(x, table[op]())]
+
+
+def _bell(graph: Graph, x: int) -> int:
+    """2 / sqrt(pi) e^(-x^2), the derivative of erf."""
+    two = graph.const(Fraction(2))
+    below = graph.call("exp", graph.neg(graph.power(x, two)))
+    return graph.mul((two, graph.inv(graph.call("sqrt", graph.node("pi"))), below))
 
 
 def _extreme_slopes(graph: Graph, node: int, depends: set[int]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""A second opinion on a step: both sides in 60 and 120 digits at drawn points, by other code than the checker's.
+"""A second opinion on a step: both sides in 60, 120 and more digits at drawn points, by other code than the checker's.
 
 It reads what the checker read (typed terms) and takes points that the checker's generator draws, wider ones too, but
 every hypothesis is computed again here, and nothing of the checker's graph, normal forms, balls, limits or moments is
@@ -35,6 +35,7 @@ register()
 Values = dict[tuple[str, int], Any]  # (symbol, member or 0) -> a table of numbers
 Env = Mapping[str, int]
 DIGITS = (60, 120)
+MOST_DIGITS = 2000  # where more could cancel a point says nothing
 QUADRATURE = 4  # nodes for each random number: exact up to degree 7 in it
 POLYNOMIAL = frozenset({
     "leaf", "member", "bind", "neg", "add", "mul", "hadamard", "matmul", "transpose", "div", "pow", "entry", "slice",
@@ -63,8 +64,19 @@ def _rational(value: Any) -> Any:
     return mpf(value.numerator) / mpf(value.denominator) if isinstance(value, Fraction) else mpf(value)
 
 
+class Largest:
+    """The largest magnitude of an exponent since it was reset: so many digits may cancel."""
+
+    exponent = 0.0
+
+
+def _exp(x: Any) -> Any:
+    Largest.exponent = max(Largest.exponent, float(abs(x)))
+    return mp.exp(x)
+
+
 EXACT = Arithmetic(_rational, {
-    "exp": mp.exp, "log": mp.log, "sqrt": mp.sqrt, "sin": mp.sin, "cos": mp.cos, "erf": mp.erf, "tanh": mp.tanh,
+    "exp": _exp, "log": mp.log, "sqrt": mp.sqrt, "sin": mp.sin, "cos": mp.cos, "erf": mp.erf, "tanh": mp.tanh,
     "floor": mp.floor, "ceil": mp.ceil, "sign": mp.sign,
 })  # fmt: skip
 FLOAT = Arithmetic(lambda v: np.float64(float(v)), {
@@ -376,6 +388,8 @@ class Evaluator:
 
     def on_inv(self, term: Term, env: Env) -> Any:
         inner = self.value(term.args[0], env)
+        if abs(mp.det(mp.matrix(inner.tolist()))) < mpf(10) ** -20:
+            raise NoValue  # singular, or too near to it
         try:
             return np.array((mp.matrix(inner.tolist()) ** -1).tolist(), dtype=object)
         except ZeroDivisionError:
@@ -672,15 +686,25 @@ class Judge:
         """Whether the claim is false there: the same clear difference with 60 and with 120 digits."""
         if self.claim.op == "->":
             return self.limit_false(point)
-        rough, fine = (self.gaps(point, digits) for digits in DIGITS)
-        with mp.workdps(DIGITS[1]):
+        Largest.exponent = 0.0
+        if not self.differs(point, DIGITS):
+            return False
+        needed = DIGITS[1] + int(2 * 0.4343 * Largest.exponent)  # a sum of exponentials may cancel down to the smallest
+        if needed > MOST_DIGITS:
+            raise NoValue
+        return needed <= DIGITS[1] + 20 or self.differs(point, (needed, 2 * needed))
+
+    def differs(self, point: Point, digits: tuple[int, int]) -> bool:
+        """Whether some entry is wrong with so many digits and with more."""
+        rough, fine = (self.gaps(point, d) for d in digits)
+        with mp.workdps(digits[1]):
             return any(self.wrong(a[0], b) for a, b in zip(rough, fine, strict=True))
 
     def wrong(self, rough: Any, fine: tuple[Any, Any, Any]) -> bool:
         """One entry. Difference quotients are good to a third of the digits, so 15 are asked for."""
         gap, scale = fine[0], max(abs(fine[1]), abs(fine[2]))
         clear = abs(gap) > scale * mpf(10) ** -15 and abs(rough - gap) <= abs(gap) * mpf(10) ** -3
-        equal = abs(gap) <= scale * mpf(10) ** -(DIGITS[1] - 20)
+        equal = abs(gap) <= scale * mpf(10) ** -(mp.dps - 20)
         match self.claim.op:
             case "=":
                 return bool(clear)

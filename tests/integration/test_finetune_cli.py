@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,107 @@ def test_bad_input_is_one_line_and_status_2(
     found = finetune(*arguments)
     assert found.exit_code == 2 and words in found.output
     assert found.output.count("\n") == 1
+
+
+SMALL = ("--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "48", "--threads", "1", "--device", "cpu")
+
+
+def test_the_commands_of_the_assignment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As written there, but for the sizes, which a file gives."""
+    monkeypatch.chdir(folder)
+    Path("small.toml").write_text(
+        'n_layer = 1\nn_head = 2\nn_embd = 16\nblock_size = 48\n[pretrain]\nepochs = 2\n[finetune]\nepochs = 3\n'
+        "log_every = 1\n"
+    )  # fmt: skip
+    Path("test.tsv").write_text("Where was Ada born?\n")
+    config = ("--config", "small.toml")
+    for model in ("vanilla", "synthesizer", "rotary"):
+        told = finetune("pretrain", model, "wiki.txt", "--writing_params_path", f"{model}.pretrain.params", *config)
+        assert told.exit_code == 0, told.output
+        assert f"pretraining of {model}: 2 steps" in told.output
+        told = finetune(
+            "finetune", model, "wiki.txt", "--reading_params_path", f"{model}.pretrain.params",
+            "--writing_params_path", f"{model}.finetune.params", "--finetune_corpus_path", "names.tsv", *config,
+            "--metrics_path", "metrics.jsonl",
+        )  # fmt: skip
+        assert told.exit_code == 0, told.output
+        assert [json.loads(line)["step"] for line in Path("metrics.jsonl").read_text().splitlines()] == [1, 2, 3]
+        reading = ("--reading_params_path", f"{model}.finetune.params")
+        told = finetune("evaluate", model, "wiki.txt", *reading, "--eval_corpus_path", "names.tsv", "--outputs_path",
+                        "dev.predictions", "--details_path", "dev.tsv", *config)  # fmt: skip
+        assert told.exit_code == 0, told.output
+        assert told.output.startswith("Correct: ") and "out of 2: " in told.output.splitlines()[0]
+        assert Path("dev.predictions").read_text(encoding="utf-8").count("\n") == 2
+        assert Path("dev.tsv").read_text(encoding="utf-8").count("\n") == 3
+        told = finetune("evaluate", model, "wiki.txt", *reading, "--eval_corpus_path", "test.tsv", "--outputs_path",
+                        "test.predictions")  # fmt: skip
+        assert told.output == "Predictions written to test.predictions; no targets provided\n"
+
+
+def test_an_interrupted_run_goes_on_from_its_checkpoint(folder: Path) -> None:
+    whole, cut = folder / "whole.params", folder / "cut.params"
+    common = ("--metrics_path", folder / "m.jsonl", "--log_every", "1", "--batch_size", "2", *SMALL)
+    corpus = folder / "wiki.txt"
+    assert (
+        finetune("pretrain", "vanilla", corpus, "--writing_params_path", whole, "--epochs", "4", *common).exit_code == 0
+    )
+    records = (folder / "m.jsonl").read_text().splitlines()
+    for epochs in ("2", "4", "4"):
+        told = finetune("pretrain", "vanilla", corpus, "--writing_params_path", cut, "--epochs", epochs, *common,
+                        "--checkpoint_path", folder / "c")  # fmt: skip
+        assert told.exit_code == 0, told.output
+    assert "nothing left to do" in told.output
+    assert whole.read_bytes() == cut.read_bytes()
+    steps = [json.loads(line)["step"] for line in (folder / "m.jsonl").read_text().splitlines()]
+    assert steps == list(range(1, 9)) == [json.loads(line)["step"] for line in records]
+
+
+def test_the_baseline_counts_one_answer(folder: Path) -> None:
+    told = finetune("baseline", "--answer", "London", "--eval_corpus_path", folder / "names.tsv")
+    assert told.output == "Correct: 1 out of 2: 50.0%\n"
+
+
+def test_the_real_baseline(data_dir: Path) -> None:
+    told = finetune("baseline", "--eval_corpus_path", data_dir / "birthplaces" / "birth_dev.tsv")
+    assert told.output == "Correct: 25 out of 500: 5.0%\n"
+
+
+TRAIN = ("pretrain", "vanilla", "wiki.txt", "--writing_params_path", "p", "--epochs", "1", *SMALL)
+READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "--block_size", "48", "--device", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*READ, "--reading_params_path", "none"), "no such file: none"),
+        ((*READ, "--reading_params_path", "pickle"), "pickle is a pickle, which can run code"),
+        ((*READ, "--reading_params_path", "short"), "short is no whole safetensors file"),
+        ((*READ, "--reading_params_path", "good", "--outputs_path", "no/o"), "no/o cannot be written: there is no folder no"),
+        ((*READ, "--reading_params_path", "good", "--config", "bad.toml"), "bad.toml is no TOML"),
+        ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'lr'"),
+        (("evaluate", "rotary", *READ[2:], "--reading_params_path", "good"), "good holds a vanilla model, but rotary"),
+        (("evaluate", "vanilla", "other.txt", *READ[3:], "--reading_params_path", "good"), "good was made with another corpus"),
+        ((*TRAIN[:4], "no/p"), "no/p cannot be written: there is no folder no"),
+        ((*TRAIN[:4], "."), ". cannot be written: it is a folder"),
+        ((*TRAIN, "--n_head", "3"), "n_embd=16 is not divisible by n_head=3"),
+        ((*TRAIN, "--warmup_tokens", "10", "--final_tokens", "5"), "warm-up of 10 tokens"),
+        ((*TRAIN, "--device", "gpu"), "device gpu cannot be used here"),
+        ((*TRAIN, "--reading_params_path", "good", "--block_size", "64"), "give --block_size 48"),
+        (("baseline", "--eval_corpus_path", "questions.tsv"), "has questions without places"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(folder)
+    made = finetune("pretrain", "vanilla", "wiki.txt", "--writing_params_path", "good", "--epochs", "1", *SMALL)
+    assert made.exit_code == 0, made.output
+    Path("pickle").write_bytes(pickle.dumps({"a": 1}))
+    Path("short").write_bytes(Path("good").read_bytes()[:-100])
+    Path("other.txt").write_text(CORPUS + "Zoë\n", encoding="utf-8")
+    Path("bad.toml").write_text("epochs =")
+    Path("odd.toml").write_text("lr = 1")
+    Path("questions.tsv").write_text("Where was Ada born?\n")
+    found = finetune(*arguments)
+    assert found.exit_code == 2 and words in found.output, found.output
+    assert found.output.startswith("finetune: ") and found.output.count("\n") == 1

@@ -213,3 +213,12 @@ def test_determinants_beyond_five_rows(true: str, false: str) -> None:
     (bad,) = check_document(f"{head}% expect: refuted\n\n$$ {false} $$\n", effort=light).steps
     assert good.verdict in GOOD, good.evidence.text
     assert bad.verdict == "REFUTED", bad.evidence.text
+
+
+@pytest.mark.parametrize("ends", ["(0, 1)", "(0, 1]", "(0, 2)"])
+def test_an_entry_that_follows_from_an_equation_lies_inside_an_open_interval(ends: str) -> None:
+    head = f"Let $n \\in \\mathbb{{N}}$, $n \\ge 2$ and $p \\in {ends}^n$ with $\\mathbf{{1}}_n^\\top p = 1$.\n\n"
+    for claim in ("p_1 > 0", "p_n > 0", "p_n < 1", "\\prod_{i=1}^n p_i > 0"):  # 0 was drawn for the last entry
+        step = checked(f"{head}$$ {claim} $$\n")
+        assert step.verdict == "AGREES", (claim, step.evidence.text)
+    assert checked(f"{head}$$ p_1 > p_n $$\n").verdict == "REFUTED"

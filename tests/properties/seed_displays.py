@@ -185,7 +185,7 @@ $$x_2 = u_a$$
 $$x_3 = u_c + u_b$$
 
 # 003, 182..193
-Let $\ell, r, h \in \mathbb{N}$, $i \in \{1, \dots, h\}$. Put $d := r h$. Let $X \in \mathbb{R}^{\ell \times r h}$, $Q_1, \dots, Q_h \in \mathbb{R}^{r h \times r}$, $K_1, \dots, K_h \in \mathbb{R}^{r h \times r}$, $V_1, \dots, V_h \in \mathbb{R}^{r h \times r}$, $A_1, \dots, A_h \in \mathbb{R}^{r h \times r}$, $B_1, \dots, B_h \in \mathbb{R}^{r \times \ell}$, $b_1 \in \mathbb{R}^{1 \times r}$, $b_2 \in \mathbb{R}^{1 \times \ell}$, $Y_1, \dots, Y_h \in \mathbb{R}^{\ell \times r}$.
+Let $\ell, r, h \in \mathbb{N}$, $i \in \{1, \dots, h\}$. Put $d := r h$. Let $X \in \mathbb{R}^{\ell \times r h}$, $Q_1, \dots, Q_h \in \mathbb{R}^{r h \times r}$, $K_1, \dots, K_h \in \mathbb{R}^{r h \times r}$, $V_1, \dots, V_h \in \mathbb{R}^{r h \times r}$, $A_1, \dots, A_h \in \mathbb{R}^{r h \times r}$, $B_1, \dots, B_h \in \mathbb{R}^{r \times \ell}$, $b_1 \in \mathbb{R}^{1 \times r}$, $b_2 \in \mathbb{R}^{1 \times \ell}$, $Y_1, \dots, Y_h \in \mathbb{R}^{\ell \times r}$. Sums are broadcast, row by row.
 $$Y_i = \operatorname{softmax}\left(\frac{(XQ_i)(XK_i)^{\top}}{\sqrt{d/h}}\right)(XV_i)$$
 
 $$Y_i = \operatorname{softmax}(\operatorname{ReLU}(XA_i + b_1)B_i + b_2)(XV_i), \tag{5}$$

@@ -91,6 +91,15 @@ def test_grouped_heads_value_size_and_decoding(text: str) -> None:
     same(text, Workload(H=4, H_kv=2, n_q=1, n_kv=9, d=8, d_v=3, mask=read_mask("causal"), direction="bwd"))
 
 
+@pytest.mark.parametrize("form", ["3d", "5d", "strided"])
+@pytest.mark.parametrize("text", ["torch:default", "core:tiled", "auto"])
+def test_other_forms_of_tensors(text: str, form: str) -> None:
+    workload = Workload(**{**SMALL, "n_q": 9}, mask=read_mask("causal"), direction="bwd", form=form)
+    same(text, workload)
+    query = bound(text, workload).tensors[0]
+    assert {"3d": query.ndim == 3, "5d": query.ndim == 5, "strided": query.stride(-1) == 2}[form]
+
+
 @pytest.mark.parametrize("n_q", [9, 5, 1])
 @pytest.mark.parametrize("name", ["masked", "ignoring@mask_true=ignore", "aligned_right@causal=bottom_right"])
 def test_conventions_of_masks(kernel: Callable[[str], str], name: str, n_q: int) -> None:

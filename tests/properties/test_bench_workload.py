@@ -58,7 +58,7 @@ def test_json_comes_back() -> None:
 
 def test_the_key_tells_workloads_apart() -> None:
     seen = [Workload(), Workload(H=4), Workload(dtype="float64"), Workload(direction="bwd"), Workload(seed=1),
-            Workload(mask=read_mask("causal")), Workload(d_v=3)]  # fmt: skip
+            Workload(mask=read_mask("causal")), Workload(d_v=3), Workload(form="5d")]  # fmt: skip
     assert len({w.key() for w in seen}) == len(seen)
     assert Workload(label="x").key() == Workload().key()
 
@@ -77,6 +77,8 @@ def test_names() -> None:
         ({"dtype": "float8"}, "dtype 'float8' is not one of float32"),
         ({"direction": "sideways"}, "direction 'sideways' is not one of fwd, bwd"),
         ({"n_q": 8, "n_kv": 4, "mask": read_mask("causal")}, "leaves queries without a key"),
+        ({"form": "4d"}, "form '4d' is not one of plain, 3d"),
+        ({"form": "3d", "B": 2}, "form 3d has no batch axis, and B=2"),
         ({"d": True}, "d=True is not a whole number"),
     ],
 )

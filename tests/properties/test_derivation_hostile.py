@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from attention_core.derivation import check_document
 from attention_core.derivation.decide import Effort
+from tests.properties.derivation_grammar import document
 
 HEAD = "Let $x, y \\in \\mathbb{R}$, $n, d \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{d \\times d}$.\n\n"
 
@@ -92,3 +95,16 @@ def test_any_paragraph_ends_in_reports(pieces: list[str]) -> None:
         HEAD + "Let $" + " ".join(pieces) + "$.\n\n$$ x = x $$\n", effort=Effort(small=1, tuples=0, large=0)
     )
     assert report.steps
+
+
+def test_documents_made_by_a_grammar_end_in_reports() -> None:
+    rng = random.Random(0)
+    verdicts: Counter[str] = Counter()
+    for _ in range(80):
+        report = check_document(
+            document(rng), effort=Effort(small=1, tuples=1, large=1, seconds=1, altered=4, climb=1, total=12)
+        )
+        assert report.steps and report.status in (0, 1, 2)
+        verdicts.update(str(step.verdict) for step in report.steps)
+    assert verdicts["UNREADABLE"] < 0.9 * verdicts.total()
+    assert verdicts["REFUTED"] and verdicts.total() - verdicts["UNREADABLE"] > 10

@@ -108,3 +108,33 @@ def test_sums_are_broadcast_only_where_the_document_says_so(true: str, false: st
 )
 def test_an_arrow_says_what_moves(formula: str, expected: str) -> None:
     assert verdict(formula)[0] == expected
+
+
+TWO_READINGS = (
+    "Let $n, d \\in \\mathbb{N}$, $P, B \\in \\mathbb{R}^{n \\times n}$, $G, V \\in \\mathbb{R}^{n \\times d}$, $s, t \\in \\mathbb{R}$ and "
+    "$z \\sim \\mathcal{N}(s, 1)$, $w \\sim \\mathcal{N}(t, 1)$ independent.\n\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected", "words"),
+    [
+        (r"P \odot G V^\top = P \odot (G V^\top)", "PROVED", ""),  # from the left, the shapes do not fit
+        (r"G \odot V V^\top G = (G \odot V) V^\top G", "UNREADABLE", "may come first or last"),
+        (r"P \odot B P = P", "UNREADABLE", "may come first or last: write brackets"),
+        (r"s P \odot B = P \odot s B", "PROVED", ""),
+        (r"e^{-s^2 / 2 t^2} = 1", "UNREADABLE", "may divide by one factor or by two"),
+        (r"s / 2 t = 1", "UNREADABLE", "may divide by one factor or by two"),
+        (r"1/2 s = s / 2", "PROVED", ""),
+        (r"s / 2 \cdot t = \frac{s t}{2}", "PROVED", ""),
+        (r"\mathbb{E}_{z}[z] = s", "PROVED", ""),
+        (r"\mathbb{E}_{z, w}[z w] = s t", "PROVED", ""),
+        (r"\mathbb{E}_{z}[z w] = s w", "UNREADABLE", "a subscript of E"),
+        (r"\frac{\partial}{\partial s} \operatorname{erf}(s) = \frac{2}{\sqrt{\pi}} e^{-s^2}", "PROVED", ""),
+        (r"\operatorname{rank}(P) \le n", "UNREADABLE", "no function of that name is known"),
+        (r"\sum_{i=0}^{\infty} 2^{-i} = 2", "UNREADABLE", "a series is"),
+    ],
+)
+def test_what_may_be_read_in_two_ways_needs_brackets(formula: str, expected: str, words: str) -> None:
+    found, text = verdict(formula, TWO_READINGS)
+    assert found == expected and words in text, text

@@ -1,0 +1,186 @@
+"""What the commands share: options, a configuration file, the reading of a corpus, progress on the terminal.
+
+A configuration file is TOML: its keys are options, in a table by command or, for all commands, at the top.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from finetune.errors import BadInput
+
+
+class Group(click.Group):
+    """A group whose commands say in one line what cannot be used."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; BadInput becomes one line and exit status 2."""
+        try:
+            return super().invoke(context)
+        except BadInput as error:
+            click.echo(f"finetune: {error}", err=True)
+            context.exit(2)
+
+
+def read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Make a file's values the defaults of a command's options; what is given on the command line wins.
+
+    Raises: BadInput where the file cannot be read, is no TOML, or has a key that the command does not know.
+    """
+    if path is None:
+        return
+    from finetune.data.corpus import read_text
+
+    try:
+        told = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is no TOML: {error}") from None
+    command = context.command.name or ""
+    own, group = {p.name for p in context.command.params}, context.parent and context.parent.command
+    commands = group.commands.values() if isinstance(group, click.Group) else [context.command]
+    of_any = {p.name for each in commands for p in each.params}
+    shared = {k: v for k, v in told.items() if not isinstance(v, dict)}
+    table = told.get(command, {})
+    unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]
+    if unknown:
+        raise BadInput(f"{path}: {command} has no option {unknown[0]!r}")
+    values = {k: v for k, v in shared.items() if k in own} | table
+    context.default_map = {**(context.default_map or {}), **values}
+
+
+def config_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option --config."""
+    return click.option(
+        "--config", metavar="FILE", is_eager=True, expose_value=False, callback=read_config,
+        help="TOML with defaults for these options.",
+    )(command)  # fmt: skip
+
+
+def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the string `prefix M suffix M masked`, handed over as one `form`."""
+
+    @click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters of a block.")
+    @click.option(
+        "--corruption_length", type=click.Choice(["block + 1", "block"]), default="block + 1", show_default=True,
+        help="Length of the corrupted string; x and y are one shorter. Both are in use.",
+    )  # fmt: skip
+    @click.option("--trailing_mask/--no_trailing_mask", default=False, help="A third mask behind the masked stretch.")
+    @wraps(command)
+    def with_form(block_size: int, corruption_length: Any, trailing_mask: bool, **options: Any) -> Any:
+        from finetune.data.span_corruption import Form
+
+        return command(form=Form(block_size, corruption_length, trailing_mask), **options)
+
+    return with_form
+
+
+MODEL_OPTIONS: Mapping[str, tuple[Any, Any, str]] = {
+    "n_layer": (click.IntRange(1), 4, "Blocks."),
+    "n_head": (click.IntRange(1), 8, "Heads of a block."),
+    "n_embd": (click.IntRange(1), 256, "Features of a character."),
+    "dropout": (click.FloatRange(0, 1, max_open=True), 0.1, "Dropout in training."),
+    "synthesizer": (
+        click.Choice(["per_head", "per_head_bias", "shared"]),
+        "per_head",
+        "What the synthesizer's heads share.",
+    ),
+}
+TRAIN_OPTIONS: Mapping[str, tuple[Any, str]] = {
+    "epochs": (click.IntRange(1), "Passes over the examples.  [default: the assignment's 650, 75 or 10]"),
+    "batch_size": (click.IntRange(1), "Examples of a step.  [default: 128, fine-tuning 256]"),
+    "learning_rate": (click.FloatRange(0), "The largest rate.  [default: 6e-3, fine-tuning 6e-4]"),
+    "warmup_tokens": (click.IntRange(0), "Targets until then.  [default: 10240]"),
+    "final_tokens": (click.IntRange(1), "Targets until a tenth of it.  [default: 200 N block_size]"),
+    "weight_decay": (click.FloatRange(0), "Of matrices.  [default: 0.1]"),
+    "accumulate": (click.IntRange(1), "Parts in which a step is computed.  [default: 1]"),
+    "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products.  [default: float32]"),
+    "log_every": (click.IntRange(1), "Steps between records.  [default: 10]"),
+    "save_every": (click.IntRange(1), "Epochs between checkpoints.  [default: 1]"),
+    "seed": (click.IntRange(0), "The same seed, the same run.  [default: 0]"),
+}
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The sizes of a model."""
+    for name, (kind, default, text) in reversed(list(MODEL_OPTIONS.items())):
+        command = click.option(f"--{name}", type=kind, default=default, show_default=True, help=text)(command)
+    return command
+
+
+def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How to train; what is not given is the recipe's."""
+    command = click.option("--compile", is_flag=True, default=None, help="Use torch.compile.")(command)
+    for name, (kind, text) in reversed(list(TRAIN_OPTIONS.items())):
+        command = click.option(f"--{name}", type=kind, default=None, help=text)(command)
+    command = click.option("--metrics_path", metavar="FILE", help="A record a line, as JSON.")(command)
+    command = click.option("--tensorboard_path", metavar="FOLDER", help="Records for TensorBoard.")(command)
+    return click.option(
+        "--checkpoint_path", metavar="FILE", help="All of the run's state; a run that finds it goes on from it."
+    )(command)
+
+
+def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where to compute."""
+    command = click.option("--device", metavar="NAME", help="cpu, cuda, ...  [default: cuda where there is one]")(
+        command
+    )
+    return click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")(
+        command
+    )
+
+
+def changes_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe that were given."""
+    names = [*TRAIN_OPTIONS, "compile"]
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
+    """The documents of a corpus and the vocabulary of its text (line ends included, as in the assignment)."""
+    from finetune.data.corpus import documents, read_text
+    from finetune.data.vocabulary import Vocabulary
+
+    text = read_text(path)
+    found = documents(text, path)
+    return found, Vocabulary.from_text(text, path)
+
+
+def check_writable(*paths: str | None) -> None:
+    """Refuse at the door what could not be written at the end of a long run. Raises: BadInput, naming the path."""
+    import os
+
+    for path in paths:
+        if path is None:
+            continue
+        target = Path(path)
+        if target.is_dir():
+            raise BadInput(f"{path} cannot be written: it is a folder")
+        if not target.absolute().parent.is_dir():
+            raise BadInput(f"{path} cannot be written: there is no folder {target.parent}")
+        if not os.access(target if target.exists() else target.absolute().parent, os.W_OK):
+            raise BadInput(f"{path} cannot be written: no permission")
+
+
+@contextmanager
+def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A sink that shows on the terminal how far training is; silent where nobody looks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    total = epochs * -(-examples // batch_size)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+
+        def sink(record: Mapping[str, Any]) -> None:
+            told = f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}"
+            bar.update(task, completed=record["step"], description=told)
+
+        yield sink

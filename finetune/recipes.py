@@ -1,0 +1,74 @@
+"""The numbers of the assignment: how it pretrains and fine-tunes, and what a file of parameters holds.
+
+A recipe is a `TrainConfig`; anything in it can be changed by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from finetune import checkpoint
+from finetune.data.span_corruption import Form
+from finetune.data.vocabulary import Vocabulary
+from finetune.errors import BadInput
+from finetune.models.gpt import GPT, GPTConfig
+from finetune.models.mingpt import from_mingpt, load_weights
+from finetune.train import TrainConfig
+
+WARMUP_TOKENS = 512 * 20
+
+
+def pretraining(examples: int, block: int, **changes: Any) -> TrainConfig:
+    """650 epochs in batches of 128 at a rate of 6e-3; warm-up over 10,240 tokens, decay over 200 N block.
+
+    Args: examples N; block, characters; changes, fields of `TrainConfig`. Returns: the recipe.
+    Source: the assignment's run.py; tokens are counted without padding here.
+    """
+    recipe = TrainConfig(
+        epochs=650, batch_size=128, learning_rate=6e-3, warmup_tokens=WARMUP_TOKENS,
+        final_tokens=max(200 * examples * block, WARMUP_TOKENS + 1),
+    )  # fmt: skip
+    return replace(recipe, **changes)
+
+
+def finetuning(examples: int, block: int, pretrained: bool, **changes: Any) -> TrainConfig:
+    """75 epochs from scratch, 10 after pretraining; batches of 256 at a rate of 6e-4, the rest as `pretraining`."""
+    recipe = pretraining(examples, block, epochs=10 if pretrained else 75, batch_size=256, learning_rate=6e-4)
+    return replace(recipe, **changes)
+
+
+def save_parameters(path: str | Path, model: GPT, vocabulary: Vocabulary, form: Form, **told: Any) -> None:
+    """Write a model's weights with what is needed to use them: sizes, characters, the form of the strings.
+
+    Raises: BadInput where the file cannot be written.
+    """
+    tree = {
+        "model": model.state_dict(), "config": model.config.to_json(), "form": asdict(form),
+        "characters": "".join(vocabulary.characters[2:]), **told,
+    }  # fmt: skip
+    checkpoint.save(path, tree)
+
+
+def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary) -> GPT:
+    """The model of a file: one of `save_parameters`, or of minGPT (safetensors, or torch.save of a state dict).
+
+    Args: path; config, what is expected: its sizes count where the file tells none, its attention always; vocabulary.
+    Raises: BadInput where the file is of another attention, other sizes or another vocabulary, or cannot be read.
+    """
+    found = checkpoint.load(path)
+    told = found.get("config")
+    if told is not None:
+        own = GPTConfig(**told)
+        if own.attention != config.attention:
+            raise BadInput(f"{path} holds a {own.attention} model, but {config.attention} was asked for")
+        if Vocabulary(found.get("characters", "")) != vocabulary:
+            raise BadInput(
+                f"{path} was made with another corpus: it has {own.vocab_size} characters, this one {len(vocabulary)}"
+                + (", and they differ" if own.vocab_size == len(vocabulary) else "")
+            )
+        config = replace(own, dropout=config.dropout, kernel=config.kernel)
+    model = GPT(config)
+    load_weights(model, from_mingpt(found["model"]), str(path))
+    return model
