@@ -7,9 +7,10 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.pictures import write_pictures
 from attention_core.bench.render_markdown import disagreements, to_markdown
 from attention_core.bench.results import Results, read_results, write_text
@@ -58,14 +59,19 @@ def sections() -> list[Section]:
     ]
 
 
-def measured(section: Section, settings: Settings, suffix: str) -> Results:
-    """A section's results; finished cells are taken from build/bench."""
+def measured(section: Section, settings: Settings, suffix: str, verdicts: dict[str, dict[str, str]]) -> Results:
+    """A section's results; finished cells are taken from build/bench, verdicts from the sections before."""
     path = KEPT / f"{section.name}{suffix}.json"
-    previous = read_results(path) if path.exists() else None
-    return run_benchmark(
+    if path.exists():
+        previous = read_results(path)
+    else:
+        previous = Results(describe_machine(), versions(), asdict(settings), verdicts=dict(verdicts))
+    found = run_benchmark(
         section.kernels, section.cells, settings, previous=previous, progress=lambda t: print(t, file=sys.stderr),
         save=lambda results: write_text(path, results.to_json()),
     )  # fmt: skip
+    verdicts |= found.verdicts
+    return found
 
 
 def heading(results: Results) -> list[str]:
@@ -93,12 +99,13 @@ def main() -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     PICTURES.mkdir(parents=True, exist_ok=True)
     settings = Settings(seconds=options.seconds)
+    verdicts: dict[str, dict[str, str]] = {}
     parts: list[str] = []
     orders: list[str] = []
     for section in sections():
         if options.section and section.name not in options.section:
             continue
-        results = measured(section, settings, "")
+        results = measured(section, settings, "", verdicts)
         parts = parts or heading(results)
         drawn = write_pictures(results, KEPT / f"bench-{section.name}.svg")
         wanted = [p for p in drawn if p.stem.endswith(("growth", "roofline") if section.name == "growth" else "pareto")]
@@ -107,7 +114,7 @@ def main() -> None:
         shown = [f"![{p.stem}](pictures/{p.name})" for p in wanted]
         parts += [f"## {section.title}", *shown, to_markdown(results).strip()]
         if options.again:
-            orders += disagreements(results, measured(section, settings, "-again"))
+            orders += disagreements(results, measured(section, settings, "-again", verdicts))
     if options.again:
         told = "; ".join(orders) or "none"
         parts.append(f"Kernels more than 10 % apart whose order a second run did not confirm: {told}.")
