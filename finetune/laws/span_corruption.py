@@ -33,7 +33,7 @@ def a_few(subject: Grader, case: ParameterCase) -> list[tuple[Item, Parts]]:
 
 
 def pairs_have_the_declared_length(subject: Grader, case: ParameterCase) -> None:
-    """x and y are as long as declared: one less than the string, which has block + 1 characters, or block.
+    """Inputs and targets are as long as declared: one less than the string of block + 1 characters, or block.
 
     Formula: |x| = |y| = total - 1, total = block + 1, or block where the variant "block" is declared
     Source: the assignment's skeleton, steps 3 and 4; it exists in both forms
@@ -45,7 +45,7 @@ def pairs_have_the_declared_length(subject: Grader, case: ParameterCase) -> None
             got = len(result.values)
             if got != want:
                 other = "block" if got == case["block"] - 1 else "block + 1"
-                hint = f" (of the other public form? declare --parameter 'variant=\"{other}\"')"
+                hint = f" (of the other public form? declare --parameter 'variant={other}')"
                 hint = hint if got in (case["block"], case["block"] - 1) else ""
                 where = "{out}" if name == "x" else "{out}[1]"
                 shown = Shown(result.request, result.quantity, (0,), f"{where}.shape[0]")
@@ -56,7 +56,7 @@ def pairs_have_the_declared_length(subject: Grader, case: ParameterCase) -> None
 
 
 def targets_are_inputs_one_place_ahead(subject: Grader, case: ParameterCase) -> None:
-    """y is x one place ahead: the target of a character is the one behind it.
+    """Targets are the inputs one place ahead: the target of a character is the one behind it.
 
     Formula: y_i = x_(i+1)
     Source: the assignment's skeleton, step 4: input masked_string[:-1], output masked_string[1:]

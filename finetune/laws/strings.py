@@ -50,7 +50,7 @@ class Parts:
 class Grader(ParameterSubject):
     """A data set class, called with a text and a block size; its items are (x, y).
 
-    Declared by `--parameter variant="block"` (strings as long as the block; default "block + 1") and `--parameter
+    Declared by `--parameter variant=block` (strings as long as the block; default "block + 1") and `--parameter
     trailing_mask=True` (a third M).
     """
 
