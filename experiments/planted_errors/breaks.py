@@ -179,6 +179,8 @@ def _coefficient(step: Step, path: Path, node: Any) -> Any:
         and not any(isinstance(t, Dots) for t in node.terms)
     ):
         last = node.terms[-1]
+        if is_zero(last):
+            return None
         doubled = Minus(times(Fraction(2), last.body)) if isinstance(last, Minus) else times(Fraction(2), last)
         return Plus((*node.terms[:-1], doubled))
     return None

@@ -27,19 +27,19 @@ them, of other seeds, and what other tools make of the same formulas. This page 
 """
 
 
-def page(chosen: Sequence[str], kept: Store, seeds: int) -> str:
+def page(chosen: Sequence[str], kept: Store, seeds: int, sample: int = 0) -> str:
     """The whole page."""
     import run
 
     right = list(reached(run.right(chosen), kept))
     breaks = list(reached(run.breaks(chosen), kept))
-    numbers = list(reached(run.numbers(chosen, kept), kept))
+    numbers = list(reached(run.numbers(chosen, kept, sample), kept))
     sections = [
-        displays.section(), times(right), planted(breaks, numbers), opinions(breaks, numbers),
+        displays.section(), times(right), planted(breaks, numbers), opinions(breaks, numbers, sample),
         reseeded(list(reached(run.seeds(chosen, max(seeds, 200)), kept)), len(right)),
-        beside(right, breaks, list(reached(run.tools(chosen, kept), kept))),
+        beside(right, breaks, list(reached(run.tools(chosen, kept, sample), kept))),
     ]  # fmt: skip
-    return INTRODUCTION + "\n".join(sections)
+    return INTRODUCTION + f"The checker's code has the hash {pieces.code('right')[:12]}.\n\n" + "\n".join(sections)
 
 
 def name_of(piece: Piece) -> str:
@@ -143,7 +143,7 @@ def planted(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece, 
     return text + listed("Steps with fewer than three breaks that make them false:", few)
 
 
-def opinions(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece, Any]]) -> str:
+def opinions(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece, Any]], sample: int) -> str:
     """The section on the second opinion and on float64."""
     verdict = {p[1:4]: r["verdict"] for p, r in breaks}
     right, left = Counter(), Counter()
@@ -169,11 +169,15 @@ def opinions(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece,
         "are followed to 1e12, expectations of polynomials are Gauss-Hermite sums; other laws and infinite limits it "
         "cannot compute.\n\n"
     )
-    text += table(["what", "no point against it", "false at a point", "cannot compute"], [
-        ["right steps, both ways of drawing", *(right[s] for s in ("holds", "false", "cannot"))],
-        ["breaks that are not refuted, both ways", *(left[s] for s in ("holds", "false", "cannot"))],
-        ["refuted breaks of equations", *(others[s] for s in ("holds", "false", "cannot"))],
-    ])  # fmt: skip
+    drawn = ", drawn at random" if sample else ""
+    rows = {
+        f"right steps{drawn}, both ways": right, "breaks that are not refuted, both ways": left,
+        f"refuted breaks of equations{drawn}": others,
+    }  # fmt: skip
+    text += table(
+        ["what", "no point against it", "false at a point", "cannot compute"],
+        [[what, *(counts[says] for says in ("holds", "false", "cannot"))] for what, counts in rows.items()],
+    )
     text += (
         f"\nAt {lies} of the {points} points of right steps, in {len(lying)} steps, the same formulas in float64 "
         "(compared as `numpy.allclose` does, inequalities as they are) would have called the step false.\n"

@@ -14,6 +14,7 @@ environment variable ATTENTION_CORE_DATA).
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,18 +45,28 @@ def breaks(chosen: Sequence[str]) -> list[Piece]:
     return [("break", d, s, k) for d, s in every_step(chosen) for k in range(len(broken(d, s)))]
 
 
-def numbers(chosen: Sequence[str], kept: Store) -> list[Piece]:
-    """The second opinion: on right steps, on breaks of equations (for the other tools), and on what is not refuted."""
+def numbers(chosen: Sequence[str], kept: Store, sample: int = 0) -> list[Piece]:
+    """The second opinion on every break that is neither refuted nor proved; on right steps, proved breaks and refuted
+    breaks of equations (which other tools are asked about) all or a sample, twice as many of the last."""
     known = {p[1:4]: r["verdict"] for p, r in pieces.reached(breaks(chosen), kept)}
-    out: list[Piece] = [("numbers", *p[1:], *how) for p in right(chosen) for how in ((24, 3, False), (12, 8, True))]
-    for _, *at in breaks(chosen):
-        if known.get(tuple(at)) in ("REFUTED", "UNREADABLE"):
-            if compared(at[0], at[1]):
-                out.append(("numbers", *at, 24, 3, False))
-        else:
-            more = 1 if known.get(tuple(at)) in ("PROVED", "EXACT") else 4
-            out += [("numbers", *at, 24 * more, 3, False), ("numbers", *at, 12 * more, 8, True)]
-    return out
+    at = [p[1:] for p in breaks(chosen)]
+    proved = [one for one in at if known.get(one) in ("PROVED", "EXACT")]
+    refuted = [one for one in at if known.get(one) == "REFUTED" and compared(*one[:2]) and changes_sides(one)]
+    rest = [one for one in at if known.get(one) not in ("PROVED", "EXACT", "REFUTED", "UNREADABLE")]
+    out: list[Piece] = [("numbers", *one, *how) for one in rest for how in ((40, 3, False), (16, 8, True))]
+    few = [*sampled([p[1:] for p in right(chosen)], sample), *sampled(proved, sample)]
+    out += [("numbers", *one, *how) for one in few for how in ((24, 3, False), (12, 8, True))]
+    return out + [("numbers", *one, 24, 3, False) for one in sampled(refuted, 2 * sample)]
+
+
+def sampled(some: list[tuple[str, str, int]], count: int) -> list[tuple[str, str, int]]:
+    """All of them, or so many drawn at random."""
+    return sorted(random.Random(0).sample(some, count)) if 0 < count < len(some) else some
+
+
+def changes_sides(at: tuple[str, str, int]) -> bool:
+    """Whether a break is seen in the two sides alone."""
+    return broken(at[0], at[1])[at[2]].kind not in ("hypothesis", "bound")
 
 
 def compared(document: str, step: str) -> bool:
@@ -64,13 +75,12 @@ def compared(document: str, step: str) -> bool:
     return one.op == "=" and not one.assumed and not one.option("assume")
 
 
-def tools(chosen: Sequence[str], kept: Store) -> list[Piece]:
-    """Other tools on the right equations, and on their breaks that the second opinion calls false."""
+def tools(chosen: Sequence[str], kept: Store, sample: int = 0) -> list[Piece]:
+    """Other tools on the right equations, and on the breaks of equations that the second opinion calls false."""
     found: list[tuple[str, str, int]] = [(d, s, -1) for d, s in every_step(chosen) if compared(d, s)]
-    for piece, result in pieces.reached(numbers(chosen, kept), kept):
-        _, d, s, k, *how = piece
+    for (_, d, s, k, *how), result in pieces.reached(numbers(chosen, kept, sample), kept):
         false = k >= 0 and how[1:] == [3, False] and result["says"] == "false" and "shapes" not in result.get("at", {})
-        if false and broken(d, s)[k].kind not in ("hypothesis", "bound"):
+        if false and compared(d, s) and changes_sides((d, s, k)):
             found.append((d, s, k))
     return [("tool", *at, name) for name in ("SymPy", "math-verify") for at in found]
 
@@ -88,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", nargs="*")
     parser.add_argument("--seeds", type=int, default=0, help="other seeds for every right step")
+    parser.add_argument("--sample", type=int, default=0, help="second opinions and tools on so many of a sort, not all")
     parser.add_argument("--only", choices=STAGES, action="append", help="these parts alone; repeatable")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--page", action="store_true", help="do nothing, make the page from what is known")
@@ -98,7 +109,8 @@ def main() -> None:
     doing = () if given.page else tuple(given.only or STAGES)
     make = {
         "right": lambda: right(given.documents), "breaks": lambda: breaks(given.documents),
-        "numbers": lambda: numbers(given.documents, kept), "tools": lambda: tools(given.documents, kept),
+        "numbers": lambda: numbers(given.documents, kept, given.sample),
+        "tools": lambda: tools(given.documents, kept, given.sample),
         "seeds": lambda: seeds(given.documents, given.seeds),
     }  # fmt: skip
     for stage in STAGES:  # each needs what the ones before it found
@@ -107,7 +119,7 @@ def main() -> None:
                 pass
     if given.only:
         return
-    text = page.page(given.documents, kept, given.seeds)
+    text = page.page(given.documents, kept, given.seeds, given.sample)
     if given.write is None:
         print(text, end="")
     else:

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from finetune.data import draws
-from finetune.data.vocabulary import MASK_ID, PAD_ID, Ids
+from finetune.data.corpus import documents
+from finetune.data.vocabulary import MASK_ID, PAD_ID, Ids, Vocabulary
 from finetune.errors import BadInput
 
 SHORTEST = 4
@@ -143,6 +144,32 @@ def restore(x: Ids, y: Ids) -> tuple[Ids, Ids, Cuts]:
     ids = np.take_along_axis(string, np.minimum(source, string.shape[1] - 1), axis=1)
     ids = np.where(place < cut.length[:, None], ids, PAD_ID)
     return ids[:, : int(cut.length.max(initial=0))], cut.length, cut
+
+
+class CharCorruptionDataset:
+    """The assignment's data set, item by item: each access corrupts the document anew, from torch's generator.
+
+    Args: data, a text with one document a line; block_size; form, in place of the default one of that block.
+    Raises: BadInput for a reserved character, or no document. Example: x, y = CharCorruptionDataset(text, 128)[0].
+    """
+
+    def __init__(self, data: str, block_size: int, form: Form | None = None) -> None:
+        self.vocabulary = Vocabulary.from_text(data)
+        self.itos = dict(enumerate(self.vocabulary.characters))
+        self.stoi = {c: n for n, c in self.itos.items()}
+        self.vocab_size, self.block_size = len(self.vocabulary), block_size
+        self.form = form or Form(block_size)
+        self.data = documents(data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, idx: int) -> tuple[Tensor, Tensor]:
+        """One document, corrupted: x and y (total - 1,)."""
+        ids, lengths = self.vocabulary.encode_batch([self.data[idx][: self.form.longest]])
+        of = draws.keys(int(torch.randint(2**62, ())), 0, [0])
+        x, y = corrupt(ids, lengths, of, self.form)
+        return torch.from_numpy(x[0].copy()), torch.from_numpy(y[0].copy())
 
 
 class CorruptedDocuments:
