@@ -227,7 +227,7 @@ def beside(right: Sequence[tuple[Piece, Any]], breaks: Sequence[tuple[Piece, Any
     return (
         "## Beside other tools\n\n"
         f"{sum(at[2] < 0 for at in asked)} right equations and {sum(at[2] >= 0 for at in asked)} broken ones of all "
-        "documents, the same LaTeX for all, 5 s of processor time at most for each. A broken one is taken where the second "
+        "documents, the same LaTeX for all, 5 s of processor time at most. A broken one is taken where the second "
         "opinion above finds it false in numbers, whatever the checker says. The other tools read no declarations, so "
         "they are asked whether the two sides are the same expression; accepting a broken one is a false accept, "
         "rejecting a right one a false reject.\n\n"
