@@ -6,6 +6,7 @@ python experiments/power/report.py
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         list(store.Store(chosen.results / f"{kind}.jsonl").known().values()) for kind in ("trials", "peers", "alarms")
     )
     quick, standard = (current(trials, effort, chosen.any_code) for effort in ("quick", "standard"))
-    lines = [*opening(), *summary(quick, standard), *survivors(quick, standard), *no_faults()]
+    lines = [*opening(), *summary(quick, standard), *first_sight(), *survivors(quick, standard), *no_faults()]
     lines += [*others(compared, quick, standard), *false_alarms(alarms), *laws(quick), *matrix(quick, standard)]
     (chosen.docs / "power.md").write_text("\n".join(lines).rstrip() + "\n")
     picture.draw(quick, ROWS, chosen.docs / "pictures" / "power.png")
@@ -89,8 +90,32 @@ TAGS = {
     "real": "real faults, from public threads",
     "hard": "hard faults of our making",
     "first_sight": "of these, written last, laws unseen",
+    "second_sight": "of these, a second set, laws frozen and unseen",
     "law": "written beside a law",
 }
+FIRST_SIGHT = Path(__file__).with_name("first_sight.json")
+
+
+def first_sight() -> Iterator[str]:
+    """What the laws refuted of each set written without a look at them, when they met it first: kept figures."""
+    yield from (
+        "## First sight", "",
+        "Two sets were written in one go without a look at the laws. These are their rates as they were when the laws",
+        "met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
+        "| set | faults | laws of commit | quick | standard |", "|---|--:|---|---|---|",
+    )  # fmt: skip
+    missed = []
+    for one in json.loads(FIRST_SIGHT.read_text())["sets"]:
+        n, rates = one["faults"], []
+        for effort in ("quick", "standard"):
+            k = one.get(effort)
+            low, high = (0.0, 1.0) if k is None else figures.interval(k, n)
+            told = "not run" if k is None else f"{k} ({100 * k / n:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)"
+            rates.append(told)
+        yield f"| {one['set']} | {n} | {one['laws']} | {' | '.join(rates)} |"
+        missed += [f"* {one['set']}: {one['note']}"] if one["note"] else []
+        missed += [f"* {one['set']}, `{m['name']}`, {m['at']}: {m['seen_by']}" for m in one["missed"]]
+    yield from ("", "Missed then, and what would see them:", "", *missed, "")
 
 
 def survivors(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[str]:

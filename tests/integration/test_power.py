@@ -15,7 +15,7 @@ import pytest
 import torch
 from mutants import reference
 from mutants.catalogue.odd import CORRECT
-from mutants.catalogue.table import named
+from mutants.catalogue.table import FAULTS, named
 
 POWER = Path(__file__).resolve().parents[2] / "experiments" / "power"
 
@@ -103,7 +103,19 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
     page = (tmp_path / "power.md").read_text()
     assert "| 1/1 (100.0 %) | 1/1 (100.0 %) | 0.50 / 0.5 |" in page
     assert "1, agrees_with_truth, 0.50 | agrees_with_truth, 0.50 | float32 B=1 |" in page
+    assert "| first | 47 | da5d47c | 36 (77 %, 62 to 88 %) | 37 (79 %, 64 to 89 %) |" in page
+    assert "`second_sight.shared_key_and_value_counted_twice`, quick" in page
     assert (tmp_path / "pictures" / "power.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "one", json.loads((POWER / "first_sight.json").read_text())["sets"], ids=lambda one: one["set"]
+)
+def test_first_sight_counts_the_rows_of_its_files(one: dict[str, Any]) -> None:
+    rows = [row for row in FAULTS if f"{row.file.rpartition('.')[2]}.py" in one["files"]]
+    assert len(rows) == one["faults"] >= one.get("standard", one["quick"]) >= one["quick"]
+    missed = [m for m in one["missed"] if named(m["name"]) in rows]
+    assert len(missed) == len(one["missed"]) and len(missed) in (0, one["faults"] - one["quick"])
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:

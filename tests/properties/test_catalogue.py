@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from mutants.catalogue import known, stated, witnesses
+from mutants.catalogue import known, second_witnesses, stated, witnesses
 from mutants.catalogue.odd import CORRECT, NEEDS
 from mutants.catalogue.rows import Row, row
 from mutants.catalogue.table import FAULTS, named
@@ -15,7 +15,8 @@ from mutants.judging import judged, refuted
 from attention_core.conformance.check import Session
 
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
-WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE]
+SECOND = [r for r in FAULTS if "second_sight" in r.tags]
+WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in SECOND]
 JUDGED = [r for r in CORRECT if r.contract == "attention" and r.name not in NEEDS]
 IN_TORCH = [r for r in JUDGED if "array" not in r.record]
 NOT_TAKEN = (LookupError, ValueError, NotImplementedError)
@@ -50,6 +51,13 @@ def test_every_row_builds(row: Row) -> None:
 @pytest.mark.parametrize("row", WITNESSED, ids=lambda r: r.name)
 def test_faults_leave_their_budget_on_a_stated_call(row: Row) -> None:
     assert witnesses.excess(row, stated.WITNESS[row.name]) > 1
+
+
+@pytest.mark.parametrize("row", SECOND, ids=lambda r: r.name)
+def test_faults_of_the_second_set_leave_the_truth_and_a_correct_one_does_not(row: Row) -> None:
+    excess, correct = second_witnesses.WITNESS[row.name.partition(".")[2]]
+    assert excess(row.make()) > 1
+    assert excess(correct()) <= 1
 
 
 @pytest.mark.parametrize("row", IN_TORCH, ids=lambda r: r.name)

@@ -12,13 +12,16 @@ from mutants.catalogue import (
     hard_state,
     hard_tiles,
     known,
+    second_sight,
+    second_sight_others,
 )
 from mutants.catalogue import reduced as reductions
 from mutants.catalogue.rows import Row
 
 FAULTS: tuple[Row, ...] = (
     *known.ROWS, *reductions.ROWS, *hard_tiles.ROWS, *hard_inputs.ROWS, *hard_backward.ROWS, *hard_state.ROWS,
-    *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *beside_laws.ROWS,
+    *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *second_sight.ROWS,
+    *second_sight_others.ROWS, *beside_laws.ROWS,
 )  # fmt: skip
 
 
