@@ -188,10 +188,12 @@ def opinions(breaks: Sequence[tuple[Piece, Any]], numbers: Sequence[tuple[Piece,
 def reseeded(done: Sequence[tuple[Piece, Any]], count: int) -> str:
     """The section on false refutations."""
     decisions = sum(r["count"] for _, r in done)
-    per_step = Counter(p[2] for p, _ in done)
+    per_step: Counter[tuple[str, str]] = Counter()
+    for piece, result in done:
+        per_step[piece[1:3]] += result["count"]
     verdicts = Counter(v for _, r in done for v in r["bad"].values())
     bound = -math.log(0.05) / decisions if decisions else 1.0
-    least = min((n * 10 for n in per_step.values()), default=0) if len(per_step) else 0
+    least = min(per_step.values()) if len(per_step) == count and count else 0
     text = (
         "## Right steps under other seeds\n\n"
         f"{decisions} decisions about right steps with other seeds (of the {200 * count} that 200 seeds make): "
