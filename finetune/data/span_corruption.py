@@ -109,7 +109,7 @@ def corrupt(ids: Ids, lengths: Ids, of: draws.Keys, form: Form | None = None) ->
     Returns: x, y (B, total - 1). Nothing depends on the batch around a document, or on who else draws.
     Raises: BadInput where a document is empty.
     Example: for "abcdefgh" one result is x = "abc⁇fgh⁇de□...", y one place ahead.
-    Source: seed 003's assignment, part (e), and its skeleton's steps 0 to 5; Raffel et al. (2020), section 3.1.4, for
+    Source: CS224n, assignment 5, part (e), and its skeleton's steps 0 to 5; Raffel et al. (2020), section 3.1.4, for
         the objective. Public solutions differ in the string's length and in a third M: see `Form`.
     """
     form = form or Form()
