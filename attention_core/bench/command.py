@@ -51,7 +51,7 @@ DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 @click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
               help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
 @click.option("--tune", is_flag=True,
-              help="Measure what `auto` chooses by, and keep it for this machine: minutes, best quiet ones.")  # fmt: skip
+              help="Measure what `auto` chooses by, and keep it for this machine (takes minutes).")  # fmt: skip
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
 )
@@ -90,8 +90,8 @@ def run(options: dict[str, Any]) -> int:
         from attention_core.bench.tune import keep_tuning
 
         with interruptible(), progress(options["quiet"]) as told:
-            kept = keep_tuning(options["device"], options["dtypes"], told)
-        click.echo(f"attention(kernel='auto') follows {kept} from now on")
+            table = keep_tuning(options["device"], options["dtypes"], told)
+        click.echo(f"attention(kernel='auto') follows {table} from now on")
         return 0
     settings = Settings(
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
