@@ -197,3 +197,47 @@ def test_merge_of_two_parts_is_the_whole(cut: int) -> None:
 def test_contradictions_raise(shapes: list[tuple[int, ...]], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         oracle.attention(*(np.zeros(s) for s in shapes))
+
+
+@pytest.mark.parametrize("name", ["query", "key", "value", "mask"])
+def test_inputs_of_four_bytes_are_widened(name: str) -> None:
+    """float32 numbers are float64 numbers: a truth of theirs has no rounding of four bytes in it."""
+    rng = np.random.default_rng(3)
+    drawn = {n: rng.standard_normal((1, 2, 5, 3)).astype(np.float32) for n in ("query", "key", "value")}
+    drawn["mask"] = rng.standard_normal((5, 5)).astype(np.float32)
+    wide = {n: x.astype(np.float64) for n, x in drawn.items()}
+    found, true = oracle.attention(**{**wide, name: drawn[name]}), oracle.attention(**wide)  # type: ignore[arg-type]
+    assert found.out.dtype == found.lse.dtype == np.float64
+    assert np.array_equal(found.out, true.out) and np.array_equal(found.lse, true.lse)
+    all_narrow = oracle.attention(**drawn)  # type: ignore[arg-type]
+    assert np.array_equal(all_narrow.out, true.out) and np.array_equal(all_narrow.lse, true.lse)
+
+
+def test_parts_of_four_bytes_are_merged_in_eight() -> None:
+    outs, lses = np.float32([[[0.1]], [[0.3]]]), np.float32([[0.7], [0.2]])
+    out, lse = oracle.merge(outs, lses)
+    true, log = oracle.merge(outs.astype(np.float64), lses.astype(np.float64))
+    assert out.dtype == np.float64 and np.array_equal(out, true) and np.array_equal(lse, log)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_the_scale_is_one_over_the_root_of_the_head_size(d: int) -> None:
+    """Scores d / sqrt(d) and 0: the first weight is 1 / (1 + e^-sqrt(d)), also where one feature is all there is."""
+    weights = oracle.attention(np.ones((1, 1, d)), np.array([[[1.0] * d, [0.0] * d]]), np.ones((1, 2, 1))).weights
+    assert weights[0, 0, 0] == pytest.approx(1 / (1 + math.exp(-math.sqrt(d))), rel=1e-15)
+
+
+def test_merging_keeps_rows_apart() -> None:
+    """A row's largest logarithm is its own: against another row's its parts would vanish."""
+    outs = np.array([[[1.0], [3.0]], [[2.0], [5.0]]])
+    lses = np.array([[0.0, 2000.0], [0.0, 2000.0]])
+    out, lse = oracle.merge(outs, lses)
+    assert out.ravel().tolist() == [1.5, 4.0]
+    assert lse.tolist() == [math.log(2), 2000 + math.log(2)]
+
+
+def test_refusals_name_the_sizes() -> None:
+    with pytest.raises(ValueError, match="head sizes of query and key differ: 3 and 4"):
+        oracle.attention(np.ones((1, 7, 3)), np.ones((1, 8, 4)), np.ones((1, 8, 2)))
+    with pytest.raises(ValueError, match="lengths of key and value differ: 8 and 9"):
+        oracle.attention(np.ones((1, 7, 3)), np.ones((1, 8, 3)), np.ones((1, 9, 2)))
