@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -59,6 +60,12 @@ def current(trials: Sequence[Line], effort: str, any_code: bool) -> dict[str, Li
     return found
 
 
+def commit() -> str:
+    """The commit of this checkout, where git knows it."""
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=store.ROOT, capture_output=True, text=True)
+    return asked.stdout.strip() or "unknown"
+
+
 def opening() -> Iterator[str]:
     """What this page is."""
     yield from (
@@ -66,7 +73,9 @@ def opening() -> Iterator[str]:
         "Every fault of the catalogue (`tests/mutants/catalogue/table.py`) against every law of its contract, in one",
         "run. Written by `tox run -e power`; nothing is typed by hand. Seconds are processor seconds on one thread,",
         "from the start of a session to the first refutation, before the counterexample is made small.",
-        "At quick all laws are run on every fault; at standard a fault is left at its first refutation.", "",
+        "At quick all laws are run on every fault; at standard a fault is left at its first refutation.",
+        f"Laws and oracle: hash `{store.suite()[:12]}`, commit `{commit()}`; torch {version('torch')},",
+        f"NumPy {version('numpy')}, Hypothesis {version('hypothesis')}. Seed 0, but for the false alarms.", "",
         "![Which laws refute which faults](pictures/power.png)", "",
     )  # fmt: skip
 
