@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +19,7 @@ from attention_core.conformance.binding import bind
 from attention_core.conformance.case import Case
 from attention_core.conformance.core import plain_call, plain_cases
 from attention_core.conformance.draw import draw
-from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.implementation import Implementation, TargetError, said
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws import (
     bias,
@@ -171,22 +171,34 @@ def built_in() -> dict[str, Contract]:
 
 
 def contracts() -> dict[str, Contract]:
-    """Every contract by name, those that packages add at `attention_core.contracts` included."""
-    found = built_in()
-    for entry in entry_points(group="attention_core.contracts"):
-        contract = entry.load()
-        contract = contract() if callable(contract) else contract
-        found[contract.name] = contract
-    return found
+    """Every contract by name, those that packages add at `attention_core.contracts` included.
+
+    Raises: TargetError where one that a package adds cannot be loaded.
+    """
+    added = (_loaded(entry) for entry in entry_points(group="attention_core.contracts"))
+    return {**built_in(), **{contract.name: contract for contract in added}}
 
 
 def contract_named(name: str) -> Contract:
-    """One contract.
+    """One contract; those of other packages are loaded only where they are asked for.
 
     Raises:
-        TargetError: there is no such contract.
+        TargetError: there is no such contract, or it cannot be loaded.
     """
-    known = contracts()
-    if name not in known:
-        raise TargetError(f"no contract {name!r}; there are: {', '.join(known)}")
-    return known[name]
+    known = built_in()
+    if name in known:
+        return known[name]
+    entries = {entry.name: entry for entry in entry_points(group="attention_core.contracts")}
+    if name not in entries:
+        raise TargetError(f"no contract {name!r}; there are: {', '.join([*known, *entries])}")
+    return _loaded(entries[name])
+
+
+def _loaded(entry: EntryPoint) -> Contract:
+    """The contract that a package adds under a name."""
+    try:
+        made = entry.load()
+        contract: Contract = made() if callable(made) else made
+    except Exception as error:
+        raise TargetError(f"contract {entry.name!r} ({entry.value}) cannot be loaded: {said(error)}") from error
+    return contract
