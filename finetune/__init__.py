@@ -9,7 +9,7 @@
 
 * `data.draws`: random numbers as a function of (seed, epoch, example, number), so that no worker count changes them.
 * `data.corpus`, `data.vocabulary`: files into documents, questions and ids; one clear line for what is wrong.
-* `data.span_corruption` (seed 003's objective, `corrupt` and its inverse `restore`), `data.multi_span` (T5's rule with
+* `data.span_corruption` (CS224n's assignment 5, `corrupt` and its inverse `restore`), `data.multi_span` (T5's rule with
   sentinels), `data.masked_lm` (80/10/10): pure functions on batches, arrays in, arrays out, seeded.
 * `data.names` (questions with places), `data.world` (a generated world of people, places and biographies).
 * `models.gpt.GPT`: a decoder to read in one sitting; attention by name (`vanilla`, `synthesizer`, `rotary`) from

@@ -81,6 +81,7 @@ def run(options: dict[str, Any]) -> int:
     """
     from attention_core.bench.render_text import print_results
     from attention_core.bench.run import Settings, run_benchmark
+    from attention_core.conformance.implementation import TargetError
 
     check_files(options)
     settings = Settings(
@@ -92,11 +93,18 @@ def run(options: dict[str, Any]) -> int:
         return self_test(cells, settings, options)
     console = make_console()
     json_path = options["json_path"]
-    with interruptible(), progress(options["quiet"]) as told:
-        results = run_benchmark(
-            options["kernels"] or default_kernels(settings.device), cells, settings, progress=told,
-            previous=earlier(options), save=saver(json_path),
-        )  # fmt: skip
+    kept: list[Results] = []
+    with interruptible():
+        try:
+            with progress(options["quiet"]) as told:
+                results = run_benchmark(
+                    options["kernels"] or default_kernels(settings.device), cells, settings, progress=told,
+                    previous=earlier(options), save=saver(json_path, kept),
+                )  # fmt: skip
+        except (KeyboardInterrupt, SystemExit, TargetError):
+            for unfinished in kept[-1:]:  # what was measured is shown, whatever ended the run
+                print_results(console, unfinished)
+            raise
     print_results(console, results)
     write_files(results, options)
     return status_of(results, options["gate"], console)
@@ -161,11 +169,16 @@ def earlier(options: dict[str, Any]) -> Results | None:
     return read_results(Path(path)) if options["resume"] and Path(path).exists() else None
 
 
-def saver(path: str | None) -> Callable[[Results], None] | None:
-    """What keeps the finished cells."""
+def saver(path: str | None, kept: list[Results]) -> Callable[[Results], None]:
+    """What keeps the finished cells: here, and in the file where one is named."""
     from attention_core.bench.results import write_text
 
-    return None if path is None else lambda results: write_text(Path(path), results.to_json())
+    def save(results: Results) -> None:
+        kept.append(results)
+        if path is not None:
+            write_text(Path(path), results.to_json())
+
+    return save
 
 
 def write_files(results: Results, options: dict[str, Any]) -> None:

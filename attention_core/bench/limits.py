@@ -21,7 +21,7 @@ MATMUL = ((128, 4096), (512, 512), (1024, 1024), (2048, 512))
 """Sizes (m = n, k) of the matmuls tried; the fastest is the peak."""
 MATMUL_DEVICE = ((4096, 4096), (8192, 8192))
 """The same on a GPU, which smaller ones leave half idle."""
-COPIES = (2**17, 2**19, 2**21, 2**23, 2**25, 2**28)
+COPIES = (2**17, 2**19, 2**21, 2**23, 2**25, 2**27)
 """Bytes of the tensors copied: from what lies in a cache to what lies in no cache."""
 EXPONENTIALS = 2**14
 """Numbers of which the exponential is taken, in the first cache."""

@@ -20,8 +20,6 @@ from attention_core.bench.targets import Call, CannotRun, load, prepare, read_ta
 from attention_core.bench.workers import Note
 from attention_core.bench.workload import Workload
 
-SHARE = 0.05
-"""Of the call's own time, what an operator must take to be named."""
 TINY = 16
 """Rows and keys of the call that loads a kernel's code before its memory is measured."""
 
@@ -111,5 +109,5 @@ def profiled(function: Callable[[], Any]) -> tuple[list[dict[str, Any]], int]:
     averages: Any = profiler.key_averages  # torch types it not
     rows = [(row.key, int(row.count), float(row.self_cpu_time_total)) for row in averages()]
     total = sum(row[2] for row in rows) or 1.0
-    named = sorted((r for r in rows if r[2] >= SHARE * total and r[0] != "[memory]"), key=lambda r: -r[2])
+    named = sorted((r for r in rows if r[0] != "[memory]"), key=lambda r: -r[2])
     return [{"operator": name, "calls": calls, "share": own / total} for name, calls, own in named], peak

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STYLES = {"FASTER": "green", "SLOWER": "red", "SAME": "", "AMBIGUOUS": "yellow"}
 NAMED = 2
 """Operators shown in a table; the JSON holds all."""
+SHARE = 0.05
+"""Of the call's own time, what an operator must take to be shown."""
 
 
 def print_results(console: Console, results: Results) -> None:
@@ -128,7 +130,8 @@ def size(column: Column, name: str) -> str:
 
 def what_ran(column: Column) -> str:
     """The operators that took the time."""
-    names = [row["operator"].removeprefix("aten::") for row in column.probe.get("operators", [])]
+    rows = [row for row in column.probe.get("operators", []) if row["share"] >= SHARE]
+    names = [row["operator"].removeprefix("aten::") for row in rows]
     rest = f", {len(names) - NAMED} more" if len(names) > NAMED else ""
     compiled = compile_time(column)
     words = [", ".join(names[:NAMED]) + rest] + ([f"compiled in {duration(compiled)}"] if compiled > 1.0 else [])

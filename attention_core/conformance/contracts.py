@@ -165,9 +165,14 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
 )
 
 
+def built_in() -> dict[str, Contract]:
+    """The contracts of attention and its parts by name: those that are no other package's."""
+    return {c.name: c for c in (make() for make in BUILT_IN)}
+
+
 def contracts() -> dict[str, Contract]:
-    """Every contract by name, third-party ones included."""
-    found = {c.name: c for c in (make() for make in BUILT_IN)}
+    """Every contract by name, those that packages add at `attention_core.contracts` included."""
+    found = built_in()
     for entry in entry_points(group="attention_core.contracts"):
         contract = entry.load()
         contract = contract() if callable(contract) else contract

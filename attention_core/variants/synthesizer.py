@@ -44,7 +44,8 @@ def synthesizer_attention(
     Args: hidden (B, H, m, d); value (B, H, n, d_v), n >= m; w2, b2 as `synthesized_scores`; dropout_p of weights.
     Returns: (B, H, m, d_v). Raises: ValueError for n > L or m > n.
     Example: with w2 and b2 zero every row is the mean of the values so far.
-    Source: seed 003, equation 5; Tay et al., "Synthesizer" (2020), section 3.1.1 (dense), there without b_1 and b_2.
+    Source: CS224n, assignment 5, equation 5; Tay et al., "Synthesizer" (2020), section 3.1.1 (dense), there without
+        b_1 and b_2.
     """
     m, n = hidden.shape[-2], value.shape[-2]
     if m > n:
@@ -78,7 +79,8 @@ class SynthesizerSelfAttention(nn.Module):
     Args: embed_dim E, num_heads H (E divisible by H), max_len L, the longest sequence, dropout of the weights.
     Raises: ValueError for other sizes, an unknown form, and, on a call, for more than L tokens.
     Example: SynthesizerSelfAttention(12, 3, 20)(torch.zeros(2, 5, 12)).shape == (2, 5, 12).
-    Source: seed 003, equations 4 and 5. B starts within 0.001 of 0, as in the skeleton: nearly uniform weights.
+    Source: CS224n, assignment 5, equations 4 and 5. B starts within 0.001 of 0, as in the skeleton: nearly uniform
+        weights.
     """
 
     matrices = ("w2",)  # what an optimiser's weight decay applies to, beside the weights of linear layers

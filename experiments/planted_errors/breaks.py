@@ -89,7 +89,7 @@ def outside(path: Path) -> bool:
 def breaks(step: Step) -> Iterator[Break]:
     """The broken copies of a step, no two alike."""
     seen = {said(step)}
-    for make in (factors, signs, indices, transposes, exponents, bounds, hypotheses, sizes):
+    for make in (factors, signs, indices, transposes, exponents, bounds, hypotheses, sizes, memberships):
         for one in make(step):
             if said(one.step) not in seen:
                 seen.add(said(one.step))
@@ -347,6 +347,22 @@ def _off(step: Step, path: Path, node: Any) -> Any:
     if symbol is not None and symbol.kind == "size" and outside(path):
         return grouped(Plus((node, Num(Fraction(1)))))
     return None
+
+
+def memberships(step: Step) -> Iterator[Break]:
+    """Of x in a set of arrays: its multiple, its negative, its transpose, and the first number or size one larger."""
+    if step.op != "in":
+        return
+    yield Break("factor", "left side doubled", replace(step, left=times(Fraction(2), step.left)))
+    yield Break("sign", "left side negated", replace(step, left=Minus(grouped(step.left))))
+    yield Break("transpose", "left side", replace(step, left=Transposed(grouped(step.left))))
+    known = step.context.symbols
+    for kind, fits in (("factor", Num), ("off by one", Name)):
+        for path, node in walk(step.right):
+            if isinstance(node, fits) and (fits is Num or (node.text in known and known[node.text].kind == "size")):
+                larger = Num(node.value + 1) if isinstance(node, Num) else grouped(Plus((node, Num(Fraction(1)))))
+                yield Break(kind, "right side", replace(step, right=put(step.right, path, larger)))
+                break
 
 
 RULES = {

@@ -37,7 +37,7 @@ def every_step(chosen: Sequence[str]) -> list[tuple[str, str]]:
 
 def right(chosen: Sequence[str]) -> list[Piece]:
     """Every right step, as the documents' own check decides it."""
-    return [("right", d, s, -1) for d, s in every_step(chosen)]
+    return [("right", d, s, -1, "processor time") for d, s in every_step(chosen)]
 
 
 def breaks(chosen: Sequence[str]) -> list[Piece]:
@@ -54,7 +54,7 @@ def numbers(chosen: Sequence[str], kept: Store, sample: int = 0) -> list[Piece]:
     refuted = [one for one in at if known.get(one) == "REFUTED" and compared(*one[:2]) and changes_sides(one)]
     rest = [one for one in at if known.get(one) not in ("PROVED", "EXACT", "REFUTED", "UNREADABLE")]
     out: list[Piece] = [("numbers", *one, *how) for one in rest for how in ((40, 3, False), (16, 8, True))]
-    few = [*sampled([p[1:] for p in right(chosen)], sample), *sampled(proved, sample)]
+    few = [*sampled([p[1:4] for p in right(chosen)], sample), *sampled(proved, sample)]
     out += [("numbers", *one, *how) for one in few for how in ((24, 3, False), (12, 8, True))]
     return out + [("numbers", *one, 24, 3, False) for one in sampled(refuted, 2 * sample)]
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from finetune.data import draws
-from finetune.data.vocabulary import MASK_ID, PAD_ID, Ids
+from finetune.data.corpus import documents
+from finetune.data.vocabulary import MASK_ID, PAD_ID, Ids, Vocabulary
 from finetune.errors import BadInput
 
 SHORTEST = 4
@@ -108,7 +109,7 @@ def corrupt(ids: Ids, lengths: Ids, of: draws.Keys, form: Form | None = None) ->
     Returns: x, y (B, total - 1). Nothing depends on the batch around a document, or on who else draws.
     Raises: BadInput where a document is empty.
     Example: for "abcdefgh" one result is x = "abc⁇fgh⁇de□...", y one place ahead.
-    Source: seed 003's assignment, part (e), and its skeleton's steps 0 to 5; Raffel et al. (2020), section 3.1.4, for
+    Source: CS224n, assignment 5, part (e), and its skeleton's steps 0 to 5; Raffel et al. (2020), section 3.1.4, for
         the objective. Public solutions differ in the string's length and in a third M: see `Form`.
     """
     form = form or Form()
@@ -143,6 +144,32 @@ def restore(x: Ids, y: Ids) -> tuple[Ids, Ids, Cuts]:
     ids = np.take_along_axis(string, np.minimum(source, string.shape[1] - 1), axis=1)
     ids = np.where(place < cut.length[:, None], ids, PAD_ID)
     return ids[:, : int(cut.length.max(initial=0))], cut.length, cut
+
+
+class CharCorruptionDataset:
+    """The assignment's data set, item by item: each access corrupts the document anew, from torch's generator.
+
+    Args: data, a text with one document a line; block_size; form, in place of the default one of that block.
+    Raises: BadInput for a reserved character, or no document. Example: x, y = CharCorruptionDataset(text, 128)[0].
+    """
+
+    def __init__(self, data: str, block_size: int, form: Form | None = None) -> None:
+        self.vocabulary = Vocabulary.from_text(data)
+        self.itos = dict(enumerate(self.vocabulary.characters))
+        self.stoi = {c: n for n, c in self.itos.items()}
+        self.vocab_size, self.block_size = len(self.vocabulary), block_size
+        self.form = form or Form(block_size)
+        self.data = documents(data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, idx: int) -> tuple[Tensor, Tensor]:
+        """One document, corrupted: x and y (total - 1,)."""
+        ids, lengths = self.vocabulary.encode_batch([self.data[idx][: self.form.longest]])
+        of = draws.keys(int(torch.randint(2**62, ())), 0, [0])
+        x, y = corrupt(ids, lengths, of, self.form)
+        return torch.from_numpy(x[0].copy()), torch.from_numpy(y[0].copy())
 
 
 class CorruptedDocuments:

@@ -7,14 +7,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from attention_core.bench.command import judge_column, whole_numbers
-from attention_core.bench.results import Column
+from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import Comparison
+from attention_core.bench.workload import Workload
 from attention_core.cli import main
 from attention_core.conformance.implementation import TargetError
 
@@ -125,6 +127,30 @@ def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:
     assert found.exit_code == 2
     assert "it is no file that `attention-core bench --json` of this version wrote" in found.stderr
     assert path.read_text() == '{"kind": "something else"}'
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, "attention-core: interrupted"),
+        (TargetError("r.json cannot be written: disk full"), 2, "disk full"),
+    ],
+)
+def test_what_was_measured_is_shown_whatever_ends_the_run(
+    ends: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stopped(
+        kernels: object, cells: list[Workload], settings: object, *, save: Callable[[Results], None], **rest: object
+    ) -> None:
+        save(Results({}, {}, {}, cells=[Cell(cells[0], "base", {"finished": timed(1.0, 1.1)})]))
+        raise ends
+
+    monkeypatch.setattr("attention_core.bench.run.run_benchmark", stopped)
+    found = CliRunner().invoke(main, ["bench", "--json", str(tmp_path / "r.json")])
+    assert found.exit_code == status
+    assert "finished" in found.stdout and "1.040" in found.stdout
+    assert said in found.stderr
+    assert "finished" in (tmp_path / "r.json").read_text()
 
 
 def timed(low: float | None, high: float | None, ratio: float = 1.04) -> Column:

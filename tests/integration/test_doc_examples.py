@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.contracts import contracts
+from attention_core.conformance.contracts import built_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
 EXAMPLES = re.findall(r"\*\*([a-z-]+)\*\*.*?```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -22,7 +22,7 @@ RECORDS: dict[str, dict[str, Any]] = {
 
 
 def test_every_contract_has_an_example() -> None:
-    assert [name for name, _ in EXAMPLES] == list(contracts())
+    assert [name for name, _ in EXAMPLES] == list(built_in())
     assert all("--contract " + name in text for name, text in EXAMPLES if name != "attention")
 
 

@@ -113,6 +113,8 @@ def test_entry_points_load(installed: Distribution) -> None:
         ("console_scripts", "attention-core"),
         ("console_scripts", "finetune"),
         ("pytest11", "attention_core"),
+        ("attention_core.contracts", "span-corruption"),
+        ("attention_core.contracts", "vocabulary"),
     }
     for (group, _), point in points.items():
         loaded = point.load()

@@ -21,7 +21,7 @@ from attention_core.bench.statistics import (
     outliers,
     verdict_of,
 )
-from attention_core.bench.synthetic import MACHINES, SyntheticClock, Work
+from attention_core.bench.synthetic import MACHINES, Machine, SyntheticClock, Work
 
 TRIALS = 100
 PLANS = {1e-5: Plan(seconds=2, most=150), 5e-3: Plan(seconds=10, most=150)}
@@ -49,6 +49,29 @@ def test_five_percent_are_found(machine: str, seconds: float) -> None:
     found = [trial(machine, seed, seconds, 1.05) for seed in range(TRIALS)]
     assert sum(c.verdict == "SLOWER" for c in found) >= 90
     assert not any(c.verdict in ("FASTER", "SAME") for c in found)
+
+
+def test_few_and_noisy_blocks_are_not_called_different() -> None:
+    # Too few for SAME, so that FASTER and SLOWER rest on the deciding interval alone.
+    verdicts = []
+    for seed in range(3 * TRIALS):
+        clock = SyntheticClock(Machine(noise=0.3), seed)
+        times = sample({"A": Work(5e-3), "B": Work(5e-3)}, clock, Plan(seconds=99, least=15, most=15)).times
+        verdicts.append(compare(times["B"], times["A"]).verdict)
+    assert verdicts.count("SAME") < 3
+    assert sum(v in ("FASTER", "SLOWER") for v in verdicts) <= 0.02 * len(verdicts)
+
+
+def test_a_ratio_of_correlated_blocks_has_a_wider_interval() -> None:
+    rng, held = np.random.default_rng(11), 0
+    for _ in range(300):
+        walk = np.zeros(200)
+        for k, step in enumerate(rng.standard_normal(199), 1):
+            walk[k] = 0.6 * walk[k - 1] + step
+        times = np.exp(0.01 * walk[:, None] + np.zeros((200, 2)))
+        found = compare(times, np.ones_like(times))
+        held += found.low <= 1 <= found.high
+    assert held >= 0.9 * 300
 
 
 def test_a_harness_that_times_one_after_the_other_is_caught() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.check import Session
-from attention_core.conformance.contracts import contracts
+from attention_core.conformance.contracts import built_in
 from attention_core.conformance.core import PLAIN, SIZES
 from attention_core.conformance.report import Report
 
@@ -91,8 +91,8 @@ def tiny_only(target: Any) -> Any:
 
 
 def test_every_contract_is_here() -> None:
-    assert {name for name, _ in NEVER} == set(RIGHT) == set(contracts())
-    assert set(SIZES) == set(PLAIN) == {name for name in contracts() if not name.startswith("attention")}
+    assert {name for name, _ in NEVER} == set(RIGHT) == set(built_in())
+    assert set(SIZES) == set(PLAIN) == {name for name in built_in() if not name.startswith("attention")}
 
 
 @pytest.mark.parametrize(("contract", "target"), NEVER, ids=lambda x: x if isinstance(x, str) else "")

@@ -191,10 +191,10 @@ def test_options_of_other_contracts_are_refused(contract: str, fields: dict[str,
 
 
 def test_every_contract_says_what_applies() -> None:
-    from attention_core.conformance.contracts import contracts
+    from attention_core.conformance.contracts import built_in
     from attention_core.kernels import KERNELS
 
-    assert set(APPLIES) == set(PARAMETERS) == set(contracts())
+    assert set(APPLIES) == set(PARAMETERS) == set(built_in())
     for contract in APPLIES:
         everything = dict.fromkeys(APPLIES[contract], ()) | {"parameters": dict.fromkeys(PARAMETERS[contract])}
         check_applies(contract, everything)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mutants.judging_contracts import counterexample, outcomes
 
-from attention_core.conformance.contracts import contracts
+from attention_core.conformance.contracts import built_in
 
 M = "mutants.snippet_targets"
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
@@ -86,4 +86,4 @@ def test_snippets_fail_on_the_fault_and_pass_on_what_is_correct(
 
 
 def test_every_contract_has_such_a_snippet() -> None:
-    assert {case[0] for case in CASES} == set(contracts()) - {"attention", "attention-lse"}
+    assert {case[0] for case in CASES} == set(built_in()) - {"attention", "attention-lse"}

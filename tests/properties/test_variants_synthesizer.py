@@ -34,7 +34,7 @@ def inputs(n: int = N, seed: int = 1) -> torch.Tensor:
 
 
 def written_out(made: SynthesizerSelfAttention, x: torch.Tensor) -> np.ndarray:
-    """Equations 4 and 5 of seed 003, one row at a time."""
+    """Equations 4 and 5 of the assignment, one row at a time."""
     p = {name: value.detach().numpy() for name, value in made.named_parameters()}
     result = np.zeros(x.shape)
     for b, sequence in enumerate(x.numpy()):

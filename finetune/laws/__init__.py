@@ -1,0 +1,22 @@
+"""Laws of training code, as contracts of the engine: what any implementation of a data set or a step must obey.
+
+Like the engine's own laws they share no code with what they judge: nothing here imports `finetune.data` or the trainer.
+"""
+
+from __future__ import annotations
+
+from attention_core.conformance.contracts import Contract, parameter_contract
+
+
+def span_corruption_contract() -> Contract:
+    """The contract `span-corruption`: a class `(data: str, block_size: int)` whose items are pairs (x, y)."""
+    from finetune.laws import span_corruption, strings
+
+    return parameter_contract(span_corruption, strings.Grader)
+
+
+def vocabulary_contract() -> Contract:
+    """The contract `vocabulary`: a function `(corpus: str, text: str) -> ids`."""
+    from finetune.laws import vocabulary
+
+    return parameter_contract(vocabulary, vocabulary.Encoder)

@@ -1,0 +1,129 @@
+"""Laws of character vocabularies: a function `(corpus: str, text: str) -> ids` of the characters of a text.
+
+PAD is 0, MASK is 1, then come the sorted characters of the corpus; what has no id is refused, not replaced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import Evidence, Refused, Result, Shown, Violation, require_close
+from attention_core.conformance.law import Law
+from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from finetune.laws.strings import MASK, PAD
+
+CONTRACT = "vocabulary"
+CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCXYZ0129 .,?\n\tÄßéñøżΩжあ京𝄞\x00"
+
+
+class Encoder(ParameterSubject):
+    """A function of a corpus and a text."""
+
+    def corpus(self, case: ParameterCase) -> str:
+        """Random characters, of one, two and four bytes."""
+        chosen = list(CHARACTERS[:3] if case.plain == 2 else CHARACTERS)
+        return "".join(case.rng("corpus").choice(chosen, case["n"]))
+
+    def text(self, case: ParameterCase) -> str:
+        """Characters of the corpus, in another order."""
+        return "".join(case.rng("text").choice(list(self.corpus(case)), case["m"]))
+
+    def ids(self, corpus: str, text: str) -> Result:
+        """The ids of a text."""
+        return self.call(corpus, text, shape=(len(text),))
+
+    def must_refuse(self, corpus: str, text: str, why: str) -> None:
+        """Raise unless the call is declined."""
+        request = self.request(corpus, text)
+        try:
+            self.send(request)
+        except Refused:
+            return
+        told = f"f({corpus!r}, {text!r}): got a result, but should raise, since {why}"
+        raise Violation(told, Evidence((Shown(request),), kind="must_raise"))
+
+
+def ids_are_pad_mask_and_sorted_characters(subject: Encoder, case: ParameterCase) -> None:
+    """Characters are numbered from 2 in their order, behind PAD and MASK.
+
+    Formula: id(c) = 2 + |{distinct c' of the corpus: c' < c}|
+    Source: the assignment's CharCorruptionDataset: sorted(set(data)), then MASK and PAD put in front
+    Mutant: numbered_from_zero
+    """
+    corpus, text = subject.corpus(case), subject.text(case)
+    order = sorted(set(corpus))
+    want = np.array([2 + order.index(c) for c in text], float)
+    require_close(subject.ids(corpus, text), want, 0.0, "ids of a text")
+
+
+def pad_and_mask_have_their_ids(subject: Encoder, case: ParameterCase) -> None:
+    """In a text PAD is 0 and MASK is 1, whatever the corpus.
+
+    Formula: id(PAD) = 0, id(MASK) = 1
+    Source: the assignment's CharCorruptionDataset
+    Mutant: pad_and_mask_swapped
+    """
+    got = subject.ids(subject.corpus(case), PAD + MASK + PAD)
+    require_close(got, np.array([0.0, 1.0, 0.0]), 0.0, "ids of PAD, MASK, PAD")
+
+
+def the_corpus_s_order_does_not_matter(subject: Encoder, case: ParameterCase) -> None:
+    """A corpus read in another order gives the same ids: they are a function of its characters alone.
+
+    Formula: f(corpus reversed, twice over; text) = f(corpus; text)
+    Source: a checkpoint's ids must mean the same in another run
+    Mutant: numbered_as_they_come
+    """
+    corpus, text = subject.corpus(case), subject.text(case)
+    first = subject.ids(corpus, text)
+    require_close(subject.ids((corpus * 2)[::-1], text), first.values, 0.0, "ids with the corpus in another order")
+
+
+def a_text_is_its_characters(subject: Encoder, case: ParameterCase) -> None:
+    """The ids of two texts joined are their ids joined; the ids of nothing are nothing.
+
+    Formula: f(a + b) = f(a) f(b), |f(t)| = |t|
+    Source: characters, not bytes or 16-bit units, are counted
+    Mutant: counts_bytes
+    """
+    corpus, text = subject.corpus(case), subject.text(case)
+    cut = len(text) // 2
+    parts = [subject.ids(corpus, part).values for part in (text[:cut], text[cut:])]
+    require_close(subject.ids(corpus, text), np.concatenate(parts), 0.0, "ids of a text against those of its halves")
+
+
+def unknown_characters_are_refused(subject: Encoder, case: ParameterCase) -> None:
+    """A character that the corpus does not have is refused.
+
+    Formula: c not in corpus implies f(corpus, ... c ...) raises
+    Source: an id of another character would be trained on in silence
+    Mutant: unknown_becomes_mask
+    """
+    text = subject.text(case)
+    place = int(case.rng("place").integers(0, len(text) + 1))
+    subject.must_refuse(subject.corpus(case), f"{text[:place]}ę{text[place:]}", "the corpus has no 'ę'")
+
+
+def reserved_characters_are_refused_in_a_corpus(subject: Encoder, case: ParameterCase) -> None:
+    """A corpus that holds PAD or MASK is refused: the model could not tell them from its own.
+
+    Formula: PAD or MASK in corpus implies f raises
+    Source: the assignment's CharCorruptionDataset asserts it
+    Mutant: reserved_characters_kept
+    """
+    corpus = subject.corpus(case)
+    for reserved in (PAD, MASK):
+        subject.must_refuse(corpus + reserved, corpus, f"the corpus holds {reserved!r}")
+
+
+SPACE = Sizes({"n": (1, 120), "m": (1, 40)})
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": CONTRACT, "large": 16, "small": 0, "space": SPACE}
+LAWS = tuple(
+    Law(check, **ROW)
+    for check in (
+        ids_are_pad_mask_and_sorted_characters, pad_and_mask_have_their_ids, the_corpus_s_order_does_not_matter,
+        a_text_is_its_characters, unknown_characters_are_refused, reserved_characters_are_refused_in_a_corpus,
+    )
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""Faults of character vocabularies, one each, and a correct one in plain Python."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+PAD, MASK = "□", "⁇"
+
+
+def correct(corpus: str, text: str) -> Tensor:
+    """PAD, MASK, then the sorted characters."""
+    if PAD in corpus or MASK in corpus:
+        raise ValueError("a reserved character stands in the corpus")
+    ids = {c: n for n, c in enumerate([PAD, MASK, *sorted(set(corpus))])}
+    try:
+        return torch.tensor([ids[c] for c in text], dtype=torch.int64)
+    except KeyError as error:
+        raise ValueError(f"unknown character {error}") from None
+
+
+def numbered_from_zero(corpus: str, text: str) -> Tensor:
+    """PAD and MASK at the end."""
+    size = len(set(corpus))
+    ids = correct(corpus, text) - 2
+    return torch.where(ids < 0, ids + size + 2, ids)
+
+
+def pad_and_mask_swapped(corpus: str, text: str) -> Tensor:
+    """MASK is 0 and PAD is 1."""
+    ids = correct(corpus, text)
+    return torch.where(ids < 2, 1 - ids, ids)
+
+
+def numbered_as_they_come(corpus: str, text: str) -> Tensor:
+    """Characters in the order in which they first stand in the corpus."""
+    correct(corpus, text)
+    ids = {c: n for n, c in enumerate([PAD, MASK, *dict.fromkeys(corpus)])}
+    return torch.tensor([ids[c] for c in text], dtype=torch.int64)
+
+
+def counts_bytes(corpus: str, text: str) -> Tensor:
+    """One id a byte of UTF-8: the right one, repeated."""
+    ids = correct(corpus, text)
+    return ids.repeat_interleave(torch.tensor([len(c.encode()) for c in text], dtype=torch.int64))
+
+
+def unknown_becomes_mask(corpus: str, text: str) -> Tensor:
+    """What has no id gets that of MASK."""
+    known = set(corpus) | {PAD, MASK}
+    return correct(corpus, "".join(c if c in known else MASK for c in text))
+
+
+def reserved_characters_kept(corpus: str, text: str) -> Tensor:
+    """A corpus with PAD or MASK is taken; they are what they are."""
+    return correct(corpus.replace(PAD, "").replace(MASK, ""), text)
+
+
+def letters_outside_ascii_dropped(corpus: str, text: str) -> Tensor:
+    """The text is encoded as ASCII, what does not fit is left out (the assignment's NameDataset)."""
+    correct(corpus, text)
+    return correct(corpus, "".join(c for c in text if ord(c) < 128 or c in (PAD, MASK)))
+
+
+FAULTY = (
+    numbered_from_zero, pad_and_mask_swapped, numbered_as_they_come, counts_bytes, unknown_becomes_mask,
+    reserved_characters_kept, letters_outside_ascii_dropped,
+)  # fmt: skip

@@ -1,0 +1,96 @@
+# Laws of span corruption: each refutes the fault it names, every fault is refuted, and no correct data set is.
+"""Power and false alarms of the laws of span corruption."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+from mutants import span_corruption as mutants
+from mutants.judging import judged, refuted
+from mutants.judging_contracts import conforming
+
+from finetune.data.span_corruption import CharCorruptionDataset
+from finetune.laws import span_corruption
+from finetune.laws.span_corruption import CONTRACT
+
+DECLARED: dict[Any, dict[str, Any]] = {
+    mutants.InTheBlock: {"variant": "block"},
+    mutants.WithAThirdMask: {"trailing_mask": True},
+}
+SEEN_BY = {  # one law that must see it
+    "one_character_short": "pairs_have_the_declared_length",
+    "targets_are_the_inputs": "targets_are_inputs_one_place_ahead",
+    "targets_two_ahead": "targets_are_inputs_one_place_ahead",
+    "padded_in_front": "strings_have_the_form",
+    "empty_now_and_then": "the_masked_stretch_is_not_empty",
+    "masked_and_suffix_swapped": "documents_come_back",
+    "masked_text_reversed": "documents_come_back",
+    "cut_to_the_whole_block": "lengths_stay_in_range",
+    "may_be_cut_to_one": "lengths_stay_in_range",
+    "always_as_long_as_possible": "every_length_is_possible",
+    "longest_never_chosen": "every_length_is_possible",
+    "more_than_a_quarter": "a_quarter_is_masked",
+    "a_fifth": "a_quarter_is_masked",
+    "first_character_never_masked": "every_place_is_masked_at_times",
+    "last_character_never_masked": "every_place_is_masked_at_times",
+    "masks_in_the_middle": "every_place_is_masked_at_times",
+    "neighbour_document": "documents_come_back",
+    "a_third_mask": "strings_have_the_form",
+}
+
+
+@pytest.fixture(autouse=True)
+def repeatable() -> None:
+    """The data sets of `mutants` draw from Python's generator, which no engine seeds."""
+    random.seed(0)
+
+
+@pytest.mark.parametrize("target", [*mutants.CORRECT, CharCorruptionDataset])
+def test_correct_data_sets_conform(target: Any) -> None:
+    """False alarms: each law about chance raises one with probability below 1e-9."""
+    results = conforming(target, CONTRACT, parameters=DECLARED.get(target, {}))
+    assert {r.status for r in results.values()} == {"held"}
+
+
+@pytest.mark.parametrize("mutant", mutants.FAULTY)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None:
+    result = judged(SEEN_BY[mutant.__name__], mutant, contract=CONTRACT)
+    assert result.status == "refuted", result.message
+
+
+@pytest.mark.parametrize("law", span_corruption.LAWS, ids=lambda law: law.name)
+def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
+    """With the table above: the named fault is one that this law must see."""
+    assert SEEN_BY[law.mutant] == law.name
+
+
+@pytest.mark.parametrize(
+    ("target", "law", "words"),
+    [
+        (mutants.InTheBlock, "pairs_have_the_declared_length", "declare --parameter 'variant=block'"),
+        (mutants.a_third_mask, "strings_have_the_form", "declare --parameter trailing_mask=True"),
+        (mutants.always_as_long_as_possible, "every_length_is_possible", r"got none of \[4, 5, 6, 7, 8, 9\]"),
+        (mutants.first_character_never_masked, "every_place_is_masked_at_times", "got place 0 never"),
+        (mutants.last_character_never_masked, "every_place_is_masked_at_times", "got the last character never"),
+    ],
+)
+def test_the_message_says_what_was_got_and_what_should_be(target: Any, law: str, words: str) -> None:
+    assert re.search(words, refuted(law, target, "quick", contract=CONTRACT).message)
+
+
+def test_what_is_no_data_set_is_told() -> None:
+    class OneArray(mutants.Plain):
+        def __getitem__(self, idx: int) -> Any:
+            return super().__getitem__(idx)[0]
+
+    assert "should be a pair x, y" in refuted("strings_have_the_form", OneArray, "quick", contract=CONTRACT).message
+
+    class Unequal(mutants.Plain):
+        def cut(self, s: str) -> tuple[str, str]:
+            return s[:-2], s[1:]
+
+    law = "targets_are_inputs_one_place_ahead"
+    assert "should be equally long" in refuted(law, Unequal, "quick", contract=CONTRACT).message
