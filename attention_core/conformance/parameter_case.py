@@ -185,7 +185,6 @@ class ParameterSubject:
         found.extra = {"dtype": value.dtype, "response": response}
         return found
 
-
     def gradient_of(self, *args: Any, dtype: str, **kwargs: Any) -> Result:
         """The gradient of the first argument for `cotangent_`, as `call`; a result without a graph is a violation."""
         request = self.request(*args, dtype=dtype, wrt_=("0",), **kwargs)

@@ -57,7 +57,9 @@ def test_snippets_show_what_is_shared(law: str, mutant: Callable[[], Any]) -> No
         assert line.count("import") == 0 or "attention" not in line or "# put" in line or "mutants" in line
     faulty: dict[str, Any] = {"attention": mutant()}
     right: dict[str, Any] = {"attention": correct}
-    kept = "\n".join(line for line in program.splitlines() if "mutants" not in line and not line.startswith("attention"))
+    kept = "\n".join(
+        line for line in program.splitlines() if "mutants" not in line and not line.startswith("attention")
+    )
     exec(compile(kept, law, "exec"), right)
     with pytest.raises(AssertionError):
         exec(compile(kept, law, "exec"), faulty)

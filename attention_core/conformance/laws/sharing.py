@@ -70,7 +70,9 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
         raise NotApplicable
     require_close(found.gradients[names[0]], total, bound, f"gradient of one tensor for {told}")
     if not every:
-        require_close(found.gradients["query"], true.query, bounds.query, f"gradient of query with one tensor for {told}")
+        require_close(
+            found.gradients["query"], true.query, bounds.query, f"gradient of query with one tensor for {told}"
+        )
 
 
 SMALL = Space(max_n=65)
