@@ -50,6 +50,8 @@ DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 @click.option("--gate", type=click.FloatRange(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
 @click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
               help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
+@click.option("--tune", is_flag=True,
+              help="Measure what `auto` chooses by, and keep it for this machine (takes minutes).")  # fmt: skip
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
 )
@@ -84,6 +86,13 @@ def run(options: dict[str, Any]) -> int:
     from attention_core.conformance.implementation import TargetError
 
     check_files(options)
+    if options["tune"]:
+        from attention_core.bench.tune import keep_tuning
+
+        with interruptible(), progress(options["quiet"]) as told:
+            table = keep_tuning(options["device"], options["dtypes"], told)
+        click.echo(f"attention(kernel='auto') follows {table} from now on")
+        return 0
     settings = Settings(
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
         seed=options["seed"], timeout=options["timeout"],

@@ -6,7 +6,8 @@ what one rectangle of a mask costs beyond its pairs. Each number comes from func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core.bench.clocks import Clock
+from attention_core.bench.clocks import Clock, WallClock
+from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import compare
-from attention_core.choice import LEAST, WHY, work_of
+from attention_core.choice import LEAST, WHY, as_json, forget, read_table, tuning_file, work_of
+from attention_core.conformance.implementation import TargetError
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
 from attention_core.variants.block_sparse import block_sparse_attention
@@ -135,3 +138,28 @@ def tune(
                 f"{device}/{name}/{'both' if gradients else 'forward'}",
                 {k: float(f"{v:.3g}") for k, v in numbers.items()},
             )
+
+
+def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] = lambda text: None) -> Path:
+    """Measure the classes of these dtypes and keep them in this machine's own table, beside those that it has.
+
+    Each class is written as soon as it is known: what is measured stays, whatever ends the run.
+
+    Returns: the file (`choice.tuning_file`). Raises: TargetError for another device, a file that cannot be written.
+    """
+    torch.set_num_threads(1)
+    path = tuning_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = dict(read_table(path)) if path.exists() else {}
+        told(f"tuning {', '.join(dtypes)}: half a minute for each dtype and direction")
+        for name, numbers in tune(device, WallClock(), dtypes=tuple(dtypes)):
+            told(f"tuned {name}")
+            kept[name] = numbers
+            whole = path.with_suffix(".part")
+            whole.write_text(as_json(kept, describe_machine(device) | {"versions": versions()}), encoding="utf-8")
+            whole.replace(path)
+    except (OSError, ValueError) as error:
+        raise TargetError(f"cannot tune: {error}") from None
+    forget()
+    return path

@@ -108,10 +108,8 @@ def first_sight() -> Iterator[str]:
     for one in json.loads(FIRST_SIGHT.read_text())["sets"]:
         n, rates = one["faults"], []
         for effort in ("quick", "standard"):
-            k = one.get(effort)
-            low, high = (0.0, 1.0) if k is None else figures.interval(k, n)
-            told = "not run" if k is None else f"{k} ({100 * k / n:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)"
-            rates.append(told)
+            low, high = figures.interval(one[effort], n)
+            rates.append(f"{one[effort]} ({100 * one[effort] / n:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)")
         yield f"| {one['set']} | {n} | {one['laws']} | {' | '.join(rates)} |"
         missed += [f"* {one['set']}: {one['note']}"] if one["note"] else []
         missed += [f"* {one['set']}, `{m['name']}`, {m['at']}: {m['seen_by']}" for m in one["missed"]]

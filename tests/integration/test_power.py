@@ -104,18 +104,22 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
     assert "| 1/1 (100.0 %) | 1/1 (100.0 %) | 0.50 / 0.5 |" in page
     assert "1, agrees_with_truth, 0.50 | agrees_with_truth, 0.50 | float32 B=1 |" in page
     assert "| first | 47 | da5d47c | 36 (77 %, 62 to 88 %) | 37 (79 %, 64 to 89 %) |" in page
-    assert "`second_sight.shared_key_and_value_counted_twice`, quick" in page
+    assert "`second_sight.shared_key_and_value_counted_twice`, quick and standard" in page
     assert (tmp_path / "pictures" / "power.png").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
     "one", json.loads((POWER / "first_sight.json").read_text())["sets"], ids=lambda one: one["set"]
 )
-def test_first_sight_counts_the_rows_of_its_files(one: dict[str, Any]) -> None:
+def test_first_sight_counts_the_rows_of_its_files(one: dict[str, Any], power: dict[str, ModuleType]) -> None:
+    for effort, kept in one["interval"].items():
+        assert kept == pytest.approx(power["figures"].interval(one[effort], one["faults"]), abs=6e-4)
     rows = [row for row in FAULTS if f"{row.file.rpartition('.')[2]}.py" in one["files"]]
-    assert len(rows) == one["faults"] >= one.get("standard", one["quick"]) >= one["quick"]
+    assert len(rows) == one["faults"] >= one["standard"] >= one["quick"]
     missed = [m for m in one["missed"] if named(m["name"]) in rows]
     assert len(missed) == len(one["missed"]) and len(missed) in (0, one["faults"] - one["quick"])
+    still = [m for m in missed if m["at"] == "quick and standard"]
+    assert not missed or len(still) == one["faults"] - one["standard"]
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:

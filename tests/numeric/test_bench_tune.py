@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from click.testing import CliRunner
 
 from attention_core import choice
 from attention_core.bench import tune
+from attention_core.bench.command import bench
 from attention_core.bench.sampling import Plan
+from attention_core.conformance.implementation import TargetError
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
 
@@ -95,3 +99,42 @@ def test_the_window_is_cut_in_two_ways() -> None:
     """The two equations must not be the same one."""
     few, many = (plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block) for block in tune.BLOCKS[::-1])
     assert len(many.pieces) > 2 * len(few.pieces) and many.pairs < few.pairs
+
+
+def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Classes of other dtypes stay; a run that ends early keeps what it measured."""
+    own = tmp_path / "folder" / "tuning.json"
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", str(own))
+    numbers = dict.fromkeys((*choice.WHY, "piece"), 7.0)
+
+    def ends(*_: Any, dtypes: tuple[str, ...], **__: Any) -> Any:
+        yield f"cpu/{dtypes[0]}/forward", numbers
+        if dtypes[0] == "float64":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune, "tune", ends)
+    assert tune.keep_tuning("cpu", ["float32"]) == own
+    with pytest.raises(KeyboardInterrupt):
+        tune.keep_tuning("cpu", ["float64"])
+    assert choice.read_table(own) == {"cpu/float32/forward": numbers, "cpu/float64/forward": numbers}
+    x = torch.zeros(1, 1, 2, 2)
+    assert choice.entry_of(x, x, x) == numbers
+    choice.forget()
+
+
+def test_tuning_that_cannot_be_kept_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "tuning.json"
+    own.write_text("{")
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", str(own))
+    with pytest.raises(TargetError, match=r"cannot tune: .* is not JSON"):
+        tune.keep_tuning("cpu", ["float32"])
+    own.unlink()
+    with pytest.raises(TargetError, match="only the processor is tuned"):
+        tune.keep_tuning("cuda", ["float32"])
+    assert not own.exists()
+
+
+def test_the_command_tunes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tune, "keep_tuning", lambda device, dtypes, told: tmp_path / f"{device}-{'-'.join(dtypes)}")
+    result = CliRunner().invoke(bench, ["--tune", "--dtype", "float64"])
+    assert result.exit_code == 0 and "cpu-float64 from now on" in result.output.replace("\n", "")

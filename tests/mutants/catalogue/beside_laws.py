@@ -38,7 +38,7 @@ FILES = (
     dropout, refusal, lse,
 )  # fmt: skip
 CORRECT = {
-    "correct_with_weights", "correct_with_lse", "sums_in_random_order", "dropout_module", "dropout_in_bytes",
+    "correct", "correct_with_weights", "correct_with_lse", "sums_in_random_order", "dropout_module", "dropout_in_bytes",
     "returns_weights", "aligned_bottom_right",
 }  # fmt: skip
 """Functions of these files that are right (one of them only where bottom right is declared)."""
@@ -51,8 +51,10 @@ DECLARED: dict[str, dict[str, Any]] = {
     "masked_nan_removed": {"masked_nan": "propagates"},
     "masked_nan_leaves_its_slice": {"masked_nan": "propagates"},
     "offset_kept_above_zero": {"causal": "bottom_right"},
+    "causal_aligned_top_left": {"causal": "bottom_right"},
     "mask_not_summed": {"mask_gradient": True},
     "mask_gradient_scaled": {"mask_gradient": True},
+    "mask_gradient_of_sixteen_rows": {"mask_gradient": True},
     "mask_gradient_nan_at_masked": {"mask_gradient": True},
     "weights_constant_in_backward": {"second_gradients": True, "mask_gradient": True},
     "sums_in_low_precision": {"accumulate": "float32"},
@@ -94,7 +96,7 @@ def of_tables() -> list[Row]:
           if is_mutant(split_merge_heads, name, getattr(split_merge_heads, name))),
     ]  # fmt: skip
     return [
-        row(made, "law", **{**known.CONTRACTS[file], **more})
+        row(made, "law", **{**known.CONTRACTS[file], **more, **DECLARED.get(made.__name__, {})})
         for file, made, more in listed if (file, made.__name__) not in taken
     ]  # fmt: skip
 
