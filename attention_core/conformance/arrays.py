@@ -48,6 +48,10 @@ class TorchArrays:
         flat = self.torch.empty(0, dtype=self.torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
         return flat.cpu().numpy().tobytes()
 
+    def layout(self, tensor: Any) -> tuple[Any, ...]:
+        """Shape and strides: a call can change them without a byte."""
+        return tuple(tensor.shape), tuple(tensor.stride())
+
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.torch.Tensor):
             raise WrongReturn(f"expected a torch.Tensor, got {type(tensor).__name__}")
@@ -119,6 +123,9 @@ class NumpyArrays:
             base = base.base
         return bytes(base.tobytes())
 
+    def layout(self, tensor: Any) -> tuple[Any, ...]:
+        return tensor.shape, tensor.strides
+
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, np.ndarray | np.generic):
             raise WrongReturn(f"expected a numpy.ndarray, got {type(tensor).__name__}")
@@ -169,6 +176,9 @@ class JaxArrays(NumpyArrays):
 
     def memory(self, tensor: Any) -> bytes:
         return bytes(np.asarray(tensor).tobytes())
+
+    def layout(self, tensor: Any) -> tuple[Any, ...]:
+        return ()  # no call can change an array of JAX
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.jax.Array):

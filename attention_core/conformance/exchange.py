@@ -118,9 +118,10 @@ class Request:
 
     `second` holds one direction per name in `wrt` and asks for second derivatives as well. `instance` keeps a
     built object alive under a number: (number, constructor arguments). `method` calls an attribute of the target.
-    `of` is the place of the result that is differentiated. `between` is a call that is made, and whose graph is kept,
-    after this one's forward and before its backward. `backwards` is how often the one graph is differentiated; the
-    derivatives are those of the last time.
+    `of` is the place of the result that is differentiated. `between` is a call that is made, and whose result and graph
+    are kept, after this one's forward, before its backward and before its results are read. `backwards` is how often
+    the one graph is differentiated; the derivatives are those of the last time. `same` holds pairs of names: the
+    first's argument is the second's object.
     """
 
     args: tuple[Any, ...] = ()
@@ -137,6 +138,7 @@ class Request:
     of: int = 0
     between: Request | None = None
     backwards: int = 1
+    same: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

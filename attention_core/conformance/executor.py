@@ -59,12 +59,12 @@ class Executor:
         built = {str(i): self._build(a) for i, a in enumerate(request.args)}
         built |= {name: self._build(a) for name, a in request.kwargs.items()}
         arrays = [n for n, a in self._named(request).items() if isinstance(a, Array)]
-        before = {name: lib.memory(built[name]) for name in arrays}
+        before = {name: self._state(built[name]) for name in arrays}
         for name in request.wrt:
             built[name] = lib.differentiable(built[name])
         if request.cotangent is not None:
             built[COTANGENT] = lib.build(request.cotangent)
-            before[COTANGENT] = lib.memory(built[COTANGENT])
+            before[COTANGENT] = self._state(built[COTANGENT])
         if request.seed is not None:
             lib.seed(request.seed)
         if isinstance(lib, JaxArrays) and request.wrt:
@@ -73,13 +73,13 @@ class Executor:
             result = lib.call(lambda: self._call(target, request, built), bool(request.wrt))
             outputs = as_outputs(result)
             first, second, has_graph = [], [], True
+            alive = self._between(target, request.between)
             if request.wrt:
-                alive = self._between(target, request.between)
                 first, second, has_graph = self._differentiate(request, outputs, built)
-                del alive
+            del alive
         values = tuple(self._read(o) for o in outputs)
-        mutated = tuple(name for name in arrays if lib.memory(built[name]) != before[name])
-        if COTANGENT in before and lib.memory(built[COTANGENT]) != before[COTANGENT]:
+        mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])
+        if COTANGENT in before and self._state(built[COTANGENT]) != before[COTANGENT]:
             mutated = (*mutated, COTANGENT)
         read = self._read_gradients
         return Response(
@@ -87,14 +87,18 @@ class Executor:
             parameters=self._parameters(target) if request.load_parameters else {},
         )  # fmt: skip
 
+    def _state(self, tensor: Any) -> tuple[Any, ...]:
+        """What a call must leave as it was: the bytes under an array, and how it lies on them."""
+        return self.library.memory(tensor), self.library.layout(tensor)
+
     def _between(self, target: Any, request: Request | None) -> Any:
-        """The result of a call made while another one's graph is alive."""
+        """The result of a call made while another one's result, or graph, is alive."""
         if request is None:
             return None
         built = {name: self._build(a) for name, a in self._named(request).items()}
         for name in request.wrt:
             built[name] = self.library.differentiable(built[name])
-        return self.library.call(lambda: self._call(target, request, built), True)
+        return self.library.call(lambda: self._call(target, request, built), bool(request.wrt))
 
     def _read(self, output: Any) -> Value:
         try:
@@ -132,6 +136,7 @@ class Executor:
 
     @staticmethod
     def _call(target: Any, request: Request, built: dict[str, Any]) -> Any:
+        built = built | {name: built[other] for name, other in request.same}
         args = [built[str(i)] for i in range(len(request.args))]
         return target(*args, **{name: built[name] for name in request.kwargs})
 

@@ -185,6 +185,21 @@ class ParameterSubject:
         found.extra = {"dtype": value.dtype, "response": response}
         return found
 
+    def gradient_of(self, *args: Any, dtype: str, **kwargs: Any) -> Result:
+        """The gradient of the first argument for `cotangent_`, as `call`; a result without a graph is a violation."""
+        request = self.request(*args, dtype=dtype, wrt_=("0",), **kwargs)
+        response, crash = self.send(request), Evidence((Shown(request),), kind="crash")
+        if not response.has_graph:
+            raise Violation(
+                "the result carries no gradient although the input asks for one (if it is forward only, declare "
+                "--no-gradients, in Python gradients=False)", crash,
+            )  # fmt: skip
+        found, quantity = response.gradients.get("0"), "grad:0"
+        values = np.zeros(np.shape(args[0])) if found is None else found.values.astype(np.float64)
+        if values.shape != np.shape(args[0]):
+            raise Violation(f"gradient: got shape {values.shape}, but should be {np.shape(args[0])}", crash)
+        return Result(values, request, quantity)
+
 
 @contextmanager
 def after(earlier: Iterable[Result]) -> Iterator[None]:

@@ -108,12 +108,13 @@ class Program:
             return
         several = "," in self.implementation.returns and (request.wrt or (shown.quantity == "out" and shown.index))
         self.lines.append(f"{out} = {call}{f'[{request.of}]' if several else ''}")
+        if request.between is not None:
+            given = self.arguments(request.between, number + 1, fresh=True)
+            places = [given[str(i)] for i in range(len(request.between.args))]
+            named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
+            stays = "graph stays alive" if request.wrt else f"numbers are not those of {out}"
+            self.lines.append(f"between = {target}({', '.join(places + named_ones)})  # its {stays}")
         if request.wrt and evidence.kind != "shape":
-            if request.between is not None:
-                given = self.arguments(request.between, number + 1, fresh=True)
-                places = [given[str(i)] for i in range(len(request.between.args))]
-                named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
-                self.lines.append(f"between = {target}({', '.join(places + named_ones)})  # its graph stays alive")
             self.lines += derivative(request, out, variables)
         if evidence.kind == "mutated":
             self.lines.append(f"after = {self.memory(watched)}")
@@ -122,8 +123,11 @@ class Program:
 
     def arguments(self, request: Request, number: int, fresh: bool) -> dict[str, str]:
         """Argument name -> the variable or literal that stands for it; writes the variables."""
-        variables = {}
+        variables: dict[str, str] = {}
+        same = dict(request.same)
         for key, argument in named(request).items():
+            if key in same:
+                continue
             name = "qkv"[int(key)] if key in ("0", "1", "2") and len(request.args) == 3 else key
             name = f"a{key}" if name.isdigit() else name
             if not isinstance(argument, Array):
@@ -139,7 +143,7 @@ class Program:
                 if not own:
                     self.written[name, text] = known
             variables[key] = known
-        return variables
+        return variables | {key: variables[other] for key, other in same.items()}
 
     def target(self, request: Request) -> str:
         """What is called, after the lines that prepare it."""
@@ -175,7 +179,10 @@ class Program:
 
     def memory(self, variables: list[str]) -> str:
         """An expression for the bytes of some arrays, what lies around views included."""
-        each = "bytes(x.untyped_storage().cpu())" if self.implementation.array == "torch" else "x.tobytes()"
+        each = {
+            "torch": "(bytes(x.untyped_storage().cpu()), x.shape, x.stride())",
+            "numpy": "(x.tobytes(), x.shape, x.strides)",
+        }.get(self.implementation.array, "x.tobytes()")
         return f"[{each} for x in [{', '.join(variables)}]]"
 
     def select(self, shown: Shown, number: int, out: str, variables: Mapping[str, str]) -> None:

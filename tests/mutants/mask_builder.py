@@ -126,6 +126,24 @@ def lengths_shared_by_the_batch(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
     return real_keys(n_q, n_kv, lengths[:1]).repeat(len(lengths), 1, 1, 1)
 
 
+class SharedBuffer:
+    """A padding mask that is written into one buffer for each shape."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, ...], Tensor] = {}
+
+    def __call__(self, n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
+        mask = real_keys(n_q, n_kv, lengths)
+        if mask.shape not in self.kept:
+            self.kept[mask.shape] = torch.empty(mask.shape, dtype=torch.bool)
+        return self.kept[mask.shape].copy_(mask)
+
+
+def masks_share_one_buffer() -> SharedBuffer:
+    """A factory: masks of one shape lie in one buffer, right until a second one is built while the first is used."""
+    return SharedBuffer()
+
+
 def padded_to_the_longest(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
     """Only what is beyond the longest sequence is masked (TransformerLensOrg/TransformerLens#1005)."""
     return real_keys(n_q, n_kv, lengths.max().repeat(len(lengths)))

@@ -389,13 +389,25 @@ class normalised_and_not_causal(normalised, causal_flag_dropped):  # noqa: N801
     """The fault of causality, where projections are not recognised."""
 
 
+class joined_in_one_buffer(MultiHead):  # noqa: N801
+    """In evaluation the result lies in one buffer of the module: the next call of its shape overwrites it."""
+
+    def build(self) -> None:
+        super().build()
+        self.buffers: dict[tuple[int, ...], Tensor] = {}
+
+    def finish(self, x: Tensor) -> Tensor:
+        y = super().finish(x)
+        return y if y.requires_grad else self.buffers.setdefault(tuple(y.shape), y).copy_(y)
+
+
 FAULTY = (
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,
     causal_lost_on_the_weights_path, mask_lost_on_the_weights_path, mask_polarity_reversed, mask_after_softmax,
     masked_scores_discarded, mask_of_sequences_on_heads, mask_of_the_first_sequence, split_by_view,
     merge_without_permute, batch_and_heads_mixed, sequence_first_by_view, heads_reversed, head_size_truncated,
     attention_unused, mode_changes_the_output, evaluation_leaves_a_trace, dead_rows_on_the_weights_path,
-    causal_in_inference_alone, causal_mask_of_the_first_length,
+    causal_in_inference_alone, causal_mask_of_the_first_length, joined_in_one_buffer,
 )  # fmt: skip
 NAMINGS = (
     MultiHead, named_by_letters, named_by_words, listed, fused_by_heads, fused_by_features, fused_transposed,

@@ -6,6 +6,7 @@ Functions f(x (*batch, H, n, d), positions (n,)), pairing "half"; `STATEFUL` are
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -163,6 +164,54 @@ def rotated_twice(x: Tensor, positions: Tensor) -> Tensor:
     return correct(correct(x, positions), positions)
 
 
+class _TurnedOn(torch.autograd.Function):
+    """A rotation whose backward turns once more the same way."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:  # type: ignore[override]
+        ctx.positions = positions
+        return correct(x, positions)
+
+    @staticmethod
+    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+        return correct(down, ctx.positions), None
+
+
+def backward_turns_on(x: Tensor, positions: Tensor) -> Tensor:
+    """The backward turns by the angle in place of its negative: results are right, gradients are not."""
+    found: Tensor = _TurnedOn.apply(x, positions)
+    return found
+
+
+class _TurnedAsZero(torch.autograd.Function):
+    """A rotation whose backward forgets the angle."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:  # type: ignore[override]
+        return correct(x, positions)
+
+    @staticmethod
+    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+        return down, None
+
+
+def gradient_passes_straight(x: Tensor, positions: Tensor) -> Tensor:
+    """The backward hands the cotangent on as it is."""
+    found: Tensor = _TurnedAsZero.apply(x, positions)
+    return found
+
+
+class rotations_share_one_buffer:  # noqa: N801
+    """Results of one shape lie in one buffer where no gradient is asked for: the next call overwrites them."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, ...], Tensor] = {}
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        y = correct(x, positions)
+        return y if y.requires_grad else self.kept.setdefault((*y.shape, y.element_size()), y).copy_(y)
+
+
 class table_cached_without_offset:  # noqa: N801
     """Tables are kept by length alone (lucidrains/rotary-embedding-torch#11)."""
 
@@ -191,7 +240,7 @@ FAULTY = (
     consecutive_positions_assumed, positions_in_sixteen_bits,
     mixed_pairings, other_pairing, positions_from_one, phases_in_half_precision, positions_in_half_precision,
     offset_counted_in_place, offset_moved_before_use, positions_along_heads, frequencies_by_column, other_base,
-    rotated_twice,
+    rotated_twice, backward_turns_on, gradient_passes_straight,
 )  # fmt: skip
-STATEFUL = (table_cached_without_offset, table_of_the_first_call)
+STATEFUL = (table_cached_without_offset, table_of_the_first_call, rotations_share_one_buffer)
 CORRECT = (correct, in_the_dtype, by_exponential)

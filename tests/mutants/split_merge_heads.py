@@ -6,6 +6,7 @@ Each function returns one pair; its docstring tells the fault and a thread where
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -128,8 +129,55 @@ def split_in_half_precision() -> Pair:
     return lambda x, H: split(x, H).to(torch.bfloat16).to(x.dtype), merge
 
 
+class _Split(torch.autograd.Function):
+    """The right split with the gradient of a view."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, H: int) -> Tensor:  # type: ignore[override]
+        return split(x, H).clone()
+
+    @staticmethod
+    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+        B, H, n, d = down.shape
+        return down.reshape(B, n, H * d), None
+
+
+def gradients_of_split_by_view() -> Pair:
+    """The split has a kernel of its own, whose backward views where it should move heads behind tokens."""
+
+    def with_kernel(x: Tensor, H: int) -> Tensor:
+        found: Tensor = _Split.apply(x, H)
+        return found
+
+    return with_kernel, merge
+
+
+def merged_into_one_buffer() -> Pair:
+    """Merged heads lie in one buffer for each shape where no gradient is asked for: the next merge overwrites them."""
+    kept: dict[tuple[int, ...], Tensor] = {}
+
+    def buffered(x: Tensor) -> Tensor:
+        y = merge(x).clone()
+        return y if y.requires_grad else kept.setdefault((*y.shape, y.element_size()), y).copy_(y)
+
+    return split, buffered
+
+
+def axes_exchanged_in_place() -> Pair:
+    """The split exchanges axes of a view of its input, and the merge those of its input itself."""
+
+    def in_place(x: Tensor) -> Tensor:
+        y = merge(x)
+        if not x.requires_grad:
+            x.swapaxes_(1, 2)
+        return y
+
+    return split, in_place
+
+
 FAULTY = (
     split_by_view, view_both_ways, merge_without_permute, merge_mixes_batch_and_heads,
     split_mixes_batch_and_heads, merge_to_sequence_first, uneven_split_truncated, heads_in_reverse,
     features_interleaved, heads_behind_tokens, split_in_half_precision,
+    gradients_of_split_by_view, merged_into_one_buffer, axes_exchanged_in_place,
 )  # fmt: skip

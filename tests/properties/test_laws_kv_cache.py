@@ -30,6 +30,7 @@ SEEN_BY = {  # one law that must see it
     "values_one_step_late": "single_steps_equal_the_full_pass",
     "cache_shared_by_instances": "two_caches_do_not_mix",
     "batch_of_the_first_sequence": "single_steps_equal_the_full_pass",
+    "output_of_the_last_step": "steps_outlive_the_next_step",
     "offset_is_what_is_kept": "single_steps_equal_the_full_pass",
     "mask_not_cropped_to_what_is_kept": "single_steps_equal_the_full_pass",
     "window_one_wider": "single_steps_equal_the_full_pass",

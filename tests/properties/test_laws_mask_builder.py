@@ -27,7 +27,9 @@ NAMED = [
     ("mask_alignment_is_as_declared", "causal", "causal_aligned_top_left"),
     ("batch_order_is_kept", "padding", "lengths_shared_by_the_batch"),
     ("sizes_may_change_between_calls", "causal", "mask_built_once"),
+    ("masks_outlive_the_next_call", "padding", "masks_share_one_buffer"),
 ]
+FACTORIES = ("mask_built_once", "masks_share_one_buffer")
 OURS: dict[str, Callable[..., Tensor]] = {
     "causal": builders.causal_mask, "sliding_window": builders.sliding_window_mask,
     "prefix": builders.prefix_mask, "padding": builders.padding_mask, "segments": builders.segments_mask,
@@ -36,7 +38,7 @@ OURS: dict[str, Callable[..., Tensor]] = {
 
 def record(kind: str, mutant: str) -> dict[str, Any]:
     align = "bottom_right" if mutant == "causal_aligned_top_left" else "top_left"
-    return {"parameters": {"kind": kind}, "causal": align, "factory": mutant == "mask_built_once"}
+    return {"parameters": {"kind": kind}, "causal": align, "factory": mutant in FACTORIES}
 
 
 @pytest.mark.parametrize(("law", "kind", "mutant"), NAMED)
@@ -59,7 +61,7 @@ def test_ours_conform(kind: str, align: str) -> None:
     results = conforming(OURS[kind], CONTRACT, parameters={"kind": kind}, causal=align)
     silent = {r.law for r in results.values() if r.status == "not_applicable"}
     assert silent == ({"mask_alignment_is_as_declared"} if kind == "padding" else
-                      set() if kind == "segments" else {"batch_order_is_kept"})  # fmt: skip
+                      set() if kind == "segments" else {"batch_order_is_kept", "masks_outlive_the_next_call"})  # fmt: skip
 
 
 def test_other_forms_that_are_allowed() -> None:

@@ -45,6 +45,7 @@ SEEN_BY = {  # one law that must see it
     "dead_rows_on_the_weights_path": "dead_rows_are_the_same_on_both_paths",
     "causal_in_inference_alone": "training_without_dropout_is_evaluation",
     "causal_mask_of_the_first_length": "lengths_may_change_between_calls",
+    "joined_in_one_buffer": "outputs_outlive_the_next_call",
     "evaluation_leaves_a_trace": "training_without_dropout_is_evaluation",
 }
 

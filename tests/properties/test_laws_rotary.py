@@ -36,6 +36,9 @@ SEEN_BY = {  # one law that must see it
     "rotated_twice": "rotation_is_true",
     "table_cached_without_offset": "calls_leave_no_state",
     "table_of_the_first_call": "calls_leave_no_state",
+    "backward_turns_on": "gradients_turn_back",
+    "gradient_passes_straight": "gradients_turn_back",
+    "rotations_share_one_buffer": "rotations_outlive_the_next_call",
 }
 
 

@@ -27,6 +27,9 @@ SEEN_BY = {
     "features_interleaved": "split_takes_contiguous_features",
     "heads_behind_tokens": "split_takes_contiguous_features",
     "split_in_half_precision": "split_takes_contiguous_features",
+    "gradients_of_split_by_view": "gradients_move_back",
+    "merged_into_one_buffer": "moved_numbers_outlive_the_next_call",
+    "axes_exchanged_in_place": "merge_joins_heads_token_by_token",
 }
 
 

@@ -160,6 +160,25 @@ def two_caches_do_not_mix(subject: Cache, case: ParameterCase) -> None:
             require_close(earlier[-1], true[..., start:stop, :], bound[..., start:stop, :], what)
 
 
+def steps_outlive_the_next_step(subject: Cache, case: ParameterCase) -> None:
+    """The output of a step still holds its numbers after the next step of the same length.
+
+    Formula: y = step(x[:m]), step(x[m:2 m]), then y = full(x)[:m]
+    Source: the definition of a function; servers keep one buffer for the step that is decoded
+    Mutant: output_of_the_last_step
+    """
+    half, built = case["n"] // 2, (subject.fresh_instance(), subject.arguments)
+    if not half:
+        raise NotApplicable
+    parts = subject.inputs(case)
+    true, bound = subject.truth(case, *parts)
+    first, second = ([a[..., rows, :] for a in parts] for rows in (slice(0, half), slice(half, 2 * half)))
+    between = subject.request(*second, dtype=case.dtype, instance_=built)
+    got = subject.call(*first, shape=first[2].shape, dtype=case.dtype, instance_=built, between_=between)
+    what = f"rows 0 to {half - 1}, looked at after the next step"
+    require_close(got, true[..., :half, :], bound[..., :half, :], what)
+
+
 def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
     """After `reset()`, where a cache has one, it starts from nothing, also for fewer and shorter sequences.
 
@@ -205,6 +224,7 @@ LAWS = (
     Law(a_prompt_then_tokens, space=SPACE, **ROW),
     Law(a_new_cache_is_empty, space=AGAIN, **ROW),
     Law(two_caches_do_not_mix, space=SPACE, **ROW),
+    Law(steps_outlive_the_next_step, space=Sizes({**RANGES, "n": (2, 14)}), **ROW),
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
 )

@@ -68,9 +68,8 @@ class MaskBuilder(ParameterSubject):
             return np.cumsum(rng.random((batch, n)) < 0.4, axis=1) + rng.integers(0, 3, size=(batch, 1))
         return None
 
-    def built(self, case: ParameterCase, parameter: Any = None) -> Result:
-        """The mask the target builds, True where attending, its form checked."""
-        parameter = self.parameter(case) if parameter is None else parameter
+    def arguments(self, case: ParameterCase, parameter: Any) -> tuple[list[Any], dict[str, Any]]:
+        """What the target is called with, as it names it."""
         args: list[Any] = [case["n_q"], case["n_kv"]]
         kwargs: dict[str, Any] = {}
         if parameter is not None:
@@ -82,7 +81,12 @@ class MaskBuilder(ParameterSubject):
         align = self.spelled(*ALIGNMENTS)
         if align is not None and self.kind != "padding":
             kwargs[align] = self.implementation.causal
-        found = self.call(*args, **kwargs)
+        return args, kwargs
+
+    def built(self, case: ParameterCase, parameter: Any = None, **fields: Any) -> Result:
+        """The mask the target builds, True where attending, its form checked."""
+        args, kwargs = self.arguments(case, self.parameter(case) if parameter is None else parameter)
+        found = self.call(*args, **kwargs, **fields)
         self.first = self.first or [found]
         flat, full = (case["n_q"], case["n_kv"]), (case["B"], 1, case["n_q"], case["n_kv"])
         form = full if self.kind in PER_SEQUENCE else flat
@@ -178,6 +182,20 @@ def batch_order_is_kept(subject: MaskBuilder, case: ParameterCase) -> None:
     require_same(subject.built(case, parameter[order]), moved, 0.0, "mask for a permuted batch")
 
 
+def masks_outlive_the_next_call(subject: MaskBuilder, case: ParameterCase) -> None:
+    """A mask still holds its entries after one of the same shape, for other lengths or ids, was built.
+
+    Formula: m = f(lengths), f(lengths[perm]), then m = f(lengths)
+    Source: the definition of a function
+    Mutant: masks_share_one_buffer
+    """
+    parameter = subject.parameter(case)
+    args, kwargs = subject.arguments(case, np.roll(parameter, 1, axis=0))
+    found = subject.built(case, parameter, between_=subject.request(*args, **kwargs))
+    want = subject.truth(case, parameter).astype(float)
+    require_close(found, want, 0.0, f"{subject.kind} mask, looked at after another call")
+
+
 def sizes_may_change_between_calls(subject: MaskBuilder, case: ParameterCase) -> None:
     """A call with other sizes in between leaves no trace: nothing is built once and kept.
 
@@ -234,6 +252,10 @@ LAWS = (
     ),
     Law(
         batch_order_is_kept, "mask_builder", **{**ROW, "space": MANY},
+        declares=_per_sequence, because="masks of this kind are the same for every sequence",
+    ),
+    Law(
+        masks_outlive_the_next_call, "mask_builder", **{**ROW, "space": MANY},
         declares=_per_sequence, because="masks of this kind are the same for every sequence",
     ),
     Law(sizes_may_change_between_calls, "mask_builder", **ROW),

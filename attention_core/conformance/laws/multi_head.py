@@ -134,6 +134,19 @@ def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) ->
         require_same_later(after_short, first, [short], bound, "output after a shorter sequence")
 
 
+def outputs_outlive_the_next_call(subject: MultiHead, case: ParameterCase) -> None:
+    """An output still holds its numbers after another call of the same shape.
+
+    Formula: y = f(x), f(x'), then y = f(x)
+    Source: the definition of a function
+    Mutant: joined_in_one_buffer
+    """
+    found, x = subject.prepared(case), subject.input(case)
+    plain = subject.module(case, found, x)
+    late = subject.module(case, found, x, between_=subject.request(subject.input(case, "other")))
+    require_same(late, plain, subject.rounding(case, found, x), "output, looked at after another call")
+
+
 def ways(subject: MultiHead, case: ParameterCase) -> tuple[tuple[dict[str, Any], NDArray | None, bool], ...]:
     """The arguments of a plain, a causal and a masked call, with the mask (True attends) and causality they mean."""
     mask = (case.rng("mask").random((case["n"], case["n"])) < 0.5) | np.eye(case["n"], dtype=bool)
@@ -198,11 +211,19 @@ def _coinciding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, in
     return sizes
 
 
+def _coinciding_or_many(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """As `_coinciding`, or more sequences than a kernel takes at a time: each has a mask of its own."""
+    if rng.random() < 0.4:
+        sizes["B"] = int(rng.integers(5, 18))
+        return sizes
+    return _coinciding(sizes, rng)
+
+
 RANGES = {"B": (1, 3), "n": (1, 6), "H": (1, 4), "d": (1, 4)}
 ANY = Sizes(RANGES, dtypes=("float32",))
 SEVERAL = Sizes({**RANGES, "B": (2, 3)}, dtypes=("float32",))
 TOKENS = Sizes({**RANGES, "n": (2, 6)}, dtypes=("float32",))
-MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding, dtypes=("float32",))
+MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding_or_many, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 12, "small": 0}
 LAWS = (
     Law(heads_attend_as_the_formula_says, space=ANY, **ROW),
@@ -212,6 +233,7 @@ LAWS = (
     Law(later_tokens_are_invisible, space=TOKENS, **ROW),
     Law(training_without_dropout_is_evaluation, space=ANY, **ROW),
     Law(lengths_may_change_between_calls, space=TOKENS, **ROW),
+    Law(outputs_outlive_the_next_call, space=ANY, **ROW),
     *(
         Law(
             check, space=TOKENS, **ROW, declares=_weights_flag,

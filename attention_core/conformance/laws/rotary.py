@@ -14,9 +14,10 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budget import UNIT_ROUNDOFF
 from attention_core.conformance.evidence import Result, require_close, require_same
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.exchange import NDArray, array
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after
 
 CONTRACT = "rotary"
@@ -53,12 +54,17 @@ class Rotary(ParameterSubject):
         """The float64 rotation."""
         return oracle.rotary(x, positions, self.base, self.pairing)
 
-    def turned(self, case: ParameterCase, x: NDArray, positions: NDArray) -> Result:
+    def turned(self, case: ParameterCase, x: NDArray, positions: NDArray, **fields: Any) -> Result:
         """The target's rotation."""
-        result = self.call(x, positions.astype(np.int64), dtype=case.dtype, shape=x.shape)
+        result = self.call(x, positions.astype(np.int64), dtype=case.dtype, shape=x.shape, **fields)
         for key in ((), x.shape[-2:]):
             self._first.setdefault(key, result)
         return result
+
+    def gradient(self, case: ParameterCase, x: NDArray, positions: NDArray, down: NDArray) -> Result:
+        """The gradient of the input for a cotangent."""
+        cotangent = array(down, case.dtype)
+        return self.gradient_of(x, positions.astype(np.int64), dtype=case.dtype, cotangent_=cotangent)
 
     def bound(self, case: ParameterCase, x: NDArray, positions: NDArray) -> NDArray:
         """Error of a correct rotation with float32 angles.
@@ -226,6 +232,35 @@ def sequences_keep_their_own_positions(subject: Rotary, case: ParameterCase) -> 
     require_close(subject.turned(case, x, own), subject.truth(x, own), subject.bound(case, x, own), "rotated vectors")
 
 
+def gradients_turn_back(subject: Rotary, case: ParameterCase) -> None:
+    """The gradient of a rotation is the cotangent turned back by the same angles.
+
+    A rotation is linear in its input and orthogonal: its gradient has the roundings of a rotation by -t.
+
+    Formula: dx = R(t)^T dy = R(-t) dy, within the budget of a rotation of dy
+    Source: orthogonality of R(t); Su et al., "RoFormer", eq. 34
+    Mutant: backward_turns_on
+    """
+    x, positions = drawn(subject, case)
+    down = case.values("cotangent", *x.shape)
+    bound = subject.bound(case, down, positions)
+    require_close(subject.gradient(case, x, positions, down), subject.truth(down, -positions), bound, "gradient of x")
+
+
+def rotations_outlive_the_next_call(subject: Rotary, case: ParameterCase) -> None:
+    """A rotated tensor still holds its numbers after another call of the same shape.
+
+    Formula: y = f(x, p), f(x', p'), then y = R(p) x
+    Source: the definition of a function
+    Mutant: rotations_share_one_buffer
+    """
+    x, positions = drawn(subject, case)
+    after = positions + 1 + case["shift"]
+    between = subject.request(case.values("other", *x.shape), after.astype(np.int64), dtype=case.dtype)
+    got, bound = subject.turned(case, x, positions, between_=between), subject.bound(case, x, positions)
+    require_close(got, subject.truth(x, positions), bound, "rotated vectors, looked at after another call")
+
+
 def _coinciding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     """Sometimes as many heads or sequences as tokens: a wrong axis then has the right length."""
     chance = rng.random()
@@ -254,8 +289,10 @@ LAWS = (
             scores_depend_on_the_distance_alone,
             position_zero_changes_nothing,
             calls_leave_no_state,
+            rotations_outlive_the_next_call,
         )
     ),
+    Law(gradients_turn_back, "rotary", **ROW, declares=differentiable, because=NOT_DECLARED),
     Law(large_positions_stay_precise, "rotary", **{**ROW, "space": LOW}),
     Law(
         sequences_keep_their_own_positions, "rotary", **{**ROW, "space": SEVERAL},

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation, require_close
+from attention_core.conformance.exchange import array
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
 
 CONTRACT = "heads"
@@ -75,6 +77,41 @@ def split_is_local(subject: ParameterSubject, case: ParameterCase) -> None:
     require_close(moved, changed, 0.0, "merged after one token changed")
 
 
+def gradients_move_back(subject: ParameterSubject, case: ParameterCase) -> None:
+    """The gradient of a split is the merged cotangent, that of a merge the split one, number by number.
+
+    Formula: d split = merge(dy), d merge = split(dy): each only moves numbers, so its transpose is its inverse
+    Source: merge_inverts_split; a permutation matrix is orthogonal
+    Mutant: gradients_of_split_by_view
+    """
+    x, y = (case.values(name, case["B"], case["n"], case["H"] * case["d"]) for name in ("x", "cotangent"))
+    heads = (case["B"], case["n"], case["H"], case["d"])
+    split_x, split_y = (a.reshape(heads).swapaxes(1, 2) for a in (x, y))
+    down, up = array(split_y, case.dtype), array(y, case.dtype)
+    split = subject.gradient_of(x, case["H"], method_="split", dtype=case.dtype, cotangent_=down)
+    require_close(split, y, 0.0, "gradient of split heads")
+    merged = subject.gradient_of(split_x, method_="merge", dtype=case.dtype, cotangent_=up)
+    require_close(merged, split_y, 0.0, "gradient of merged heads")
+
+
+def moved_numbers_outlive_the_next_call(subject: ParameterSubject, case: ParameterCase) -> None:
+    """Split and merged heads still hold their numbers after another call of the same shape.
+
+    Formula: y = split(x, H), split(x', H), then y = split(x, H); likewise merge
+    Source: the definition of a function
+    Mutant: merged_into_one_buffer
+    """
+    x, other = (case.values(name, case["B"], case["n"], case["H"] * case["d"]) for name in ("x", "other"))
+    heads = (case["B"], case["n"], case["H"], case["d"])
+    split_x, split_other = (a.reshape(heads).swapaxes(1, 2) for a in (x, other))
+    for method, given, next_one, want in (
+        ("split", (x, case["H"]), (other, case["H"]), split_x), ("merge", (split_x,), (split_other,), x),
+    ):  # fmt: skip
+        between = subject.request(*next_one, method_=method, dtype=case.dtype)
+        got = subject.call(*given, method_=method, dtype=case.dtype, shape=want.shape, between_=between)
+        require_close(got, want, 0.0, f"{method} heads, looked at after another call")
+
+
 def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) -> None:
     """An embedding that the heads do not divide is refused.
 
@@ -98,13 +135,17 @@ def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) ->
 
 PRIMES = Sizes({"B": (1, 3), "n": (1, 7), "H": (1, 5), "d": (1, 7)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": PRIMES}
-LAWS = tuple(
-    Law(check, "split_merge_heads", **ROW)
-    for check in (
-        split_takes_contiguous_features,
-        merge_joins_heads_token_by_token,
-        merge_inverts_split,
-        split_is_local,
-        uneven_splits_are_refused,
-    )
+LAWS = (
+    *(
+        Law(check, "split_merge_heads", **ROW)
+        for check in (
+            split_takes_contiguous_features,
+            merge_joins_heads_token_by_token,
+            merge_inverts_split,
+            split_is_local,
+            moved_numbers_outlive_the_next_call,
+            uneven_splits_are_refused,
+        )
+    ),
+    Law(gradients_move_back, "split_merge_heads", **ROW, declares=differentiable, because=NOT_DECLARED),
 )

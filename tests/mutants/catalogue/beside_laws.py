@@ -25,6 +25,7 @@ from mutants import (
     refusal,
     rotary,
     shapes,
+    sharing,
     split_merge_heads,
     state,
     value,
@@ -33,7 +34,7 @@ from mutants.catalogue import known
 from mutants.catalogue.rows import Row, row
 
 FILES = (
-    value, masking, mask_forms, dead_rows, causality, heads_and_batch, gradients, numerics, shapes, memory, state,
+    value, masking, mask_forms, dead_rows, causality, heads_and_batch, gradients, numerics, shapes, memory, state, sharing,
     dropout, refusal, lse,
 )  # fmt: skip
 CORRECT = {
