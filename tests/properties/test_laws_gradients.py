@@ -82,7 +82,9 @@ REFUTED = [
 
 @pytest.mark.parametrize(("law", "mutant"), REFUTED)
 def test_mutants_are_refuted(law: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant)(), effort="quick", **FULL)
+    # Sixteen rows: about one run in ten at quick draws no mask that more rows share, so one in 10^5 at standard.
+    effort = "standard" if mutant == "mask_gradient_of_sixteen_rows" else "quick"
+    refuted(law, getattr(mutants, mutant)(), effort=effort, **FULL)
 
 
 def test_every_law_names_a_mutant_that_it_refutes() -> None:
