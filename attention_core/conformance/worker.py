@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import Any
 
 from attention_core.conformance import wire
@@ -46,6 +47,22 @@ def limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
+def end_with_the_parent(every: float = 1.0) -> None:
+    """End this process, whatever the target is doing, once the one that started it is gone.
+
+    A closed pipe is only noticed between two requests: a target that hangs would outlive a parent that was killed.
+    """
+    parent, pause = os.getppid(), threading.Event()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            pause.wait(every)
+        os._exit(1)
+
+    if sys.platform != "win32":
+        threading.Thread(target=watch, daemon=True, name="end with the parent").start()
+
+
 def serve(read: int, write: int) -> None:
     """Answer requests until the parent closes the pipe."""
     executor, told = start(wire.receive(read))
@@ -62,4 +79,5 @@ if __name__ == "__main__":
     incoming, outgoing = (int(a) for a in sys.argv[1:3])
     os.set_inheritable(incoming, False)
     os.set_inheritable(outgoing, False)
+    end_with_the_parent()
     serve(incoming, outgoing)

@@ -64,3 +64,19 @@ def test_nothing_is_left_behind(tmp_path: Path, number: int, status: int) -> Non
         assert word not in out + err, err
     workers = [int(found.stem) for found in tmp_path.glob("*.pid")]
     wait_for(lambda: not any(map(is_there, workers)), "the workers have ended")
+
+
+def test_a_worker_does_not_outlive_a_parent_that_was_killed(tmp_path: Path) -> None:
+    """Nobody tells the worker: its target hangs, and a pipe that closes is not looked at."""
+    (tmp_path / "t.py").write_text(HANGS)
+    path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "attention_core.cli", "verify", "t.py:attention", "--array", "numpy", "--effort", "quick"],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    wait_for(lambda: bool(list(tmp_path.glob("*.pid"))), "a worker has been called")
+    process.kill()
+    process.wait(PATIENCE)
+    workers = [int(found.stem) for found in tmp_path.glob("*.pid")]
+    wait_for(lambda: not any(map(is_there, workers)), "the worker has ended")
