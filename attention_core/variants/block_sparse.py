@@ -16,7 +16,7 @@ from ..arguments import broadcast, check_mask_fits, check_shapes
 from ..dot_product import dot_product_attention
 from ..masking import Causal, Mask
 from ..masking.pieces import Piece, Plan, plan
-from .fused import four_axes, fused, mask_of_four_axes
+from .fused import four_axes, fused, fused_attention, mask_of_four_axes
 
 BLOCK = 128
 
@@ -78,16 +78,17 @@ def block_sparse_written(
 ) -> Float[Tensor, "*batch H n_q d_v"]:
     """`block_sparse_attention` for masks that are written out: their structure is found, and used.
 
-    Args: attn_mask, bool, True = attend; is_causal: j <= i, together with the mask; the rest as there.
-    Raises: ValueError as `dot_product_attention`, and for a mask of numbers.
+    Args: attn_mask, bool, True = attend, or numbers, which leave nothing to skip and go to `fused_attention`;
+        is_causal: j <= i, together with the mask; the rest as there.
+    Raises: ValueError as `dot_product_attention`.
     Example: block_sparse_written(q, k, v, blocks) with a bool tensor `blocks` that is mostly False.
     """
     check_shapes(query, key, value, enable_gqa)
     mask: Mask | None = Causal("top_left") if is_causal else None
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, enable_gqa)
-        if attn_mask.dtype != torch.bool:
-            raise ValueError(f"block-sparse attention takes bool masks, got {attn_mask.dtype}")
+        if attn_mask.dtype != torch.bool:  # numbers are added to every score: there is nothing to skip
+            return fused_attention(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
         batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
         written = Written(mask_of_four_axes(attn_mask, batch))
         mask = written if mask is None else written & mask

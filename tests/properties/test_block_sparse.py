@@ -109,6 +109,15 @@ def test_gradients_of_some_inputs_alone() -> None:
     assert all(torch.equal(x, y) for x, y in zip(found, true, strict=True))
 
 
+def test_masks_of_numbers_are_added() -> None:
+    """Float64 as above."""
+    leaves = inputs(5, 9, 3)
+    bias = torch.arange(45.0, dtype=torch.float64).reshape(5, 9) / 8
+    out = block_sparse_written(*leaves, bias, is_causal=True, enable_gqa=True)
+    wanted = dot_product_attention(*leaves, bias, is_causal=True, enable_gqa=True)
+    torch.testing.assert_close(out, wanted, rtol=0, atol=1e-10)
+
+
 def test_second_gradients_are_refused_and_not_wrong() -> None:
     """A gradient that hung on nothing would count as constant in a penalty, and nobody would notice."""
     leaves = inputs(5, 5, 2)
@@ -123,7 +132,7 @@ def test_bad_calls_are_refused() -> None:
         block_sparse_attention(x, x, x, causal(), block=0)
     with pytest.raises(ValueError, match="a mask of 3 sequences does not broadcast"):
         block_sparse_attention(x, x, x, padding([1, 2, 3]))
-    with pytest.raises(ValueError, match="takes bool masks"):
-        block_sparse_written(x, x, x, torch.zeros(5, 5))
+    with pytest.raises(ValueError, match="does not broadcast"):
+        block_sparse_written(x, x, x, torch.zeros(4, 5))
     with pytest.raises(ValueError, match="a length of 9 exceeds"):
         block_sparse_attention(x, x, x, padding([1, 9]))
