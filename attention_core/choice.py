@@ -1,7 +1,7 @@
-"""Which kernel `attention(kernel="auto")` takes: a small table of measured numbers, and the two rules that read it.
+"""Which kernel `attention(kernel="auto")` takes: a small table of numbers, and the two rules that read it.
 
-`attention-core bench --tune` measures the table for a machine; the one that ships is of a processor with AVX-512. A
-device that no table names gets torch's own choice.
+`attention-core bench --tune` measures the table for a machine; the one that ships is provisional, round numbers that
+nobody measured. A device that no table names gets torch's own choice.
 """
 
 from __future__ import annotations

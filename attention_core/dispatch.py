@@ -59,7 +59,7 @@ def attention(
         H_kv may divide H (grouped queries); mask: bool (True = attend) or float (added to the scaled scores)
         and broadcastable to (*batch, H, n_q, n_kv), or structured, from `attention_core.masking`;
         scale, None = 1/sqrt(d); kernel, "auto" or a name of the table in `kernels.py`.
-        "auto" is the fastest of those measured for the device, dtype and direction (`choice.py`): torch's own
+        "auto" is chosen by a table for the device, dtype and direction (`choice.py`): torch's own
         choice, or `core:fused` where torch would fall back to its unfused kernel, or `core:block_sparse` where a
         structured mask leaves enough out. Elsewhere a kernel is told that a mask is causal where the alignment
         allows; other masks are written out. What is masked must not hold NaN, but for the kernels written out in
