@@ -20,3 +20,10 @@ def vocabulary_contract() -> Contract:
     from finetune.laws import vocabulary
 
     return parameter_contract(vocabulary, vocabulary.Encoder)
+
+
+def causal_lm_contract() -> Contract:
+    """The contract `causal-lm`: a class `(vocab_size, block_size)` whose instances give logits of ids."""
+    from finetune.laws import causal_lm, model
+
+    return parameter_contract(causal_lm, model.Model)
