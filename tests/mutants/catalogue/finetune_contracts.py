@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mutants import causal_lm, span_corruption, vocabulary
+from mutants import causal_lm, checkpoints, span_corruption, trainers, vocabulary
 from mutants.catalogue.rows import Row, row
 
 DECLARED: Mapping[Any, dict[str, Any]] = {
     **causal_lm.DECLARED,
+    **{target: trainers.DECLARED.get(target.__name__, {}) for target in trainers.CORRECT},
     span_corruption.InTheBlock: {"variant": "block"},
     span_corruption.WithAThirdMask: {"trailing_mask": True},
 }
@@ -38,9 +39,13 @@ ROWS: tuple[Row, ...] = (
     *(of(made, "span-corruption", "law") for made in span_corruption.FAULTY),
     *(of(made, "vocabulary", "law") for made in vocabulary.FAULTY),
     *(of(made, "causal-lm", "law") for made in causal_lm.FAULTY),
+    *(of(made, "trainer", "law") for made in trainers.FAULTY),
+    *(of(made, "checkpoint", "law") for made in checkpoints.FAULTY),
 )
 CORRECT: tuple[Row, ...] = (
     *(of(made, "span-corruption", "odd", expected="conforms") for made in span_corruption.CORRECT),
     of(vocabulary.correct, "vocabulary", "odd", expected="conforms"),
     *(of(made, "causal-lm", "odd", expected="conforms") for made in causal_lm.CORRECT),
+    *(of(made, "trainer", "odd", expected="conforms") for made in trainers.CORRECT),
+    *(of(made, "checkpoint", "odd", expected="conforms") for made in checkpoints.CORRECT),
 )
