@@ -75,10 +75,10 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
     """Lay `values` out in memory as `view` says; what lies outside the view is filled with NaN.
 
     Views: "contiguous", "transposed" (last two axes swapped in memory), "heads_last" (axes -3 and -2 swapped in
-    memory), "rows_first" (axis -2 outermost in memory), "sliced" (every second element of a larger last axis),
-    "padded" (a window of a larger buffer), "offset" (starts at an odd element), "expanded" (stride 0 along the leading
-    axis: its values must be equal there), "broadcast" (stride 0 along every axis but the last where values repeat),
-    "repeated" (one number, all strides 0, as the cotangent of a sum: its values must all be equal).
+    memory), "rows_first" and "heads_first" (axis -2 or -3 outermost in memory), "sliced" (every second element of a
+    larger last axis), "padded" (a window of a larger buffer), "offset" (starts at an odd element), "expanded" (stride
+    0 along the leading axis: its values must be equal there), "broadcast" (stride 0 along every axis but the last where
+    values repeat), "repeated" (one number, all strides 0, as the cotangent of a sum: its values must all be equal).
     """
     values = np.asarray(values)
     shape = values.shape
@@ -122,6 +122,8 @@ def _order(view: str, ndim: int) -> list[int] | None:
         axes[-3], axes[-2] = axes[-2], axes[-3]
     elif view == "rows_first" and ndim >= 2:
         axes.insert(0, axes.pop(-2))
+    elif view == "heads_first" and ndim >= 3:
+        axes.insert(0, axes.pop(-3))
     else:
         return None
     return axes

@@ -15,7 +15,18 @@ import torch
 from attention_core.conformance.arrays import NumpyArrays, TorchArrays, WrongReturn, as_plain, library
 from attention_core.conformance.exchange import FLOATS, Array, array
 
-VIEWS = ("contiguous", "transposed", "heads_last", "rows_first", "sliced", "padded", "offset", "expanded", "broadcast")
+VIEWS = (
+    "contiguous",
+    "transposed",
+    "heads_last",
+    "rows_first",
+    "heads_first",
+    "sliced",
+    "padded",
+    "offset",
+    "expanded",
+    "broadcast",
+)
 SHAPE = (2, 3, 5, 7)
 
 

@@ -109,7 +109,7 @@ def transposed_views_change_nothing(subject: Subject, case: Case) -> None:
     Mutant: strides_ignored
     """
     case = of_one_shape(subject, case)
-    other = viewed(case, ("transposed", "heads_last", "rows_first"))
+    other = viewed(case, ("transposed", "heads_last", "rows_first", "heads_first"))
     unchanged(subject, case, other, told(other))
 
 
