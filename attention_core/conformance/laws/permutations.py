@@ -5,6 +5,8 @@ Their family is "heads_and_batch"; they stand apart because they share the moves
 
 from __future__ import annotations
 
+import numpy as np
+
 from attention_core.conformance.case import Case
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.derived import (
