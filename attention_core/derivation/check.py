@@ -12,13 +12,15 @@ from pathlib import Path
 
 from attention_core.derivation.approximate import claim as approximate
 from attention_core.derivation.approximate import membership, premise
-from attention_core.derivation.decide import Decider, Effort, Finding
+from attention_core.derivation.ceiling import OutOfTime, ceiling
+from attention_core.derivation.decide import LATE, Decider, Effort, Finding
 from attention_core.derivation.declare import Reader, declare, declared_later, going_on, is_declaration
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of, typed_relation
+from attention_core.derivation.index_ranges import between, index_ends, spread
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, StepReport, Verdict
@@ -26,6 +28,9 @@ from attention_core.derivation.source import MAX_CHARACTERS, Block, Display, Hea
 from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.written import SIGNS, written
+
+CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
+MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 
 
 @dataclass
@@ -67,6 +72,9 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     context = Context()
     out: list[Step | Unread] = []
     blocks = blocks_of(text)
+    if len(blocks) > MAX_BLOCKS:
+        message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it"
+        return [Unread("line-1", 1, "", message)], []
     read: set[int] = set()
     for place, block in enumerate(blocks):
         if isinstance(block, Heading):
@@ -123,7 +131,7 @@ def _display(context: Context, block: Display, later: list[Paragraph]) -> list[S
 def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
     """The steps of one statement: its relations, or its implications."""
     statement = one.statement
-    for condition in one.offered:
+    for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(
                 one.tag,
@@ -155,6 +163,9 @@ def _binds(context: Context, condition: Chain) -> bool:
     if condition.alone:
         return True
     elab = Elaborator(context)
+    if condition.ops == ("in",):
+        known = elab.lookup(name_of(condition.exprs[0]) or "")
+        return known is None or known.kind == "index"
     names = [(e, name_of(e)) for e in condition.exprs]
     free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
     return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
@@ -246,47 +257,40 @@ def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
 def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     """`\\forall j \\ne a`: the index is declared for this step alone."""
     from attention_core.derivation.declared import Declared
-    from attention_core.derivation.elaborate_forms import inferred_range, spread
+    from attention_core.derivation.elaborate_forms import inferred_range
 
     context = step.context.copy()
     elab = Elaborator(context, line=step.line)
     rest: list[Chain] = []
     for chain in spread(step.conditions):
-        name = name_of(chain.exprs[0])
-        if name is not None and name not in context.symbols:
-            low, high = _said_range(elab, chain) or inferred_range(elab, name, (step.left, step.right), step.conditions)
+        within = chain.ops == ("in",)
+        named = [name_of(e) for e in (chain.exprs[:1] if within else chain.exprs)]
+        name = next((n for n in named if n is not None and n not in context.symbols), None)
+        if name is not None:
+            if within:
+                first, last = index_ends(elab, chain.exprs[1])
+                low, high = elab.size(first), elab.size(last)
+            else:
+                low, high = inferred_range(elab, name, (step.left, step.right), step.conditions)
             mentions = frozenset(low.symbols() | high.symbols())
             context.symbols[name] = Declared(name, "index", step.line, 9, None, low, high, mentions=mentions)
+        elif within:
+            chain = between(elab, chain)
         if not chain.alone and chain.ops != ("in",):
             rest.append(chain)
     found = [r for chain in rest for r in relations_of(context, chain, [], step.line)]
     return context, found
 
 
-def _said_range(elab: Elaborator, chain: Chain):  # type: ignore[no-untyped-def]
-    from attention_core.derivation.domains import domain_of
-
-    if chain.ops != ("in",):
-        return None
-    domain = domain_of(elab, chain.exprs[1])
-    if domain.lowest is None or domain.highest is None:
-        raise Unreadable(f"'{written(chain)}' is not understood as the range of an index", elab.line)
-    return domain.lowest, domain.highest
-
-
 def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     """The verdict on one step; with `advise`, a refuted one is shown with what would make it true, if that is found."""
-    try:
-        context, claim, extra = claim_of(step)
-        if step.option("check"):
-            from attention_core.derivation.statistics import Sampler, parse_check
+    from attention_core.derivation.statistics import SECONDS as SAMPLING
 
-            errors = parse_check(step.option("check"), step.line)
-            errors = replace(errors, alpha=errors.alpha / max(1, step.sharing))
-            return Sampler(context, claim, extra, effort, errors, step.text).decide()
-        decider = Decider(context, claim, extra, effort)
-        found = decider.decide()
-        if advise and found.counterexample is not None:
+    seconds = max(effort.seconds, SAMPLING) if step.option("check") else effort.seconds
+    try:
+        with ceiling(CEILING * seconds):
+            found, decider, extra = _decided(step, effort)
+        if advise and decider is not None and found.counterexample is not None:
             from attention_core.derivation.guess import guess
 
             found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
@@ -297,8 +301,23 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}"))
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
+    except OutOfTime:
+        return Finding(Verdict.UNDECIDED, Evidence(LATE))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _decided(step: Step, effort: Effort) -> tuple[Finding, Decider | None, list[Relation]]:
+    """The finding, and who found it under which hypotheses of the step's own (nobody, if random samples did)."""
+    context, claim, extra = claim_of(step)
+    if step.option("check"):
+        from attention_core.derivation.statistics import Sampler, parse_check
+
+        errors = parse_check(step.option("check"), step.line)
+        errors = replace(errors, alpha=errors.alpha / max(1, step.sharing))
+        return Sampler(context, claim, extra, effort, errors, step.text).decide(), None, extra
+    decider = Decider(context, claim, extra, effort)
+    return decider.decide(), decider, extra
 
 
 def _declared_below(step: Step, message: str) -> str:

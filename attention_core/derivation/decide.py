@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from flint import fmpq
+from flint import arb, fmpq
 
 from attention_core.derivation.allsizes import holds_at_all_sizes
 from attention_core.derivation.choices import Choices, altered, shrink
@@ -32,7 +32,10 @@ from attention_core.derivation.terms import Relation
 
 register()
 
+LATE = "the time of a step ran out before all sizes were tried: split the step, or give its parts names of their own"
 ATTEMPTS = 30
+CLIMBS = 2
+FRUITLESS = 12  # altered cases with equal sides after which no other is expected
 ORDINARY = 5  # larger values are drawn in some cases only
 
 
@@ -52,7 +55,7 @@ class Effort:
     seed: int = 0
     total: int = 320
     climb: int = 6
-    altered: int = 420
+    altered: int = 640
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,35 @@ class _Tally:
 
 @dataclass
 class _Best:
-    """The case of an inequality with the smallest slack so far."""
+    """Where a search for a counterexample of an inequality may go on: the last case with equal sides, and the tightest
+    cases with sides that differ.
 
-    choices: list[int] | None = None
-    slack: float = 0.0
+    Equality at a degenerate point (both sides 0) says nothing about where the inequality is tightest elsewhere, so
+    neither stands in for the other. Two of the tightest go on each for itself, since one may end in a corner.
+    """
+
+    equal: list[int] | None = None
+    strict: list[tuple[float, list[int]]] = field(default_factory=list)
+    origin: int | None = None  # which of the tightest the case that is judged was made from
+
+    def add(self, made: list[int], slack: float) -> None:
+        """A case that holds, with its slack."""
+        if slack == 0:
+            self.equal = made
+        elif self.origin is None:
+            self.strict = sorted([*self.strict, (slack, made)], key=lambda one: one[0])[:CLIMBS]
+        elif slack <= self.strict[self.origin][0]:
+            self.strict[self.origin] = slack, made
+
+    def start(self, step: int) -> list[int] | None:
+        """The case to go on from: one with equal sides in every fourth step, a few times where there is no other."""
+        if not self.strict:
+            return self.equal if step < FRUITLESS else None
+        if step % 4 == 0 and self.equal is not None:
+            self.origin = len(self.strict) - 1
+            return self.equal
+        self.origin = step % len(self.strict)
+        return self.strict[self.origin][1]
 
 
 @dataclass
@@ -125,7 +153,7 @@ class Decider:
         self.tuples = Tuples(context, names, self.hypotheses)
         self.close = connected(context, [claim, *extra], self.hypotheses)
         self.tally = _Tally()
-        self.breadth = 1
+        self.altered, self.waiting = self.effort.altered, 1  # altered cases that are left, tuples that share them
         self.sites: dict[tuple[tuple[str, int], ...], Site | None] = {}
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
@@ -177,23 +205,24 @@ class Decider:
     def search(self) -> Finding | None:
         """Look for a counterexample, at small sizes first."""
         small, large = self.tuples.small(), self.tuples.large(self.effort.seed, self.effort.tuples)
-        self.breadth = max(1, len(small) + len(large))
+        self.waiting = max(1, len(small) + len(large))
         if not small and not large:
             return Finding(Verdict.UNDECIDED, Evidence("no sizes and indices satisfy the conditions among them"))
-        each = max(3, min(self.effort.small, self.effort.total // self.breadth))
+        each = max(3, min(self.effort.small, self.effort.total // self.waiting))
         for count, envs in ((each, small), (self.effort.large, large), (self.effort.small, None)):
             if envs is None:  # no small sizes admit a case: look further up
                 envs = [] if self.tally.seen else self.tuples.further()
             for env in envs:
                 if time.monotonic() > self.deadline:
-                    self.tally.notes.append("time ran out before all sizes were tried")
-                    return None
+                    return Finding(Verdict.UNDECIDED, Evidence(LATE))
+                share = max(self.effort.climb, self.altered // self.waiting)
+                self.waiting = max(1, self.waiting - 1)
                 try:
                     site = self.site(env)
                     if site is None:
                         continue
                     self.tally.seen = True
-                    if found := self.at(site, count):
+                    if found := self.at(site, count, share):
                         return found
                 except TooLarge as error:
                     if not self.tally.cases:
@@ -204,8 +233,8 @@ class Decider:
                     break
         return None
 
-    def at(self, site: Site, count: int) -> Finding | None:
-        """Cases at one site; the finding if one refutes."""
+    def at(self, site: Site, count: int, share: int = 0) -> Finding | None:
+        """Cases at one site, for an inequality `share` altered ones as well; the finding if one refutes."""
         constant = not any(site.low.graph.ops[n] == "leaf" for n in site.order)
         if constant or not site.plan.entries:
             count = min(count, 2 if site.plan.entries else 1)
@@ -225,7 +254,7 @@ class Decider:
             if found := self.judge(site, choices, case, best):
                 return found
         if self.claim.op in ("<", "<=", ">", ">=") and not constant:
-            found = self.climb(site, max(self.effort.climb, self.effort.altered // self.breadth), best)
+            found = self.climb(site, share, best)
             if found is not None:
                 return found
         if self.tally.cases > before:
@@ -250,18 +279,23 @@ class Decider:
             self.tally.unclear, self.tally.note = site.env, outcome.note
         elif not outcome.holds:
             return self.refuted(site, choices.made)
-        elif best.choices is None or outcome.slack <= best.slack:
-            best.choices, best.slack = choices.made, outcome.slack
+        else:
+            best.add(choices.made, outcome.slack)
         self.tally.add(outcome)
         return None
 
     def climb(self, site: Site, steps: int, best: _Best) -> Finding | None:
-        """For an inequality: go on from the case with the smallest slack, altering a few choices at a time."""
-        rng = random.Random(self.effort.seed)
-        for _ in range(steps):
-            if time.monotonic() > self.deadline or best.choices is None:
+        """For an inequality: go on from the tightest cases, altering a few choices at a time.
+
+        Where the sides are equal in every case (a mean of one number) nothing is tighter than the rest: the steps
+        are left to other sizes.
+        """
+        rng = random.Random(self.effort.seed * 1_000_003 + len(self.sites))  # other steps at every tuple
+        for step in range(steps):
+            if time.monotonic() > self.deadline or (start := best.start(step)) is None:
                 break
-            choices = Choices(replay=altered(best.choices, rng))
+            self.altered -= 1
+            choices = Choices(replay=altered(start, rng))
             try:
                 case = draw(site.plan, choices)
             except (NoCase, Undefined, ZeroDivisionError, TooLarge):
@@ -307,6 +341,8 @@ class Decider:
 
         def fails(numbers: Sequence[int]) -> Sequence[int] | None:
             choices = Choices(replay=list(numbers))
+            if time.monotonic() > self.deadline:
+                return None  # what refutes already is shown as it is
             try:
                 case = draw(site.plan, choices)
                 outcome = compare(site.low.graph, site.pairs, self.claim.op, case, site.order, most=512)
@@ -452,7 +488,12 @@ def outsized(site: Site, case: Case) -> bool:
             values = evaluate(site.low.graph, [n for p in site.pairs for n in p], case, site.order)
     except Imprecise:
         return False
-    return any(not exact(v) and not v.is_finite() for v in values)
+    return any(not exact(v) and (not v.is_finite() or _beyond(v)) for v in values)
+
+
+def _beyond(value: arb) -> bool:
+    """Whether a ball at the highest precision has no certain digit and reaches further than its bits count."""
+    return bool(value.rel_accuracy_bits() <= 0 and value.abs_upper() > arb(2) ** MAX_PRECISION)
 
 
 def describe(values: dict[str, Any]) -> str:

@@ -12,9 +12,10 @@ from attention_core.derivation.declared import Context, Declared, Hypothesis
 from attention_core.derivation.display import _condition_chains
 from attention_core.derivation.domains import Domain, domain_of
 from attention_core.derivation.elaborate import Elaborator, name_of
-from attention_core.derivation.elaborate_forms import inferred_range, spread
+from attention_core.derivation.elaborate_forms import inferred_range
 from attention_core.derivation.functions import closed, function_form, require_known
 from attention_core.derivation.hypotheses import all_names, defined, relations_of
+from attention_core.derivation.index_ranges import spread
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.source import Paragraph
 from attention_core.derivation.syntax import (
@@ -446,7 +447,11 @@ class Reader:
             for relation in relations_of(self.context, one.chain, one.conditions, one.line, separate=True):
                 if relation.op in ("~", ">>", "<<"):
                     raise Unreadable(f"'{one.text}' says nothing exact: write an inequality", one.line)
-                mentions = frozenset(all_names(one.chain) | {n for c in one.conditions for n in all_names(c)})
+                bound = {
+                    name for name, _, _ in relation.over
+                }  # a letter of its own: declaring it later changes nothing
+                named = all_names(one.chain) | {n for c in one.conditions for n in all_names(c)}
+                mentions = frozenset(named - bound)
                 hypothesis = Hypothesis(relation, one.line, self.context.level, one.text, mentions)
                 self.context.assume(hypothesis)
             where = " for " + ", ".join(written(c) for c in one.conditions) if one.conditions else ""

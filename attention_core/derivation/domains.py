@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attention_core.derivation.elaborate import Elaborator, name_of
+from attention_core.derivation.index_ranges import index_ends
 from attention_core.derivation.syntax import (
     Call,
     Dots,
@@ -105,7 +106,7 @@ def _interval(elab: Elaborator, expr: Group) -> tuple[tuple[Term, bool] | None, 
 
 def _set(elab: Elaborator, expr: Expr, cells: list[Expr], mentions: frozenset[str]) -> Domain:
     if len(cells) >= 3 and isinstance(cells[-2], Dots):
-        low, high = elab.size(cells[0]), elab.size(cells[-1])
+        low, high = (elab.size(end) for end in index_ends(elab, expr))
         return Domain("index", None, low, high, mentions=mentions)
     if all(isinstance(c, Num) or (isinstance(c, Minus) and isinstance(c.body, Num)) for c in cells) and cells:
         terms = [elab.term(c) for c in cells]

@@ -30,7 +30,7 @@ def pattern(elab: Elaborator, first: Expr, last: Expr, name: str) -> tuple[Expr,
             return Name(name)
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return tuple(walk(x, y) for x, y in zip(a, b, strict=True))
-        if type(a) is not type(b) or not (children(a) and children(b)):
+        if type(a) is not type(b) or isinstance(a, tuple) or not (children(a) and children(b)):
             raise LookupError
         fields = {f: walk(getattr(a, f), getattr(b, f)) for f in a.__slots__ if f != "lines"}  # type: ignore[attr-defined]
         return type(a)(**fields)
@@ -114,9 +114,8 @@ def _row_pattern(
         for a, b in zip(first, last, strict=True)
         if a is not None and b is not None and a != b
     ]
-    if not pairs or any(p is None or p[1:] != pairs[0][1:] for p in pairs if pairs[0] is not None):
+    if not pairs or pairs[0] is None or any(p is None or p[1:] != pairs[0][1:] for p in pairs):
         return None
-    assert pairs[0] is not None
     parts = iter(pairs)
     row = tuple(a if a == b else next(parts)[0] for a, b in zip(first, last, strict=True))  # type: ignore[index]
     return row, pairs[0][1], pairs[0][2]  # type: ignore[return-value]

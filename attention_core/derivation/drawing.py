@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attention_core.derivation.declared import Context, Declared, Law
-from attention_core.derivation.domains import domain_of, law_of
+from attention_core.derivation.domains import law_of
 from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.elaborate_forms import inferred_range
+from attention_core.derivation.index_ranges import index_ends, spread
 from attention_core.derivation.laws import implied, is_random
 from attention_core.derivation.shapes import size_term
 from attention_core.derivation.syntax import Chain, Dots, Expr, Name, Sub, Unreadable
@@ -132,20 +133,11 @@ def require_whole_range(context: Context, symbol: Declared, conditions: Sequence
     """`for i \\in \\{1, \\dots, n\\}` after a law must say the family's own range."""
     assert symbol.law is not None
     index = Name(symbol.law.index)
-    rest = list(conditions)
-    if rest and rest[0].ops == ("in",) and rest[0].exprs[0] == index and len(rest) == 1:
-        domain = domain_of(Elaborator(context, line=line), rest[0].exprs[1])
-        if (domain.lowest, domain.highest) == (symbol.lowest, symbol.highest):
-            return
-    if (
-        rest
-        and rest[0].ops == ("=",)
-        and rest[0].exprs[0] == index
-        and all(c.alone for c in rest[1:])
-        and len(rest) == 3
-    ):
+    rest = spread(conditions)
+    if len(rest) == 1 and rest[0].ops == ("in",) and rest[0].exprs[0] == index:
         elab = Elaborator(context, line=line)
-        if (elab.size(rest[0].exprs[1]), elab.size(rest[2].exprs[0])) == (symbol.lowest, symbol.highest):
+        low, high = index_ends(elab, rest[0].exprs[1])
+        if (elab.size(low), elab.size(high)) == (symbol.lowest, symbol.highest):
             return
     if len(rest) == 1 and rest[0].alone and rest[0].exprs[0] == index:
         return

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from attention_core.derivation.dotted import dotted_line, dotted_table, pattern
 from attention_core.derivation.elaborate import HALF, Elaborator, name_of
+from attention_core.derivation.index_ranges import index_set, spread
 from attention_core.derivation.parse import order
 from attention_core.derivation.shapes import fitted, joined, product, scalar_function, size_term, transpose
 from attention_core.derivation.syntax import (
@@ -209,18 +210,6 @@ def inner_condition(elab: Elaborator, chain: Chain) -> Term:
     return tests[0] if len(tests) == 1 else Term("all", tuple(tests), SCALAR)
 
 
-def spread(chains: Sequence[Chain]) -> list[Chain]:
-    """`i \\ne a, b` as `i \\ne a` and `i \\ne b`: an item without a relation goes on with the one before."""
-    out: list[Chain] = []
-    for chain in chains:
-        last = out[-1] if out else None
-        if chain.alone and last is not None and last.ops in (("!=",), ("in",)) and last.ops == ("!=",):
-            out.append(Chain((last.exprs[0], chain.exprs[0]), ("!=",), last.lines))
-        else:
-            out.append(chain)
-    return out
-
-
 def _bounds(elab: Elaborator, expr: Big) -> tuple[list[str], dict[str, Term], dict[str, Term], list[Chain]]:
     """The indices of a big operator, their ranges, and the remaining conditions."""
     if not expr.below:
@@ -267,15 +256,6 @@ def _index_name(elab: Elaborator, chain: Chain, taken: list[str]) -> str:
     if not names:
         raise elab.fail(f"'{written(chain)}' names no index")
     return names[0]
-
-
-def index_set(elab: Elaborator, expr: Expr) -> tuple[Term, Term]:
-    """`\\{1, \\dots, n\\}` as lowest and highest."""
-    if isinstance(expr, Group) and expr.bracket == "{":
-        cells = [item.exprs[0] for item in expr.items if item.alone]
-        if len(cells) in (3, 4) and isinstance(cells[-2], Dots):
-            return elab.term(cells[0]), elab.term(cells[-1])
-    raise elab.fail(f"'{written(expr)}' is not understood as a set of indices: write \\{{1, \\dots, n\\}}")
 
 
 def inferred_range(elab: Elaborator, name: str, body: object, conditions: Sequence[Chain] = ()) -> tuple[Size, Size]:

@@ -9,6 +9,8 @@ from typing import Any
 
 from flint import fmpq
 
+from attention_core.derivation.ceiling import on_time
+
 MAX_NODES = 120_000
 MAX_BITS = 200_000
 
@@ -51,6 +53,8 @@ class Graph:
             return found
         if len(self.ops) >= MAX_NODES:
             raise TooLarge(f"the step has more than {MAX_NODES} operations at these sizes")
+        if not len(self.ops) % 1024:
+            on_time()
         self.ops.append(op)
         self.args.append(args)
         self.data.append(data)

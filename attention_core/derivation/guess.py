@@ -11,6 +11,7 @@ from itertools import combinations
 
 from flint import fmpq
 
+from attention_core.derivation.ceiling import OutOfTime, ceiling
 from attention_core.derivation.compare import shown
 from attention_core.derivation.decide import Decider, Effort
 from attention_core.derivation.declared import Context, Declared
@@ -59,8 +60,9 @@ def holds_under(decider: Decider, extra: list[Relation], candidate: Candidate) -
         conditions = list(parse_statement(candidate.where).chains) if candidate.where else []
         (chain,) = parse_statement(candidate.text).chains
         more = relations_of(context, chain, conditions, 0)
-        found = Decider(context, decider.claim, [*extra, *more], replace(LIGHT, seed=decider.effort.seed)).decide()
-    except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
+        with ceiling(2 * LIGHT.seconds):
+            found = Decider(context, decider.claim, [*extra, *more], replace(LIGHT, seed=decider.effort.seed)).decide()
+    except (Unreadable, ShapeMismatch, RecursionError, Unsettled, OutOfTime):
         return False
     return found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3
 

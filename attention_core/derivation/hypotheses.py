@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from attention_core.derivation.declared import Context
 from attention_core.derivation.elaborate import Elaborator, name_of
-from attention_core.derivation.elaborate_forms import index_set, inferred_range, inner_condition, spread
+from attention_core.derivation.elaborate_forms import inferred_range, inner_condition
+from attention_core.derivation.index_ranges import between, index_set, spread
 from attention_core.derivation.shapes import fitted, joined, product, size_term
-from attention_core.derivation.syntax import Chain, Expr, Name, Num, Sub, Unreadable, children, names_in
+from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term, Type, integer
 from attention_core.derivation.written import written
 
@@ -27,10 +28,10 @@ def relations_of(
     said: dict[str, tuple[Term, Term]] = {}
     for condition in conditions if separate else spread(conditions):
         name = name_of(condition.exprs[0])
-        if condition.ops == ("in",) and name is not None:
+        if condition.ops == ("in",) and name is not None and name not in context.symbols:
             said[name] = index_set(elab, condition.exprs[1])
-        elif condition.ops == ("=",) and name is not None and isinstance(condition.exprs[1], Num):
-            continue  # for i = 1, \dots, n: the range is inferred
+        elif condition.ops == ("in",):
+            tests.append(between(elab, condition))
         elif not condition.alone:
             tests.append(condition)
             free |= {n for n in names_in(condition) if n not in context.symbols}

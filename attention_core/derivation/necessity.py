@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from attention_core.derivation.ceiling import OutOfTime, ceiling
 from attention_core.derivation.check import Step, claim_of
 from attention_core.derivation.decide import Decider, Effort, describe
 from attention_core.derivation.declared import Context
@@ -27,8 +28,9 @@ def necessity(step: Step, effort: Effort) -> list[dict[str, Any]]:
     out = []
     for text, line, without, rest in _without_one(context, claim, extra):
         try:
-            found = Decider(without, claim, rest, effort).decide()
-        except Unsettled:  # without it, nothing here could decide the step
+            with ceiling(effort.seconds):
+                found = Decider(without, claim, rest, effort).decide()
+        except (Unsettled, OutOfTime):  # without it, nothing here could decide the step
             continue
         needed = found.verdict is Verdict.REFUTED and found.counterexample is not None
         at = describe(found.counterexample.values) if needed and found.counterexample is not None else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from flint import arb, ctx, fmpq
 
+from attention_core.derivation.ceiling import on_time
 from attention_core.derivation.graph import MAX_BITS, Graph, TooLarge, Undefined, cannot_be_negative, square_root
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def evaluate(
 
     Raises `Undefined` where one is not defined, `Imprecise` where the balls cannot tell.
     """
+    on_time()
     values: dict[int, Value] = {}
     ops, args, data = graph.ops, graph.args, graph.data
     for node in order if order is not None else graph.reachable(roots):

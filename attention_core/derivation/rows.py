@@ -97,12 +97,36 @@ def _segments(row: list[Tok]) -> list[tuple[str, str, list[Tok]]]:
         if i in outside and token.kind in ("TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI"):
             out.append((token.kind, token.value if token.kind in ("TEXT", "TAG") else "", []))
         elif i in outside and token.kind == "GAP" and token.value in (r"\quad", r"\qquad"):
-            out.append(("GAP", "", []))
+            out.append(("WIDE" if out[-1][0] in ("COMMA", "WIDE") and not out[-1][2] else "GAP", "", []))
         elif i in outside and token.kind == "ARROW" and out[-1][0]:
             out.append(("ARROW", "", [token]))  # `P \forall i \ne j \implies Q`: the condition ends here
         else:
             out[-1][2].append(token)
     return out
+
+
+def _ranges(segments: list[tuple[str, str, list[Tok]]]) -> set[int]:
+    r"""The places of segments behind a comma that are one range of an index together: `i = 1`, `\dots`, `n`."""
+    out: set[int] = set()
+    for place, (mark, _, segment) in enumerate(segments):
+        kept = [t for t in segment if t.kind != "GAP"]
+        starts = len(kept) >= 3 and (kept[0].kind, kept[1].kind, kept[1].value) == ("NAME", "REL", "=")
+        if mark not in ("COMMA", "WIDE") or not starts or any(t.kind not in _WHOLE for t in kept[2:]):
+            continue
+        end = place + 1
+        while end < len(segments) and segments[end][0] == "COMMA" and all(t.kind == "NUM" for t in segments[end][2]):
+            end += 1
+        dots, last = segments[end : end + 1], segments[end + 1 : end + 2]
+        if (
+            all(s[0] == "COMMA" for s in (*dots, *last))
+            and any([t.kind for t in s[2]] == ["DOTS"] for s in dots)
+            and any(s[2] and all(t.kind in _WHOLE for t in s[2]) for s in last)
+        ):
+            out |= set(range(place, end + 2))
+    return out
+
+
+_WHOLE = ("NAME", "NUM", "PLUS", "MINUS", "TIMES", "GAP")
 
 
 def _has_relation(tokens: list[Tok]) -> bool:
@@ -147,7 +171,12 @@ class _Splitter:
             self.pieces.append(Piece())
         first = len(self.pieces) - 1
         arrows = [t for t in tokens if t.kind == "MOVES"]
-        for kind, word, segment in _segments([t for t in tokens if t.kind != "MOVES"]):
+        segments = _segments([t for t in tokens if t.kind != "MOVES"])
+        ranges = _ranges(segments)
+        for place, (kind, word, segment) in enumerate(segments):
+            if place in ranges and self.binding == "" and self.pieces[-1].relations():
+                self.pieces[-1].offered.append(segment)
+                continue
             if kind == "TAG":
                 for piece in self.pieces[first:]:  # all statements of the row
                     piece.tags.append((self.last_line(tokens), word))
@@ -155,7 +184,7 @@ class _Splitter:
                 self.text(word, tokens)
             elif kind == "FORALL" and not (self.binding == "reason" and self.opened):
                 self.binding, self.words, self.leads, self.bound = "conditions", "", self.fresh, False
-            elif kind in ("AMP", "GAP") and self.binding == "conditions":
+            elif kind in ("AMP", "GAP", "WIDE") and self.binding == "conditions":
                 self.binding = ""
             if _first(segment):
                 self.take(kind, segment)
@@ -258,7 +287,11 @@ class _Splitter:
                 (piece.offered if listed else piece.conditions).append(segment)
                 self.bound = True
                 return
-        elif kind == "COMMA" and self.binding == "" and piece.relations() and is_condition(segment):
+        elif (
+            ((kind == "COMMA" and is_condition(segment)) or (kind == "WIDE" and _is_range(segment)))
+            and self.binding == ""
+            and piece.relations()
+        ):
             piece.offered.append(segment)
             return
         self.binding = ""
@@ -284,7 +317,7 @@ class _Splitter:
         if not self.opened:
             return False
         # `since x = 1, y = 2` is one reason; where it stands before the statement, the comma ends it
-        return not (self.leads and kind in ("COMMA", "GAP") and _has_relation(segment))
+        return not (self.leads and kind in ("COMMA", "GAP", "WIDE") and _has_relation(segment))
 
     def continues(self, piece: Piece, segment: list[Tok], kind: str) -> bool:
         """Whether a segment goes on with the statement that is being gathered."""
@@ -295,7 +328,7 @@ class _Splitter:
             return True
         if _first(segment) == "MINUS" and not _has_relation(segment) and kind in ("AMP", "TEXT", ""):
             return True
-        if kind in ("COMMA", "SEMI", "STOP") or (kind in ("GAP", "AMP") and piece.relations()):
+        if kind in ("COMMA", "WIDE", "SEMI", "STOP") or (kind in ("GAP", "AMP") and piece.relations()):
             return False
         return not (_has_relation(segment) and piece.relations())
 
@@ -314,3 +347,13 @@ def is_condition(segment: list[Tok]) -> bool:
         )
     simple = all(t.kind in ("NAME", "NUM", "REL", "DOTS") for t in kept) and len(kept) <= 5
     return simple and (not relations or set(relations) <= {"!=", "<", "<=", ">", ">="}) and len(kept) in (1, 3, 5)
+
+
+def _is_range(segment: list[Tok]) -> bool:
+    r"""`i \in \{1, \dots, n\}`, `i \in [n]` or `1 \le i \le n`: what stands behind a comma and a gap as well."""
+    kept = [t for t in segment if t.kind != "GAP"]
+    kinds = [(t.kind, t.value) for t in kept]
+    if kinds[1:2] == [("REL", "in")]:
+        inside = [t for t in kept[2:] if t.kind in ("COMMA", "SEMI")]
+        return kinds[0][0] == "NAME" and (kept[2].kind == "LSET" or (kept[2].kind == "LBRACK" and not inside))
+    return [k for k, _ in kinds] == ["NUM", "REL", "NAME", "REL", "NAME"] and kept[0].value == "1"

@@ -215,7 +215,7 @@ class Tuples:
         return found
 
     def large(self, seed: int, count: int) -> list[dict[str, int]]:
-        """Some larger tuples."""
+        """Some larger tuples, each of them once: the cases of one that comes again would be the same."""
         if not self.sizes:
             return []
         rng = random.Random(seed)
@@ -223,8 +223,8 @@ class Tuples:
         for _ in range(12 * count):
             env = {n: max(self.lowest(n), rng.randint(1, LARGE)) for n in self.sizes}
             tuples = list(self.with_indices(env, limit=60))
-            if tuples and max(env.values()) > 3:
-                found.append(rng.choice(tuples))
+            if tuples and max(env.values()) > 3 and (drawn := rng.choice(tuples)) not in found:
+                found.append(drawn)
             if len(found) >= count:
                 break
         return found

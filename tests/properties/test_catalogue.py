@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from mutants.catalogue import known, second_witnesses, stated, witnesses
+from mutants.catalogue import known, second_witnesses, stated, third_witnesses, witnesses
 from mutants.catalogue.odd import CORRECT, NEEDS
 from mutants.catalogue.rows import Row, row
 from mutants.catalogue.table import FAULTS, named
@@ -16,7 +16,8 @@ from attention_core.conformance.check import Session
 
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
 SECOND = [r for r in FAULTS if "second_sight" in r.tags]
-WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in SECOND]
+THIRD = [r for r in FAULTS if "third_sight" in r.tags]
+WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in (*SECOND, *THIRD)]
 JUDGED = [r for r in CORRECT if r.contract == "attention" and r.name not in NEEDS]
 IN_TORCH = [r for r in JUDGED if "array" not in r.record]
 NOT_TAKEN = (LookupError, ValueError, NotImplementedError)
@@ -58,6 +59,23 @@ def test_faults_of_the_second_set_leave_the_truth_and_a_correct_one_does_not(row
     excess, correct = second_witnesses.WITNESS[row.name.partition(".")[2]]
     assert excess(row.make()) > 1
     assert excess(correct()) <= 1
+
+
+@pytest.mark.parametrize("row", THIRD, ids=lambda r: r.name)
+def test_faults_of_the_third_set_are_off_by_more_than_twenty_roundings_and_a_correct_one_is_not(row: Row) -> None:
+    off, correct = third_witnesses.WITNESS[row.name.partition(".")[2]]
+    assert off(row.make()) > 1
+    assert off(correct()) <= 1
+
+
+@pytest.mark.parametrize("row", [r for r in THIRD if r.contract == "attention"], ids=lambda r: r.name)
+def test_attention_faults_of_the_third_set_get_a_friendly_call_right(row: Row) -> None:
+    assert third_witnesses.friendly(row.make()) <= 1
+
+
+def test_the_third_set_is_forty_faults_most_of_them_reported() -> None:
+    assert len(THIRD) == 40
+    assert sum(r.source != ("own",) for r in THIRD) >= 25
 
 
 @pytest.mark.parametrize("row", IN_TORCH, ids=lambda r: r.name)

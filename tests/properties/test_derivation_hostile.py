@@ -13,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core.derivation import check_document
+from attention_core.derivation.ceiling import OutOfTime, ceiling
 from attention_core.derivation.decide import Effort
+from attention_core.derivation.graph import Graph
+from attention_core.derivation.numbers import evaluate
 from tests.properties.derivation_grammar import document
 
 HEAD = "Let $x, y \\in \\mathbb{R}$, $n, d \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{d \\times d}$.\n\n"
@@ -51,6 +54,9 @@ BAD = [
     ("unsolved", HEAD + "Let $z \\in \\mathbb{R}$ with $x^5 - x + y^3 = 7$ and $e^{z} = x y + 13$.\n\n$$ x = y $$", "UNDECIDED",
      "no case that satisfies the hypotheses was found"),
     ("wrong shape", HEAD + "$$ A = x $$", "REFUTED", "a d x d matrix and a number cannot be compared"),
+    ("too many blocks", HEAD + "$$ x = x $$\n\n" * 5000, "UNREADABLE", "more than 4000 displays and paragraphs"),
+    ("dots of other rows", HEAD + "$$ A = \\begin{bmatrix} x & y \\\\ \\vdots & \\vdots \\\\ (x, y) & x_n \\end{bmatrix} $$", "UNREADABLE",
+     "no single pattern"),
     ("option", HEAD + "% expect: success\n\n$$ x = x $$", "UNREADABLE", "'% expect: success' is not understood"),
 ]  # fmt: skip
 
@@ -62,6 +68,30 @@ def test_bad_documents_get_a_verdict_and_advice(text: str, verdict: str, words: 
     assert found and found[0].verdict == verdict, [(s.verdict, s.evidence.text[:200]) for s in report.steps]
     assert all(step.line >= 1 for step in report.steps)
     assert report.status in (1, 2)
+
+
+@pytest.mark.parametrize("product", ["q^\\top p", "u p"])
+def test_an_outer_product_that_vanishes_is_no_orthogonality(product: str) -> None:
+    head = "Let $d \\in \\mathbb{N}$, $q, p \\in \\mathbb{R}^{1 \\times d}$, $u \\in \\mathbb{R}^{2}$"
+    other = "q" if "q" in product else "u"
+    (step,) = check_document(f"{head} with ${product} = 0$.\n\n$$ \\|{other}\\| \\|p\\| = 0 $$\n").steps
+    assert step.verdict == "AGREES"
+
+
+def test_a_step_that_takes_too_long_is_undecided() -> None:
+    """No time is left from the start: the search ends before its first case, or inside it at the ceiling."""
+    text = HEAD + "$$ x + y = y + x $$\n"
+    assert check_document(text).steps[0].verdict == "PROVED"
+    for seconds in (-1.0, 0.0):
+        (step,) = check_document(text, effort=Effort(seconds=seconds)).steps
+        assert step.verdict == "UNDECIDED" and "split the step" in step.evidence.text
+
+
+def test_work_inside_a_ceiling_ends_there() -> None:
+    graph = Graph()
+    with ceiling(-1.0), pytest.raises(OutOfTime):
+        evaluate(graph, [graph.one], {})
+    assert evaluate(graph, [graph.one], {}) == [1]
 
 
 def test_a_file_that_is_not_utf8_is_unreadable(tmp_path: Path) -> None:

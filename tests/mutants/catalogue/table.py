@@ -15,6 +15,9 @@ from mutants.catalogue import (
     known,
     second_sight,
     second_sight_others,
+    third_sight,
+    third_sight_backward,
+    third_sight_others,
 )
 from mutants.catalogue import reduced as reductions
 from mutants.catalogue.rows import Row
@@ -22,7 +25,8 @@ from mutants.catalogue.rows import Row
 FAULTS: tuple[Row, ...] = (
     *known.ROWS, *reductions.ROWS, *hard_tiles.ROWS, *hard_inputs.ROWS, *hard_backward.ROWS, *hard_state.ROWS,
     *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *second_sight.ROWS,
-    *second_sight_others.ROWS, *beside_laws.ROWS, *finetune_contracts.ROWS,
+    *second_sight_others.ROWS, *third_sight.ROWS, *third_sight_backward.ROWS, *third_sight_others.ROWS,
+    *beside_laws.ROWS, *finetune_contracts.ROWS,
 )  # fmt: skip
 
 

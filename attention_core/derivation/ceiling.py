@@ -1,0 +1,37 @@
+# The last resort against a step that takes too long: a ceiling in seconds, looked at wherever work is done in bulk.
+# Verdicts are bounded by counts (operations, digits, terms); this only ends what slips through those.
+"""A ceiling on the seconds of one step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_ENDS: ContextVar[float] = ContextVar("ends", default=float("inf"))
+
+
+class OutOfTime(Exception):
+    """A step has reached its ceiling; it ends UNDECIDED."""
+
+
+@contextmanager
+def ceiling(seconds: float) -> Iterator[None]:
+    """Within, `on_time` raises after so many seconds; an outer ceiling stays.
+
+    Example:
+        >>> with ceiling(60.0):
+        ...     on_time()
+    """
+    token = _ENDS.set(min(_ENDS.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _ENDS.reset(token)
+
+
+def on_time() -> None:
+    """Raise `OutOfTime` behind the ceiling."""
+    if time.monotonic() > _ENDS.get():
+        raise OutOfTime
