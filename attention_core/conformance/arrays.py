@@ -19,6 +19,23 @@ class WrongReturn(TypeError):
     """The target returned something that is not an array of this library."""
 
 
+def weighted_sum(torch: Any) -> Any:
+    """A function of autograd that stands for <out, cotangent>: its backward hands on the cotangent itself, as it lies.
+
+    Its value is 0 and nobody reads it.
+    """
+
+    def forward(context: Any, out: Any, cotangent: Any) -> Any:
+        context.cotangent = cotangent
+        return out.new_zeros(())
+
+    def backward(context: Any, down: Any) -> Any:
+        return context.cotangent, None
+
+    steps = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("WeightedSum", (torch.autograd.Function,), steps)
+
+
 class TorchArrays:
     """torch tensors on one device; derivatives by torch.autograd."""
 
@@ -31,6 +48,7 @@ class TorchArrays:
         torch.set_num_threads(1)
         self.dtypes = {name: getattr(torch, name) for name in STORAGE}
         self.names = {v: k for k, v in self.dtypes.items()}
+        self._weighted = weighted_sum(torch)
 
     def build(self, spec: Array) -> Any:
         """A tensor with exactly the described memory (its base stays alive through the view)."""
@@ -80,10 +98,10 @@ class TorchArrays:
         if not out.requires_grad:
             return [None] * len(inputs), [None] * len(inputs), False
         create = directions is not None
+        # Handed over as a cotangent of its own, it would make torch import sympy, for most of a second.
+        total = self._weighted.apply(out, cotangent)
         first = list(
-            torch.autograd.grad(
-                out, inputs, cotangent, allow_unused=True, create_graph=create, retain_graph=keep or create
-            )
+            torch.autograd.grad(total, inputs, allow_unused=True, create_graph=create, retain_graph=keep or create)
         )
         second: list[Any] = [None] * len(inputs)
         if directions is not None:

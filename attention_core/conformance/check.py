@@ -22,6 +22,7 @@ from attention_core.conformance.law import Law
 from attention_core.conformance.report import NOT_RUN, LawResult, Report
 from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, judge_one, run_law, why_not_applicable
+from attention_core.conformance.small_search import warm_up
 
 MAX_LOST_PROCESSES = 6
 """After so many crashes (or one hang) of one target its other laws are not run any more."""
@@ -56,6 +57,9 @@ class Session:
         else:
             self.runner = WorkerRunner(origin, factory=implementation.factory, timeout=timeout, **options)
         try:
+            if isinstance(self.runner, WorkerRunner) and self.contract.name.startswith("attention"):
+                self.runner.start()
+                warm_up()  # while the worker imports
             self.description = self.runner.describe()
             self.subject = self.contract.subject(self.runner, implementation, self.description, seed)
             self._check_known()

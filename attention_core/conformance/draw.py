@@ -18,11 +18,15 @@ EDGES = (8, 16, 32, 48, 64, 96, 128)
 LENGTHS = (1, 2, 3, 4, 5, 7, *(e + k for e in EDGES for k in (-1, 0, 1)), 200, 257)
 LONG = (300, 511, 512, 513, 777, 1024, 1025, 2048, 2049)
 """Lengths of one side while the other is short: beyond a few blocks, at and around powers of two."""
-SHAPES = {"usual": 0.74, "long keys": 0.09, "long queries": 0.06, "many heads": 0.06, "wide heads": 0.05}
+SHAPES = {
+    "usual": 0.7, "long keys": 0.09, "long queries": 0.06, "many heads": 0.06, "wide heads": 0.05,
+    "many sequences": 0.04,
+}  # fmt: skip
 """What is large in a case, with its share: few large things at a time keep a case cheap."""
 HEAD_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 80, 96, 128)
 WIDE_HEADS = (128, 129, 160, 192, 256)
 MANY_HEADS = (12, 16, 17, 24, 32, 33, 40)
+MANY_SEQUENCES = (9, 12, 16, 17, 33, 65)
 SCORES_PER_CASE = {"float64": 1 << 15, "float32": 1 << 15, "bfloat16": 1 << 15, "float16": 1 << 13}
 """Bound on B*H*n_q*n_kv of one case; float16 products are slow on processors."""
 WORK_PER_CASE = {"float64": 1 << 20, "float32": 1 << 20, "bfloat16": 1 << 20, "float16": 1 << 17}
@@ -55,7 +59,8 @@ def _sizes(space: Space, dtype: str, rng: np.random.Generator) -> tuple[int, tup
     room = min(room, WORK_PER_CASE[dtype] // max(1, n_q * n_kv * (d + d_v)))
     if kv_heads * group > max(room, space.min_heads):
         kv_heads, group = max(1, space.min_heads), 1
-    batches = [b for b in (1, 2, 3, 5, 8) if b * kv_heads * group <= room] or [1]
+    some = MANY_SEQUENCES if shape == "many sequences" else (1, 2, 3, 5, 8)
+    batches = [b for b in some if b * kv_heads * group <= room] or [1]
     batch = max(int(rng.choice(batches)), space.min_batch)
     return batch, (n_q, n_kv, d, d_v, kv_heads * group, kv_heads)
 
@@ -75,7 +80,7 @@ def _lengths(space: Space, shape: str, scores: int, rng: np.random.Generator) ->
             if shape == "long keys" and space.min_q <= 1 and rng.random() < 0.4:
                 other = 1  # a step of decoding
             return (other, long) if shape == "long keys" else (long, other)
-    if shape == "many heads":
+    if shape.startswith("many"):
         n_q, n_kv = (max(min(n, 17), low) for n, low in ((n_q, space.min_q), (n_kv, space.min_kv)))
     ratio = rng.random()
     if ratio < 0.25:
@@ -168,9 +173,12 @@ def draw_mask(
     }[form]  # fmt: skip
     dead = rng.random() < space.dead
     keep = rng.random(small) < rng.choice([0.3, 0.7, 0.9])
-    if rng.random() < 0.3:  # padding: a prefix of the keys, another length in every batch row
+    if rng.random() < 0.3:  # padding: a run of keys is left, on either side or between, another in every batch row
         lengths = rng.integers(0 if dead else 1, n_kv + 1, size=(*small[:-1], 1))
-        keep = np.arange(n_kv) < (lengths if small[-2:-1] != (n_q,) else lengths[..., :1, :])
+        lengths = lengths if small[-2:-1] != (n_q,) else lengths[..., :1, :]
+        side = rng.random()
+        start = 0 if side < 0.5 else n_kv - lengths if side < 0.8 else rng.integers(n_kv - lengths + 1)
+        keep = (np.arange(n_kv) >= start) & (np.arange(n_kv) < start + lengths)
     if kind == "finite":
         return np.where(rng.random(small) < 0.3, 0.0, 2.0 * rng.standard_normal(small))
     if not dead:

@@ -6,7 +6,7 @@ same two types serve the worker process (as raw buffers and bounded JSON, never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,19 +75,18 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
     """Lay `values` out in memory as `view` says; what lies outside the view is filled with NaN.
 
     Views: "contiguous", "transposed" (last two axes swapped in memory), "heads_last" (axes -3 and -2 swapped in
-    memory), "sliced" (every second element of a larger last axis), "padded" (a window of a larger buffer),
-    "offset" (starts at an odd element), "expanded" (stride 0 along the leading axis: its values must be equal there),
-    "repeated" (one number, all strides 0, as the cotangent of a sum: its values must all be equal).
+    memory), "rows_first" and "heads_first" (axis -2 or -3 outermost in memory), "sliced" (every second element of a
+    larger last axis), "padded" (a window of a larger buffer), "offset" (starts at an odd element), "expanded" (stride
+    0 along the leading axis: its values must be equal there), "broadcast" (stride 0 along every axis but the last where
+    values repeat), "repeated" (one number, all strides 0, as the cotangent of a sum: its values must all be equal).
     """
     values = np.asarray(values)
     shape = values.shape
     filler = np.nan if dtype in FLOATS else 1
     if view == "contiguous" or values.ndim == 0 or values.size == 0:
         return Array(encode(values, dtype).reshape(-1), dtype, shape, c_strides(shape))
-    if (view == "transposed" and values.ndim >= 2) or (view == "heads_last" and values.ndim >= 3):
-        axes = list(range(values.ndim))
-        i, j = (-2, -1) if view == "transposed" else (-3, -2)
-        axes[i], axes[j] = axes[j], axes[i]
+    axes = _order(view, values.ndim)
+    if axes is not None:
         moved = values.transpose(axes)
         inner = c_strides(moved.shape)
         strides = tuple(inner[axes.index(k)] for k in range(values.ndim))
@@ -103,13 +102,39 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
         return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1] + 3)
     if view == "repeated":
         return Array(encode(values.reshape(-1)[:1], dtype), dtype, shape, (0,) * len(shape))
-    if view == "expanded" and values.ndim >= 3:
-        first = values[:1]
-        strides = (0, *c_strides(first.shape)[1:])
-        return Array(encode(first, dtype).reshape(-1), dtype, shape, strides)
+    if view == "broadcast" or (view == "expanded" and values.ndim >= 3):
+        once = _once(values, range(values.ndim - 1)) if view == "broadcast" else values[:1]
+        strides = tuple(
+            0 if once.shape[axis] != shape[axis] else step for axis, step in enumerate(c_strides(once.shape))
+        )
+        return Array(encode(once, dtype).reshape(-1), dtype, shape, strides)
     flat = np.full(values.size + 7, filler, dtype=values.dtype)
     flat[3 : 3 + values.size] = values.reshape(-1)
     return Array(encode(flat, dtype), dtype, shape, c_strides(shape), 3)
+
+
+def _order(view: str, ndim: int) -> list[int] | None:
+    """The order in memory of the axes that a view only moves; None for other views."""
+    axes = list(range(ndim))
+    if view == "transposed" and ndim >= 2:
+        axes[-2], axes[-1] = axes[-1], axes[-2]
+    elif view == "heads_last" and ndim >= 3:
+        axes[-3], axes[-2] = axes[-2], axes[-3]
+    elif view == "rows_first" and ndim >= 2:
+        axes.insert(0, axes.pop(-2))
+    elif view == "heads_first" and ndim >= 3:
+        axes.insert(0, axes.pop(-3))
+    else:
+        return None
+    return axes
+
+
+def _once(values: NDArray, axes: Iterable[int]) -> NDArray:
+    """The first of what repeats along some axes; an axis whose values differ stays whole."""
+    for axis in axes:
+        first = np.take(values, [0], axis=axis)
+        values = first if (values == first).all() else values
+    return values
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,7 @@ class SizeCondition:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._known: dict[tuple[int, ...], bool] = {}
         try:
             self.tree = ast.parse(text, mode="eval").body
             self._holds(2, 3, 8, 8, 4, 2)
@@ -186,10 +187,12 @@ class SizeCondition:
             raise TargetError(f"sizes={text!r} divides by zero") from None
 
     def __call__(self, *sizes: int) -> bool:
-        try:
-            return self._holds(*sizes)
-        except ZeroDivisionError:  # at these sizes it says nothing, so they are not among those it names
-            return False
+        if sizes not in self._known:
+            try:
+                self._known[sizes] = self._holds(*sizes)
+            except ZeroDivisionError:  # at these sizes it says nothing, so they are not among those it names
+                self._known[sizes] = False
+        return self._known[sizes]
 
     def _holds(self, *sizes: int) -> bool:
         return bool(self._value(self.tree, dict(zip(SIZE_NAMES, sizes, strict=True))))

@@ -121,6 +121,7 @@ class WorkerRunner:
         self.process: subprocess.Popen[bytes] | None = None
         self.tail: Tail | None = None
         self.description: dict[str, Any] = {}
+        self.ready = False  # whether the worker that runs has told what it loaded
 
     def describe(self) -> dict[str, Any]:
         """Start the worker (if need be) and return what it says of the target.
@@ -128,11 +129,15 @@ class WorkerRunner:
         Raises:
             TargetError: the target cannot be loaded. Unavailable: it cannot run on this machine.
         """
-        if self.process is None:
-            self._start()
+        self.start()
+        if not self.ready:
+            self._greet()
         return self.description
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the worker (if need be) without waiting until it has loaded the target."""
+        if self.process is not None:
+            return
         child_reads, self.write = os.pipe()
         self.read, child_writes = os.pipe()
         wire.widen(self.write)
@@ -148,8 +153,11 @@ class WorkerRunner:
         self.tail = Tail(self.process.stdout)
         os.close(child_reads)
         os.close(child_writes)
-        try:
+        with contextlib.suppress(wire.Closed):  # then nothing can be received either, which says how it died
             wire.send(self.write, self.options)
+
+    def _greet(self) -> None:
+        try:
             told = wire.receive(self.read, max(START_TIMEOUT, self.timeout))
         except wire.TimedOut:
             self.close()
@@ -165,7 +173,7 @@ class WorkerRunner:
             error = TargetError(told["message"])
             error.add_note(told.get("traceback", ""))
             raise error
-        self.description = told
+        self.description, self.ready = told, True
 
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         """One request; `meanwhile` is done in this process while the worker is busy with it."""
@@ -215,4 +223,4 @@ class WorkerRunner:
                 os.close(descriptor)
         if self.tail is not None:
             self.tail.close()
-        self.process = None
+        self.process, self.ready = None, False

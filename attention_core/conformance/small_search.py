@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import hypothesis
@@ -14,8 +15,12 @@ from hypothesis import HealthCheck, Phase, Verbosity
 
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.evidence import Violation
+from attention_core.conformance.exchange import FLOATS
+from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.judging import SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.law import Law
+from attention_core.conformance.small import small_cases as strategy_of
+from attention_core.conformance.space import Profile, Space
 
 POOL_STEP = 16
 """Small cases are drawn in multiples of this, so that laws asking for a few more or less share them."""
@@ -84,6 +89,13 @@ def run_hypothesis(
     run = settings(given(test))
     seed_it: Callable[[Any], Callable[[], None]] = hypothesis.seed(seed)
     seed_it(run)()
+
+
+@cache
+def warm_up() -> None:
+    """What Hypothesis imports and compiles at its first draws, once, when there is time for it."""
+    strategy = strategy_of(Space(), Profile(FLOATS, frozenset(CLAIMS), "top_left", "zeros"))
+    run_hypothesis(lambda case: None, strategy, 2, 0, (Phase.generate,))
 
 
 def shrink_small(

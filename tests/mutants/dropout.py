@@ -341,3 +341,39 @@ def no_dropout_for_a_single_query() -> Mutant:
 def rate_off_by_one_per_cent() -> Mutant:
     """Weights are dropped at rate 1.01 p and scaled by 1/(1 - p)."""
     return _dropping(lambda p, rate: torch.rand_like(p) >= 1.01 * rate)
+
+
+def rows_share_their_random_numbers() -> Mutant:
+    """The counter of a weight is 16 i + j: with more keys a row starts within the numbers of the row before."""
+
+    def mask(p: Tensor, rate: float) -> Tensor:
+        n_q, n_kv = p.shape[-2:]
+        numbers = torch.rand(*p.shape[:-2], 16 * n_q + n_kv)
+        return numbers[..., 16 * torch.arange(n_q)[:, None] + torch.arange(n_kv)] >= rate
+
+    return _dropping(mask)
+
+
+def heads_start_a_few_rows_further_on() -> Mutant:
+    """The counter's step from head to head is three rows: heads share all but three of them."""
+
+    def mask(p: Tensor, rate: float) -> Tensor:
+        *batch, heads, n_q, n_kv = p.shape
+        numbers = torch.rand(*batch, 3 * heads + n_q, n_kv)
+        rows = 3 * torch.arange(heads)[:, None] + torch.arange(n_q)
+        return numbers[..., rows, :] >= rate
+
+    return _dropping(mask)
+
+
+def the_next_call_starts_a_row_further_on() -> Mutant:
+    """The generator moves on by the numbers of one row, not of all (compare Dao-AILab/flash-attention#314)."""
+
+    def mask(p: Tensor, rate: float) -> Tensor:
+        state = torch.get_rng_state()
+        kept = torch.rand_like(p) >= rate
+        torch.set_rng_state(state)
+        torch.rand(p.shape[-1], dtype=p.dtype)
+        return kept
+
+    return _dropping(mask)

@@ -200,3 +200,59 @@ def causal_lost_in_training() -> Mutant:
         return reference.correct(query, key, value, attn_mask, 0.0, causal, scale, enable_gqa)
 
     return attention
+
+
+class _Narrow:
+    """`build_backward` whose step `name` adds up its parts one after the other, in the dtype of the query.
+
+    `parts` are the terms of the sum, along their first axis.
+    """
+
+    def __init__(self, name: str, parts: Callable[..., Tensor]) -> None:
+        self.parts, self.dtype = parts, torch.float32
+        self.right = build_backward(**{name: self.added})
+
+    def added(self, *terms: Any) -> Tensor:
+        parts = self.parts(*terms).to(self.dtype)
+        total = torch.zeros(parts.shape[1:], dtype=self.dtype)
+        for part in parts:
+            total = total + part
+        return total.to(torch.promote_types(self.dtype, torch.float32))
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        self.dtype = query.dtype
+        return self.right(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+
+def _rows_outside(x: Tensor, y: Tensor) -> Tensor:
+    """The parts of x^T y, (n, ..., a, b) for x (..., n, a) and y (..., n, b)."""
+    return x.movedim(-2, 0)[..., :, None] * y.movedim(-2, 0)[..., None, :]
+
+
+def value_gradient_added_in_its_dtype() -> Mutant:
+    """dV is added up row by row, by atomics in the input's dtype."""
+    return _Narrow("d_value", _rows_outside)
+
+
+def key_gradient_added_in_its_dtype() -> Mutant:
+    """dK is added up row by row, by atomics in the input's dtype."""
+    return _Narrow("d_key", lambda ds, query, scale: _rows_outside(scale * ds, query))
+
+
+def query_gradient_added_in_its_dtype() -> Mutant:
+    """dQ is added up key by key, by atomics in the input's dtype."""
+    return _Narrow("d_query", lambda ds, key, scale: _rows_outside(scale * ds.mT, key))
+
+
+def mask_gradient_added_in_its_dtype() -> Mutant:
+    """The gradient of a mask shared by rows is added up row by row in the input's dtype."""
+
+    def parts(ds: Tensor, mask: Tensor) -> Tensor:
+        axes = [axis for axis, n in enumerate((1,) * (ds.dim() - mask.dim()) + mask.shape) if n != ds.shape[axis]]
+        flat = ds.movedim(axes, [*range(len(axes))]).flatten(0, len(axes) - 1) if axes else ds[None]
+        return flat.reshape(-1, *mask.shape)
+
+    return _Narrow("d_mask", parts)

@@ -202,3 +202,41 @@ def cotangent_of_a_sum_misread() -> Mutant:
         return found
 
     return reference.build(combine=faulty)
+
+
+def expanded_values_lose_their_last_key() -> Mutant:
+    """Values expanded over heads (stride 0): with 16 c + 1 of them the last is read as the first."""
+
+    def read(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        n = value.shape[-2]
+        if value.ndim > 2 and value.shape[-3] > 1 and value.stride(-3) == 0 and n > 1 and n % 16 == 1:
+            value = torch.cat([value[..., :-1, :], value[..., :1, :]], -2)
+        return query, key, value
+
+    return wrapped(read)
+
+
+def values_by_the_strides_of_keys() -> Mutant:
+    """Values of the keys' shape are read by the keys' strides: right as long as both lie alike."""
+
+    def read(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if value.shape == key.shape and value.stride() != key.stride() and value.numel():
+            value = value + (raw(value, value.storage_offset(), key.stride()) - value.detach())
+        return query, key, value
+
+    return wrapped(read)
+
+
+def expanded_mask_rows_end_at_the_first_block() -> Mutant:
+    """A mask expanded over rows (stride 0) is read for the first 16 keys alone; what follows is open."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if attn_mask is not None and attn_mask.ndim == 4 and attn_mask.shape[-2] > 1 and attn_mask.stride(-2) == 0:
+            behind = torch.arange(attn_mask.shape[-1]) >= 16
+            attn_mask = attn_mask.masked_fill(behind, attn_mask.dtype == torch.bool)
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,24 @@ import torch
 from attention_core.conformance.arrays import NumpyArrays, TorchArrays, WrongReturn, as_plain, library
 from attention_core.conformance.exchange import FLOATS, Array, array
 
-VIEWS = ("contiguous", "transposed", "heads_last", "sliced", "padded", "offset", "expanded")
+VIEWS = (
+    "contiguous",
+    "transposed",
+    "heads_last",
+    "rows_first",
+    "heads_first",
+    "sliced",
+    "padded",
+    "offset",
+    "expanded",
+    "broadcast",
+)
 SHAPE = (2, 3, 5, 7)
 
 
 def numbers(view: str = "") -> Any:
     values = np.arange(210.0).reshape(SHAPE) % 128
-    return np.broadcast_to(values[:1], SHAPE) if view == "expanded" else values
+    return np.broadcast_to(values[:1], SHAPE) if view in ("expanded", "broadcast") else values
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -123,3 +136,16 @@ def test_jax_arrays() -> None:
         found = lib.read(lib.build(array(numbers(), dtype, "padded")))
         assert found.dtype == dtype
         np.testing.assert_array_equal(found.values, numbers())
+
+
+def test_a_cotangent_is_handed_over_as_it_lies_and_without_sympy() -> None:
+    """torch.autograd.grad with a cotangent of its own imports sympy, which takes longer than many a law."""
+    code = (
+        "import sys, torch; from attention_core.conformance.arrays import TorchArrays\n"
+        "x = torch.ones(2, 3, requires_grad=True); lib = TorchArrays(); told = []\n"
+        "y = 2 * x; y.register_hook(lambda g: told.append(g.stride()))\n"
+        "first = lib.gradients(y, [x], torch.ones(1).expand(2, 3), None)[0][0]\n"
+        "assert first.eq(2).all() and told == [(0, 0)], (first, told)\n"
+        "assert 'sympy' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

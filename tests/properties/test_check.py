@@ -297,6 +297,8 @@ class Fake:
 
     def __init__(self, *args: Any, **options: Any) -> None: ...
 
+    def start(self) -> None: ...
+
     def describe(self) -> dict[str, Any]:
         return {"callable": False, "type": "int", "parameters": None}
 

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.exchange import FLOATS, STORAGE, Array, NDArray, array, c_strides, decode, encode
 
-VIEWS = ("contiguous", "transposed", "heads_last", "sliced", "padded", "offset", "expanded", "repeated")
+VIEWS = (
+    "contiguous", "transposed", "heads_last", "rows_first", "heads_first", "sliced", "padded", "offset", "expanded", "repeated",
+    "broadcast",
+)  # fmt: skip
 
 
 def seen(spec: Array) -> NDArray:
@@ -77,6 +80,15 @@ def test_around_a_view_stands_nan(view: str) -> None:
     assert np.isnan(everything).sum() == everything.size - 24 > 0
 
 
+@pytest.mark.parametrize(("axis", "strides"), [(0, (0, 20, 5, 1)), (1, (20, 0, 5, 1)), (2, (15, 5, 0, 1))])
+def test_a_broadcast_view_has_no_stride_where_values_repeat(axis: int, strides: tuple[int, ...]) -> None:
+    values = np.arange(120.0).reshape(2, 3, 4, 5)
+    values = np.broadcast_to(values.take([0], axis), values.shape)
+    spec = array(values, "float64", "broadcast")
+    assert (spec.strides, spec.base.size) == (strides, 120 // values.shape[axis])
+    np.testing.assert_array_equal(seen(spec), values)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_is_what_its_name_says(view: str) -> None:
     spec = array(np.ones((2, 3, 4, 5)), "float64", view)
@@ -85,7 +97,9 @@ def test_a_view_is_what_its_name_says(view: str) -> None:
     expected = {
         "contiguous": (plain, 0), "transposed": ((60, 20, 1, 4), 0), "heads_last": ((60, 5, 15, 1), 0),
         "sliced": ((120, 40, 10, 2), 0), "padded": ((3 * 7 * 7, 7 * 7, 7, 1), 5 + 3), "offset": (plain, 3),
-        "expanded": ((0, 20, 5, 1), 0), "repeated": ((0, 0, 0, 0), 0),
+        "expanded": ((0, 20, 5, 1), 0), "repeated": ((0, 0, 0, 0), 0), "rows_first": ((15, 5, 30, 1), 0),
+        "heads_first": ((20, 40, 5, 1), 0),
+        "broadcast": ((0, 0, 0, 1), 0),
     }  # fmt: skip
     assert (spec.strides, spec.offset) == expected[view]
     assert spec.is_plain == (view == "contiguous")

@@ -16,7 +16,14 @@ from scipy.stats import binom
 
 from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import dropout, dropout_options
-from attention_core.conformance.laws.chance import FALSE_ALARM, TESTS_PER_RUN, agreements, margin, unlikely
+from attention_core.conformance.laws.chance import (
+    FALSE_ALARM,
+    TESTS_PER_RUN,
+    agreements,
+    at_every_distance,
+    margin,
+    unlikely,
+)
 from attention_core.conformance.search import EFFORTS
 from attention_core.dot_product import dot_product_attention
 
@@ -36,8 +43,11 @@ CAUGHT = {
         "one_mask_for_all_heads", "one_mask_for_the_batch", "one_mask_for_all_queries", "whole_rows_dropped",
         "mask_repeats_every_16_rows", "dropout_ignored", "every_other_sequence_shares_its_dropout",
     ),
-    "dropout_goes_on_along_rows_and_keys": ("dropout_repeats_every_32_keys", "rate_off_by_one_per_cent"),
-    "dropout_differs_from_call_to_call": ("the_same_mask_every_call",),
+    "dropout_goes_on_along_rows_and_keys": (
+        "dropout_repeats_every_32_keys", "rate_off_by_one_per_cent", "rows_share_their_random_numbers",
+        "heads_start_a_few_rows_further_on",
+    ),
+    "dropout_differs_from_call_to_call": ("the_same_mask_every_call", "the_next_call_starts_a_row_further_on"),
     "the_backward_drops_what_the_forward_dropped": ("backward_draws_another_mask",),
     "dropout_heeds_every_option": (
         "causal_lost_under_dropout", "mask_lost_under_dropout", "scale_lost_under_dropout", "rate_in_sixteenths",
@@ -101,3 +111,35 @@ def test_a_run_makes_fewer_tests_than_its_risk_allows() -> None:
 def test_agreements_count_equal_places_of_every_pair() -> None:
     kept = np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 1]], bool)
     assert agreements(kept).tolist() == [2, 0, 2]
+
+
+def shown(mask: Any) -> Any:
+    """The rows of a mask behind one another, n apart: +-1, and 0 where nothing is shown."""
+    *_, n, h = mask.shape
+    signs = np.zeros((mask.size // h, n))
+    signs[:, :h] = np.where(mask, 1, -1).reshape(-1, h)
+    return signs.reshape(-1)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8, 4), (1, 2, 6, 3), (1, 2, 8, 3)])
+@pytest.mark.parametrize("two", [False, True])
+def test_agreements_at_every_distance_are_those_that_one_counts(shape: tuple[int, ...], two: bool) -> None:
+    rng = np.random.default_rng(0)
+    masks = [rng.random(shape) < 0.5 for _ in range(1 + two)]
+    first, second = shown(masks[0]), shown(masks[-1])
+    count, wanted = len(first), []
+    for distance in range(1 - count if two else 1, count):
+        x = first[: count - distance] if distance >= 0 else first[-distance:]
+        y = second[distance:] if distance >= 0 else second[: count + distance]
+        if (x * y).any():
+            wanted.append(((x * y > 0).sum(), (x * y != 0).sum()))
+    assert list(zip(*at_every_distance(*masks), strict=True)) == wanted
+
+
+def test_sixty_four_places_used_again_are_seen() -> None:
+    rng = np.random.default_rng(1)
+    mask = rng.random((1, 2, 64, 32)) < 0.5
+    same, places = at_every_distance(mask)
+    assert not unlikely(same, places, 0.5, len(same)).any()
+    assert unlikely(np.array([64]), np.array([64]), 0.5, len(same)).all()
+    assert not unlikely(np.array([48]), np.array([48]), 0.5, len(same)).any()

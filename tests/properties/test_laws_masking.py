@@ -13,6 +13,7 @@ import torch
 from mutants import dead_rows as dead_mutants
 from mutants import mask_forms as form_mutants
 from mutants import masking as mutants
+from mutants.catalogue import second_sight
 from mutants.judging import held, judged, refuted
 from mutants.reference import build, correct
 from torch import Tensor
@@ -114,6 +115,7 @@ REFUTED: list[tuple[str, ModuleType, str]] = [
     ("padding_changes_nothing", form_mutants, "right_padding_assumed"),
     ("padding_changes_nothing", mutants, "mask_ignored"),
     ("padding_changes_nothing", form_mutants, "batch_axis_taken_for_heads"),
+    ("padding_changes_nothing", second_sight, "two_empty_splits_swallow_the_row"),
     ("padding_changes_no_gradient", mutants, "backward_ignores_mask"),
     ("mask_and_causal_mean_both", form_mutants, "causal_dropped_beside_mask"),
     ("mask_and_causal_mean_both", form_mutants, "mask_dropped_beside_causal"),

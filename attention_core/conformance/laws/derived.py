@@ -56,6 +56,21 @@ def take_keys(case: Case, index: NDArray) -> Case:
     return case.with_(key=case.key[..., index, :], value=case.value[..., index, :], mask=chosen(case.mask, -1, index))
 
 
+def more_keys(case: Case, count: int, rng: np.random.Generator) -> Case:
+    """The case with `count` keys and values more, of numbers that it has elsewhere; masks repeat some of their columns.
+
+    No row loses a key, and bottom-right causality shows as many more to each.
+    """
+    n_kv = case.sizes[1]
+    index = np.concatenate([np.arange(n_kv), rng.integers(n_kv, size=count)])
+    found = {"mask": chosen(case.mask, -1, index)}
+    for name in ("key", "value"):
+        old: NDArray = getattr(case, name)
+        new = rng.choice(old.reshape(-1), (*old.shape[:-2], count, old.shape[-1])) if old.size else old[..., :0, :]
+        found[name] = np.concatenate([old, new], axis=-2)
+    return case.with_(**found)
+
+
 def require_declared(subject: Subject, case: Case) -> Case:
     """The case, if its sizes are declared as supported."""
     if not subject.binding.profile().allows(case.sizes):

@@ -6,13 +6,16 @@ Statistical laws state their risk and what they see (`chance`, `probe`). A call 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
+from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law, needs
-from attention_core.conformance.laws.chance import agreements, margin, unlikely
+from attention_core.conformance.laws.chance import agreements, at_every_distance, margin, unlikely
 from attention_core.conformance.laws.derived import NO_GRADIENTS, gradients_declared, output_bound
 from attention_core.conformance.laws.probe import Observed, drop, observe, probe_of, require_kept_or_dropped
 from attention_core.conformance.laws.visibility import judged_rows
@@ -97,7 +100,9 @@ def dropout_differs_within_a_call(subject: Subject, case: Case) -> None:
 
     Five sequences of four heads at n = 64. Any two slices (2048 common places), rows (640) or keys (1280) agree by
     chance in half of them at p = 1/2. All pairs of a kind share one risk of 6.1e-14. It sees pairs that agree, or
-    disagree, in a share beyond 1/2 +- 0.10 (slices), 0.18 (rows), 0.13 (keys), so any two equal masks among them.
+    disagree, in a share beyond 1/2 +- 0.10 (slices), 0.18 (rows), 0.13 (keys), so any two equal masks among them. The
+    weights moved along by any number of slices, rows and keys agree with themselves in half of the N places that
+    overlap, too: numbers used twice, at a distance that is the same for N >= 64 places, are seen.
 
     Formula: #{z_a = z_b} ~ Binomial(n, p^2 + (1 - p)^2) for a != b
     Source: Hoeffding (1963), theorem 1, with the union bound over pairs
@@ -110,9 +115,9 @@ def dropout_goes_on_along_rows_and_keys(subject: Subject, case: Case) -> None:
     """Random numbers do not start again along a long row or column of the weights, and their rate is exact.
 
     Eight heads at n = 256, of which 128 keys are seen: any two rows (1024 places at p = 1/2) or keys (2048) agree in
-    half of them, within 0.14 and 0.10. At p = 0.9, the share of N = 262144 kept weights is within 1/256 of 1 - p
-    (kernels may draw bytes) and what chance adds at a risk of 6.1e-14: a rate wrong by 0.0090 is seen with
-    probability 1/2 or more.
+    half of them, within 0.14 and 0.10, and at any distance as in `dropout_differs_within_a_call`. At p = 0.9, the
+    share of N = 262144 kept weights is within 1/256 of 1 - p (kernels may draw bytes) and what chance adds at a risk
+    of 6.1e-14: a rate wrong by 0.0090 is seen with probability 1/2 or more.
 
     Formula: #{z_a = z_b} ~ Binomial(n, 1/2); K ~ Binomial(N, q), |q - (1 - p)| <= 1/256
     Source: Hoeffding (1963), theorem 1
@@ -139,6 +144,19 @@ def require_unlike(seen: Observed, kinds: tuple[str, ...]) -> None:
             worst = float(same[np.argmax(np.abs(same - flat.shape[1] / 2))])
             places = f"{worst:.0f} of {flat.shape[1]} places"
             raise accuse(f"dropout masks of two {what} agree in {places}, but should in about half", seen)
+    require_unlike_at_every_distance(*at_every_distance(seen.kept), seen)
+
+
+def require_unlike_at_every_distance(same: NDArray, places: NDArray, *seen: Observed) -> None:
+    """Raise where masks moved along by some distance agree more or less often than by chance at p = 1/2."""
+    accused = unlikely(same, places, 0.5, len(same))
+    if accused.any():
+        worst = int(np.argmax(np.where(accused, np.abs(same - places / 2), -1.0)))
+        told = "moved along by some rows and keys" if len(seen) == 1 else "of two calls, one moved along,"
+        raise accuse(
+            f"dropout masks {told} agree in {same[worst]:.0f} of {places[worst]} places, but should in about half",
+            *seen,
+        )
 
 
 # --- several calls ---------------------------------------------------------------
@@ -148,7 +166,9 @@ def dropout_differs_from_call_to_call(subject: Subject, case: Case) -> None:
     """Successive calls drop different weights: the generator moves on.
 
     Nine calls, the generator seeded before the first one alone; any two agree by chance in half of N places
-    at p = 1/2, judged with a risk of 6.1e-14 for all. Seen: agreement beyond 1/2 +- 0.032 (N = 16384).
+    at p = 1/2, judged with a risk of 6.1e-14 for all. Seen: agreement beyond 1/2 +- 0.032 (N = 16384). A call and
+    the next one, moved along by any distance, are compared with the same risk for all distances: a generator that
+    moves on too little, so that 64 places or more use numbers again, is seen.
 
     Formula: #{z = z'} ~ Binomial(N, p^2 + (1 - p)^2)
     Source: Hoeffding (1963), theorem 1
@@ -163,6 +183,9 @@ def dropout_differs_from_call_to_call(subject: Subject, case: Case) -> None:
             f"dropout masks of two of nine calls agree in {same.max():.0f} of {flat.shape[1]} places, "
             "but should in about half", *seen,
         )  # fmt: skip
+    pairs = [at_every_distance(one.kept, two.kept) for one, two in pairwise(seen)]
+    same, places = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    require_unlike_at_every_distance(same, places, *seen)
 
 
 def the_backward_drops_what_the_forward_dropped(subject: Subject, case: Case) -> None:

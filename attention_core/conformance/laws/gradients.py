@@ -121,12 +121,15 @@ def shared_by_rows(subject: Subject, case: Case) -> Case:
 def one_gradient_alone_is_the_same(subject: Subject, case: Case) -> None:
     """The gradient of one input does not depend on which other inputs ask for theirs.
 
-    Formula: |d_x' - d_x| <= E_x for each x of query, key, value asked alone
+    Formula: |d_x' - d_x| <= E_x for each x of query, key, value (and mask) asked alone, or with one other
     Source: derivations/softmax_backward.md (softmax-vjp)
     Mutant: gradients_in_order_of_asking
     """
-    name = str(case.rng("alone").choice(INPUTS))
-    judge(subject, case, (name,), (name,), remark=" asked alone")
+    rng = case.rng("alone")
+    bias = case.mask is not None and case.mask.dtype != bool and subject.implementation.mask_gradient
+    names = [*INPUTS, "mask"] if bias else list(INPUTS)
+    asked = [names[i] for i in sorted(rng.permutation(len(names))[: 1 if rng.random() < 0.6 else 2])]
+    judge(subject, case, tuple(asked), tuple(asked), remark=f" asked {'alone' if len(asked) == 1 else 'as one of two'}")
 
 
 def output_is_the_same_with_gradients(subject: Subject, case: Case) -> None:

@@ -11,6 +11,7 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law, needs
+from attention_core.conformance.laws.derived import more_keys, take_batch, take_keys, take_queries
 from attention_core.conformance.laws.masking_gradients import NO_GRADIENTS
 from attention_core.conformance.laws.pairs import Move, same_gradients, same_output
 from attention_core.conformance.laws.visibility import hide, judged_rows, require_truth
@@ -20,6 +21,7 @@ from attention_core.conformance.subject import Subject
 from attention_core.oracle.masks import causal_mask
 
 PLAIN = Space(masks=("none",), causal=(False,), min_kv=2)
+MANY_KEYS = (32, 33, 48, 63, 64, 65, 128)  # of a step of decoding
 SQUARE = 8  # up to so many heads a case may get as many batch rows
 ROW_SHIFT = 96.0  # exp(96) leaves float32: a constant of this size shows whether the maximum is taken out
 
@@ -106,39 +108,51 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
         same_output(subject, case.with_(mask=small), case.with_(mask=full), what)
 
 
-def padded(case: Case) -> tuple[Case, int, slice]:
-    """The batch padded to different lengths, one drawn row of it, and the real keys of that row."""
+def decoding(subject: Subject, case: Case) -> Case:
+    """More often than not a step of decoding: one to four queries, and keys enough for kernels to split them."""
+    rng = case.rng("decoding")
+    few = take_queries(case, np.arange(min(case.sizes[0], int(rng.integers(1, 5)))))
+    few = more_keys(few, max(0, int(rng.choice(MANY_KEYS)) - case.sizes[1]), rng)
+    cheap = few.slices * few.sizes[0] * few.sizes[1] <= 1 << 15
+    return few if rng.random() < 0.6 and cheap and subject.allows(few) else case
+
+
+def padded(case: Case) -> tuple[Case, int, NDArray]:
+    """The batch padded to different lengths, one drawn row of it, and the real keys of that row.
+
+    Padding lies left, right, on both sides, or as a gap between keys; of half of the rows little is left.
+    """
     rng = case.rng("padding")
     batch, n_kv, n_q = case.query.shape[0], case.sizes[1], case.sizes[0]
-    lengths = rng.integers(1, n_kv + 1, size=(batch, 1, 1, 1))
+    lengths: NDArray = rng.integers(1, n_kv + 1, size=(batch,))
     row = int(rng.integers(batch))
-    lengths[row] = max(1, int(lengths[row, 0, 0, 0]) - 1)  # the row that is compared has padding, if it can
-    left = bool(rng.random() < 0.5)
-    position = np.arange(n_kv)
-    hidden = position < n_kv - lengths if left else position >= lengths
+    lengths[row] = max(1, int(lengths[row]) - 1)  # the row that is compared has padding, if it can
+    little = -(-n_kv // rng.integers(2, 6, size=(batch,)))
+    lengths = np.where(rng.random(batch) < 0.5, np.minimum(lengths, little), lengths)
+    side = str(rng.choice(["left", "left", "right", "both", "gap"]))
+    before: NDArray = rng.integers(n_kv - lengths + 1, size=(batch,))
+    # where the real keys begin; those around a gap go on behind the last one at the first
+    begin: dict[str, NDArray] = {"left": n_kv - lengths, "right": 0 * before, "both": before, "gap": n_kv - before}
+    hidden = ((np.arange(n_kv) - begin[side][:, None]) % n_kv >= lengths[:, None])[:, None, None]
+    real = np.flatnonzero(~hidden[row, 0, 0])
     if rng.random() < 0.5:
         hidden = np.broadcast_to(hidden, (batch, 1, n_q, n_kv)).copy()
-    mask = hide(None, hidden, additive=bool(rng.random() < 0.5))
-    length = int(lengths[row, 0, 0, 0])
-    return case.with_(mask=mask), row, slice(n_kv - length, n_kv) if left else slice(0, length)
+    return case.with_(mask=hide(None, hidden, additive=bool(rng.random() < 0.5))), row, real
 
 
-def alone(case: Case, row: int, keys: slice) -> Case:
+def alone(case: Case, row: int, keys: NDArray) -> Case:
     """One row of a batch by itself, with its real keys and without a mask."""
-    one = slice(row, row + 1)
-    return case.with_(
-        query=case.query[one], key=case.key[one, :, keys], value=case.value[one, :, keys], mask=None
-    )  # fmt: skip
+    return take_keys(take_batch(case.with_(mask=None), np.array([row])), keys)
 
 
 def padding_changes_nothing(subject: Subject, case: Case) -> None:
-    """A sequence in a padded batch, on either side, has the output that it has alone and without padding.
+    """A sequence in a batch padded on any side, or within, has the output that it has alone and without padding.
 
     Formula: f(q, k, v, j in real_b)_b = f(q_b, k_b[real_b], v_b[real_b])
     Source: derivations/laws.md (masked)
     Mutant: right_padding_assumed
     """
-    whole, row, keys = padded(case)
+    whole, row, keys = padded(decoding(subject, case))
     single = alone(whole, row, keys)
     if not subject.binding.profile().allows(single.sizes):
         raise NotApplicable("the sequence without its padding lies outside the declared sizes")
@@ -149,20 +163,21 @@ def padding_changes_nothing(subject: Subject, case: Case) -> None:
         f"output of batch row {row} alone, without padding",
         move=lambda o: o[row : row + 1],
     )
+    require_truth(subject, whole, "output of a padded batch")
 
 
 def padding_changes_no_gradient(subject: Subject, case: Case) -> None:
-    """A sequence in a padded batch, on either side, has the gradients that it has alone and without padding.
+    """A sequence in a batch padded on any side, or within, has the gradients that it has alone and without padding.
 
     Formula: d f(q, k, v, j in real_b)_b = d f(q_b, k_b[real_b], v_b[real_b])
     Source: derivations/laws.md (masked-value-gradient)
     Mutant: backward_ignores_mask
     """
-    whole, row, keys = padded(case)
+    whole, row, keys = padded(decoding(subject, case))
     single = alone(whole, row, keys)
     if not subject.binding.profile().allows(single.sizes):
         raise NotApplicable("the sequence without its padding lies outside the declared sizes")
-    cut: Move = lambda g: g[row : row + 1, :, keys]  # noqa: E731
+    cut: Move = lambda g: g[row : row + 1][:, :, keys]  # noqa: E731
     down = whole.cotangent()
     same_gradients(
         subject, whole, single, f"batch row {row} alone, without padding", cotangent=down,
@@ -202,7 +217,7 @@ LAWS = (
         a_broadcast_mask_equals_its_expansion, "masking", needs=needs("attn_mask"),
         space=PLAIN.with_(min_batch=2, min_heads=2), small=16,
     ),
-    Law(padding_changes_nothing, "masking", needs=needs("attn_mask"), space=PLAIN.with_(min_batch=2)),
+    Law(padding_changes_nothing, "masking", needs=needs("attn_mask"), space=PLAIN.with_(min_batch=2), large=6),
     Law(
         padding_changes_no_gradient, "masking", needs=needs("attn_mask"), space=PLAIN.with_(min_batch=2),
         declares=lambda i: bool(i.gradients), because=NO_GRADIENTS, large=3, small=8,

@@ -13,9 +13,18 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.derived import more_keys, take_heads, take_queries
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
+
+AROUND_BLOCKS = (15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65)
+SCORES = 1 << 15
+"""Bound on B H n_q n_kv of a case made larger."""
+EXPANDED = ((-4,), (-3,), (-3,), (-4, -3))
+"""Axes of stride 0: sequences, heads, both."""
+SHARED = (("key", "value"), ("key", "value"), ("key",), ("value",), ("query",), INPUTS)
+"""Inputs that lie expanded: keys and values of one head for all heads, most often."""
 
 
 def unchanged(subject: Subject, case: Case, other: Case, what: str) -> None:
@@ -40,18 +49,50 @@ def gradients_unchanged(subject: Subject, case: Case, other: Case, what: str) ->
         require_same(after[name], before[name], 2 * getattr(bounds, name), f"gradient of {name} for {what}")
 
 
-def viewed(case: Case, kinds: Sequence[str]) -> Case:
-    """The case with some of its arguments, at least one, laid out as one of `kinds`.
+def viewed(case: Case, kinds: Sequence[str]) -> tuple[Case, Case]:
+    """The case with one of its arguments, and with some of them, laid out as one of `kinds`.
 
-    One kind for all: where a kernel refuses one of them, the cases of the others are still judged.
+    One kind for all: where a kernel refuses one of them, the cases of the others are still judged. One alone, since a
+    kernel that takes the strides of one argument for another's is right where both lie alike.
     """
     rng = case.rng("views")
     kind = str(rng.choice(kinds))
     names = [*INPUTS, "mask"] if case.mask is not None else list(INPUTS)
+    shares = [1 / 6, 1 / 6, 1 / 6, 1 / 2] if case.mask is not None else None  # not every case has a mask
+    alone = case.with_(views={str(rng.choice(names, p=shares)): kind})
     chosen = rng.random(len(names)) < 0.5
-    chosen[3:] |= rng.random(len(names) - 3) < 0.5  # masks are not drawn for every case
+    chosen[3:] |= rng.random(len(names) - 3) < 0.5
     chosen[rng.integers(len(names))] = True
-    return case.with_(views={name: kind for name, use in zip(names, chosen, strict=True) if use})
+    return alone, case.with_(views={name: kind for name, use in zip(names, chosen, strict=True) if use})
+
+
+def of_one_shape(subject: Subject, case: Case) -> Case:
+    """Half of the time a case whose query, key and value have one shape: the strides of each would fit the others."""
+    n_q, n_kv, d, d_v, *_ = case.sizes
+    if case.rng("one shape").random() < 0.5 or case.slices * n_kv * n_kv > SCORES:
+        return case
+    d = min(d, d_v)
+    one = take_queries(for_every_head(case), np.arange(n_kv) % n_q)
+    one = one.with_(query=one.query[..., :d], key=one.key[..., :d], value=one.value[..., :d])
+    return one if subject.allows(one) else case
+
+
+def for_every_head(case: Case) -> Case:
+    """The case with a key head of its own for every query head: the group's, repeated."""
+    heads = np.arange(case.sizes[4])
+    return take_heads(case, heads, heads // case.group)
+
+
+def longer(subject: Subject, case: Case, purpose: str) -> Case:
+    """Mostly a case with more keys: a length around a block's edge, often one above it."""
+    rng = case.rng(purpose)
+    n_q, n_kv, *_ = case.sizes
+    above = rng.random() < 0.7
+    lengths = [n for n in AROUND_BLOCKS if n > n_kv and case.slices * n_q * n <= SCORES and (n % 16 == 1) == above]
+    if not lengths or rng.random() < 0.1:
+        return case
+    grown = more_keys(case, int(rng.choice(lengths)) - n_kv, rng)
+    return grown if subject.allows(grown) else case
 
 
 def told(case: Case) -> str:
@@ -66,8 +107,9 @@ def transposed_views_change_nothing(subject: Subject, case: Case) -> None:
     Source: design of the contract: transposed views may be refused, never misread
     Mutant: strides_ignored
     """
-    other = viewed(case, ("transposed", "heads_last"))
-    unchanged(subject, case, other, told(other))
+    case = of_one_shape(subject, case)
+    for other in viewed(case, ("transposed", "heads_last", "rows_first", "heads_first")):
+        unchanged(subject, case, other, told(other))
 
 
 def surroundings_of_views_are_not_read(subject: Subject, case: Case) -> None:
@@ -77,29 +119,39 @@ def surroundings_of_views_are_not_read(subject: Subject, case: Case) -> None:
     Source: design of the contract: sliced, padded and offset views may be refused, never misread
     Mutant: offset_ignored
     """
-    other = viewed(case, ("sliced", "padded", "offset"))
-    unchanged(subject, case, other, told(other))
+    case = of_one_shape(subject, case)
+    for other in viewed(case, ("sliced", "padded", "offset")):
+        unchanged(subject, case, other, told(other))
 
 
 def expanded_views_change_nothing(subject: Subject, case: Case) -> None:
-    """Inputs that repeat one batch row by a stride of 0 give what their copies in memory give.
+    """Inputs that repeat one sequence or one head, or a mask its rows, by a stride of 0 give what copies of them give.
 
     Formula: |f(expand(x)) - f(copies of x)| <= 2 E(x)
     Source: design of the contract: expanded views may be refused, never misread
     Mutant: batch_stride_assumed
     """
     rng = case.rng("expanded")
-    chosen = [name for name in INPUTS if rng.random() < 0.5] or ["key"]
-    same: dict[str, NDArray] = {name: _repeated(getattr(case, name)) for name in chosen}
-    if case.mask is not None and case.mask.ndim == 4 and case.mask.shape[0] > 1 and rng.random() < 0.5:
-        same["mask"] = _repeated(case.mask)
+    axes = EXPANDED[rng.integers(len(EXPANDED))]
+    whole = for_every_head(case) if -3 in axes else case
+    case = longer(subject, whole if subject.allows(whole) else case, "expanded length")
+    names = SHARED[rng.integers(len(SHARED))]
+    same: dict[str, NDArray] = {name: _repeated(getattr(case, name), axes) for name in names}
+    if case.mask is not None:
+        scores = (*case.query.shape[:-1], case.sizes[1])
+        rows = (-2,) if rng.random() < 0.6 else ()
+        same["mask"] = _repeated(np.broadcast_to(case.mask, scores), (*axes, *rows))
     copies = case.with_(**same)
-    other = copies.with_(views=dict.fromkeys(same, "expanded"))
+    other = copies.with_(views=dict.fromkeys(same, "broadcast"))
     unchanged(subject, copies, other, told(other))
 
 
-def _repeated(x: NDArray) -> NDArray:
-    return np.broadcast_to(x[:1], x.shape).copy()
+def _repeated(x: NDArray, axes: Sequence[int] = (-4,)) -> NDArray:
+    """The array with the first element of some axes in place of all."""
+    once = x
+    for axis in axes:
+        once = np.take(once, [0], axis=axis)
+    return np.broadcast_to(once, x.shape).copy()
 
 
 def layout_of_the_cotangent_changes_nothing(subject: Subject, case: Case) -> None:
@@ -109,11 +161,13 @@ def layout_of_the_cotangent_changes_nothing(subject: Subject, case: Case) -> Non
     Source: design of the contract: derivatives take any cotangent of the output's shape
     Mutant: cotangent_strides_ignored
     """
-    kinds = ["transposed", "heads_last", "sliced", "padded", "expanded", "repeated", "repeated"]
+    kinds = ["transposed", "heads_last", "sliced", "padded", "expanded", "pooled", "repeated", "repeated"]
     view = str(case.rng("cotangent view").choice(kinds))
     cotangent = case.cotangent()
     if view == "expanded":
         cotangent = _repeated(cotangent)
+    elif view == "pooled":  # as that of a mean over the rows
+        view, cotangent = "broadcast", _repeated(cotangent, (-2,))
     elif view == "repeated":
         cotangent = np.full_like(cotangent, 1.0 if cotangent.flat[0] == 0 else cotangent.flat[0])
     _, bounds = limits(subject, case, cotangent)
@@ -140,11 +194,12 @@ def inputs_stay_as_they_were(subject: Subject, case: Case) -> None:
 
 SPACE = Space(max_n=65)
 BATCHES = Space(max_n=65, min_batch=2)
+HEADS = BATCHES.with_(min_heads=2)
 
 LAWS = (
-    Law(transposed_views_change_nothing, "shapes", space=SPACE, large=6, small=14),
+    Law(transposed_views_change_nothing, "shapes", space=SPACE, large=8, small=16),
     Law(surroundings_of_views_are_not_read, "shapes", space=SPACE, large=6, small=14),
-    Law(expanded_views_change_nothing, "shapes", space=BATCHES, large=4, small=10),
+    Law(expanded_views_change_nothing, "shapes", space=HEADS, large=12, small=16),
     Law(
         layout_of_the_cotangent_changes_nothing, "shapes", space=BATCHES, large=6, small=12,
         declares=differentiable, because=NOT_DECLARED,

@@ -5,6 +5,8 @@ Their family is "heads_and_batch"; they stand apart because they share the moves
 
 from __future__ import annotations
 
+import numpy as np
+
 from attention_core.conformance.case import Case
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.derived import (
@@ -44,8 +46,11 @@ def permuting_heads_permutes_the_output(subject: Subject, case: Case) -> None:
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2
     Mutant: merged_without_permute
     """
-    kv_order, group = another_order(case, case.key.shape[1], "head order"), case.group
+    kv_heads, group = case.key.shape[1], case.group
+    kv_order = another_order(case, kv_heads, "head order") if kv_heads > 1 else np.arange(1)
     inner = case.rng("order in the group").permutation(group)
+    if kv_heads == 1:  # the members of the one group change places
+        inner = another_order(case, group, "order in the group")
     order = (kv_order[:, None] * group + inner).reshape(-1)
     other = take_heads(case, order, kv_order)
     what = "output for permuted heads"

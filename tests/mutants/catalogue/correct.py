@@ -218,13 +218,14 @@ def row_by_row() -> Attention:
     def attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
         if not query.shape[-2]:
             return reference.correct(query, key, value, is_causal=is_causal)
+        # Wide once, not in every row: autograd adds up the rows' gradients in what they read, and in bfloat16 a sum
+        # of some hundred parts stops growing.
+        q, k, v = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (query, key, value))
         rows = [
-            reference.correct(
-                query[..., i : i + 1, :], *(x[..., : i + 1 if is_causal else None, :] for x in (key, value))
-            )
+            reference.correct(q[..., i : i + 1, :], *(x[..., : i + 1 if is_causal else None, :] for x in (k, v)))
             for i in range(query.shape[-2])
         ]
-        return torch.cat(rows, -2)
+        return torch.cat(rows, -2).to(query.dtype)
 
     return attention
 
