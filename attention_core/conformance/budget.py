@@ -143,7 +143,7 @@ def _dead_value(rows: Rows, means: bool, cot: Array) -> Array | float:
 
 
 def _mask_bound(rows: Rows, back: Backward, lost: Array, truth: Truth, d_mask: Array) -> Array:
-    """E_db: the errors of dS and of their sum over the axes along which the mask was broadcast (db)."""
+    """E_db: the errors of dS and of their sum over the axes along which the mask was broadcast (dQ, all factors 1)."""
     count = max(1, truth.scores.size // max(1, d_mask.size))
     error = back.ds_error + gamma(count, rows.fmt.a) * (back.ds + back.ds_error)
     error += lost[..., None]

@@ -14,10 +14,11 @@ import numpy.typing as npt
 from flint import ctx, fmpq
 
 from attention_core.derivation.check import Step, claim_of, steps_of
-from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.lower import Cells, Lowering, register
 from attention_core.derivation.numbers import evaluate
 from attention_core.derivation.parse import parse_expression
+from attention_core.derivation.syntax import Expr, Sub, children
 
 register()
 HOME = Path(__file__).resolve().parents[2] / "derivations"
@@ -35,11 +36,31 @@ def steps_named(document: str, name: str) -> list[Step]:
 
 
 def value_of(document: str, name: str, formula: str, sizes: Mapping[str, int], given: Mapping[str, Given]) -> float:
-    """The value of a formula under the declarations and definitions that hold at the first step of this name."""
-    step = steps_named(document, name)[0]
+    """The value of a formula of a step, or of a symbol that is defined there.
+
+    A formula that stands in no step of this name is refused: it would be the test's own, and nothing would hold it to
+    the document.
+    """
+    steps = steps_named(document, name)
+    step, expr = steps[0], parse_expression(formula)
+    base = name_of(expr.base) if isinstance(expr, Sub) else None
+    symbol = step.context.symbols.get(name_of(expr) or "") or step.context.symbols.get(base or "")
+    defined = symbol is not None and symbol.kind == "definition"
+    assert defined or any(stands_in(expr, one) for one in steps), f"{document} ({name}) does not have {formula}"
     low = Lowering(step.context, dict(sizes))
-    term = Elaborator(step.context).term(parse_expression(formula))
+    term = Elaborator(step.context).term(expr)
     return float(numbers(low, [low.lower(term)], given)[0].item())
+
+
+def stands_in(expr: Expr, step: Step) -> bool:
+    """Whether an expression is a part of a step as it is written."""
+    todo: list[object] = [step.left, step.right]
+    while todo:
+        one = todo.pop()
+        if one == expr:
+            return True
+        todo += children(one)
+    return False
 
 
 def sides_of(
