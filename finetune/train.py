@@ -193,7 +193,8 @@ class Trainer:
         Args: resume: go on from the checkpoint at the path where there is one; stop_after: so many steps of this call.
         Raises: BadInput where the loss is no number any more.
         """
-        torch.manual_seed(self.config.seed + self.team.rank)
+        if not self.step:  # one that goes on keeps its generators, wherever its state came from
+            torch.manual_seed(self.config.seed + self.team.rank)
         if resume and self.path is not None and self.path.exists():
             self.load()
         self.model.train()

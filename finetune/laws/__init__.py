@@ -20,3 +20,24 @@ def vocabulary_contract() -> Contract:
     from finetune.laws import vocabulary
 
     return parameter_contract(vocabulary, vocabulary.Encoder)
+
+
+def causal_lm_contract() -> Contract:
+    """The contract `causal-lm`: a class `(vocab_size, block_size)` whose instances give logits of ids."""
+    from finetune.laws import causal_lm, model
+
+    return parameter_contract(causal_lm, model.Model)
+
+
+def trainer_contract() -> Contract:
+    """The contract `trainer`: `probe.graded(train)` of a function `train(model, loss, examples, config)`."""
+    from finetune.laws import runs_of_training, trainer
+
+    return parameter_contract(trainer, runs_of_training.Training)
+
+
+def checkpoint_contract() -> Contract:
+    """The contract `checkpoint`: a class `(path, seed, width)` of runs that are saved and go on."""
+    from finetune.laws import checkpoint, interrupted
+
+    return parameter_contract(checkpoint, interrupted.Interrupted)

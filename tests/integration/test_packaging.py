@@ -115,6 +115,9 @@ def test_entry_points_load(installed: Distribution) -> None:
         ("pytest11", "attention_core"),
         ("attention_core.contracts", "span-corruption"),
         ("attention_core.contracts", "vocabulary"),
+        ("attention_core.contracts", "causal-lm"),
+        ("attention_core.contracts", "trainer"),
+        ("attention_core.contracts", "checkpoint"),
     }
     for (group, _), point in points.items():
         loaded = point.load()

@@ -64,6 +64,6 @@ def outcomes(programs: dict[str, str]) -> dict[str, str]:
     quiet = {name: f"print = lambda *_: None\n{program}" for name, program in programs.items()}
     done = subprocess.run(
         [sys.executable, "-c", ALL_IN_TURN], cwd=TESTS, input=json.dumps(quiet), capture_output=True, text=True,
-        timeout=120, env=os.environ | {"PYTHONPATH": str(TESTS)}, check=True,
+        timeout=120, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}, check=True,
     )  # fmt: skip
     return dict(json.loads(line) for line in done.stdout.splitlines())

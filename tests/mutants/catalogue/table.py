@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.catalogue import (
     beside_laws,
+    finetune_contracts,
     first_sight,
     first_sight_others,
     hard_backward,
@@ -25,7 +26,7 @@ FAULTS: tuple[Row, ...] = (
     *known.ROWS, *reductions.ROWS, *hard_tiles.ROWS, *hard_inputs.ROWS, *hard_backward.ROWS, *hard_state.ROWS,
     *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *second_sight.ROWS,
     *second_sight_others.ROWS, *third_sight.ROWS, *third_sight_backward.ROWS, *third_sight_others.ROWS,
-    *beside_laws.ROWS,
+    *beside_laws.ROWS, *finetune_contracts.ROWS,
 )  # fmt: skip
 
 

@@ -1,0 +1,142 @@
+"""Our own model, trainer and checkpoints behind the faces that the contracts of `finetune.laws` ask for.
+
+`attention-core verify --contract causal-lm finetune.graded:Vanilla` grades them as it grades anyone's; around another
+implementation, write as little as stands here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from finetune.laws import probe
+from finetune.models.gpt import GPT, Cache, GPTConfig, next_token_loss, perplexity
+from finetune.models.sampling import generate
+from finetune.train import Batch, Loss, TrainConfig, Trainer
+
+
+class Vanilla(nn.Module):
+    """A small GPT with dot-product attention, as `--contract causal-lm` asks for it: PAD (0) is no target."""
+
+    attention = "vanilla"
+
+    def __init__(self, vocab_size: int, block_size: int) -> None:
+        super().__init__()
+        self.model = GPT(GPTConfig(vocab_size, block_size, 2, 2, 16, self.attention))
+        self.cache: Cache | None = None
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits (B, n, vocab)."""
+        logits: Tensor = self.model(ids)
+        return logits
+
+    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss in nats; 0 where there is no target."""
+        total, tokens = next_token_loss(self.model, {"x": ids, "y": targets})
+        return total / tokens.clamp(min=1)
+
+    def perplexity(self, ids: Tensor, targets: Tensor) -> Tensor:
+        """exp of the mean loss."""
+        return torch.tensor(perplexity(self.model, [{"x": ids, "y": targets}]), dtype=torch.float64)
+
+    def reset(self) -> None:
+        """Forget what was seen."""
+        self.cache = None
+
+    def step(self, ids: Tensor) -> Tensor:
+        """Logits of tokens that follow those of earlier steps."""
+        self.cache = self.cache or self.model.new_cache()
+        logits: Tensor = self.model(ids, cache=self.cache)
+        return logits
+
+    def generate(
+        self, ids: Tensor, max_new_tokens: int, do_sample: bool = False, temperature: float = 1.0,
+        top_k: int | None = None, top_p: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        """The prompts and what comes after them, (B, n + max_new_tokens)."""
+        new, _ = generate(
+            self.model, ids, max_new_tokens, greedy=not do_sample, temperature=temperature, top_k=top_k, top_p=top_p
+        )
+        return torch.cat([ids, new], 1)
+
+
+class Synthesizer(Vanilla):
+    """The same with the synthesizer of eq. 5."""
+
+    attention = "synthesizer"
+
+
+class Rotary(Vanilla):
+    """The same with rotated queries and keys."""
+
+    attention = "rotary"
+
+
+class Stacked:
+    """Examples that are asked for one by one, as a source of batches."""
+
+    def __init__(self, examples: Any) -> None:
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batch(self, epoch: int, indices: npt.NDArray[np.int64]) -> Batch:
+        """The examples of these numbers."""
+        items = [self.examples[int(i)] for i in indices]
+        return {key: torch.stack([item[key] for item in items]) for key in items[0]}
+
+
+def train(model: nn.Module, loss: Loss, examples: Any, config: Any) -> None:
+    """Our trainer behind the face that `--contract trainer` asks for."""
+    Trainer(model, loss, Stacked(examples), TrainConfig(**{**vars(config), "betas": tuple(config.betas)})).run()
+
+
+trainer = probe.graded(train)
+"""To be graded: `attention-core verify --contract trainer finetune.graded:trainer`."""
+
+
+class Rows:
+    """Eight rows of made-up characters, each with its successor as its target: a source for `Interrupted`."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def batch(self, epoch: int, indices: npt.NDArray[np.int64]) -> Batch:
+        """The rows of these numbers, shifted with the epoch."""
+        x = 1 + (torch.from_numpy(indices)[:, None] * 3 + torch.arange(6) + epoch) % 9
+        return {"x": x[:, :-1], "y": x[:, 1:]}
+
+
+class Interrupted:
+    """A small run of our trainer, as `--contract checkpoint` asks for it: four steps an epoch, with dropout."""
+
+    def __init__(self, path: str, seed: int, width: int) -> None:
+        torch.manual_seed(seed)
+        model = GPT(GPTConfig(10, 6, 1, 1, width))
+        config = TrainConfig(
+            epochs=1000, batch_size=2, learning_rate=0.01, warmup_tokens=100, final_tokens=2000, seed=seed,
+            save_every=1000,
+        )  # fmt: skip
+        self.trainer = Trainer(model, next_token_loss, Rows(), config, path=path)
+
+    def train(self, steps: int) -> None:
+        """Go on by so many steps."""
+        with torch.enable_grad():
+            self.trainer.run(stop_after=steps)
+
+    def save(self) -> None:
+        """Write everything to the path."""
+        self.trainer.save()
+
+    def load(self) -> None:
+        """Go on from what is at the path."""
+        self.trainer.load()
+
+    def weights(self) -> Tensor:
+        """All trained numbers in one row."""
+        return torch.cat([p.detach().reshape(-1) for p in self.trainer.model.parameters()])

@@ -1,0 +1,679 @@
+"""Faults of causal language models, one each, as changes of one small model; and correct ones in several styles.
+
+`Plain` is cut into steps, as most people write them; each fault changes one.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+E, H = 16, 2
+IGNORED = -100
+
+
+class Plain(nn.Module):
+    """Two blocks with a fused projection, learned positions, dropout and a list of keys and values as its cache."""
+
+    rate = 0.1
+
+    def __init__(self, vocab_size: int, block_size: int) -> None:
+        super().__init__()
+        self.vocab_size, self.block_size = vocab_size, block_size
+        self.wte, self.wpe = nn.Embedding(vocab_size, E), nn.Embedding(block_size, E)
+        self.norms = nn.ModuleList(nn.LayerNorm(E) for _ in range(5))
+        self.qkv = nn.ModuleList(nn.Linear(E, 3 * E) for _ in range(2))
+        self.out = nn.ModuleList(nn.Linear(E, E) for _ in range(2))
+        self.mlp = nn.ModuleList(nn.Sequential(nn.Linear(E, 2 * E), nn.GELU(), nn.Linear(2 * E, E)) for _ in range(2))
+        self.head = nn.Linear(E, vocab_size, bias=False)
+        self.register_buffer("allow", torch.ones(block_size, block_size, dtype=torch.bool).tril(), persistent=False)
+        self.reset()
+
+    # --- one pass
+
+    def drop(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(x, self.rate, self.training)
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        """(n, start + n): what each new token may see."""
+        found: Tensor = self.allow[start : start + n, : start + n]  # type: ignore[index]
+        return found
+
+    def places(self, start: int, n: int) -> Tensor:
+        return torch.arange(start, start + n)
+
+    def attend(self, number: int, x: Tensor, start: int, cache: list[Tensor] | None) -> Tensor:
+        B, n, _ = x.shape
+        q, k, v = (part.view(B, n, H, -1).transpose(1, 2) for part in self.qkv[number](x).split(E, dim=-1))
+        if cache is not None:
+            if len(cache) > 2 * number:
+                k, v = torch.cat([cache[2 * number], k], 2), torch.cat([cache[2 * number + 1], v], 2)
+                cache[2 * number : 2 * number + 2] = [k, v]
+            else:
+                cache += [k, v]
+        scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~self.allowed(start, n), -math.inf)
+        weights = self.drop(scores.softmax(-1))
+        return self.out[number]((weights @ v).transpose(1, 2).reshape(B, n, E))
+
+    def normed(self, number: int, x: Tensor) -> Tensor:
+        return self.norms[number](x)
+
+    def run(self, ids: Tensor, start: int = 0, cache: list[Tensor] | None = None) -> Tensor:
+        n = ids.shape[1]
+        if start + n > self.block_size:
+            raise ValueError(f"{start + n} tokens do not fit into a block of {self.block_size}")
+        x = self.drop(self.wte(ids) + self.wpe(self.places(start, n)))
+        for number in range(2):
+            x = x + self.drop(self.attend(number, self.normed(2 * number, x), start, cache))
+            x = x + self.drop(self.mlp[number](self.normed(2 * number + 1, x)))
+        return self.scored(self.normed(4, x))
+
+    def scored(self, x: Tensor) -> Tensor:
+        return self.head(x)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.run(ids)
+
+    # --- loss
+
+    def per_token(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(logits.transpose(1, 2), targets, ignore_index=IGNORED, reduction="none")
+
+    def count(self, targets: Tensor) -> Tensor:
+        return (targets != IGNORED).sum().clamp(min=1)
+
+    def aligned(self, ids: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        return self(ids), targets
+
+    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
+        logits, targets = self.aligned(ids, targets)
+        return self.per_token(logits, targets).sum() / self.count(targets)
+
+    def perplexity(self, ids: Tensor, targets: Tensor) -> Tensor:
+        return self.loss(ids, targets).exp()
+
+    # --- cache
+
+    def reset(self) -> None:
+        self.kept: list[Tensor] = []
+        self.seen = 0
+
+    def first(self) -> int:
+        """The position of the next token."""
+        return self.seen
+
+    def step(self, ids: Tensor) -> Tensor:
+        logits = self.run(ids, self.first(), self.kept)
+        self.seen += ids.shape[1]
+        return logits
+
+    # --- generation
+
+    def support(self, logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+        if top_k is not None:
+            edge = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+            logits = logits.masked_fill(logits < edge, -math.inf)
+        if top_p is not None:
+            ordered, order = logits.softmax(-1).sort(descending=True)
+            out = self.outside(ordered.cumsum(-1), ordered, top_p)
+            logits = logits.masked_fill(torch.zeros_like(out).scatter(-1, order, out), -math.inf)
+        return logits
+
+    def outside(self, total: Tensor, p: Tensor, top_p: float) -> Tensor:
+        """Of tokens in the order of their probability: which are left out."""
+        return total - p >= top_p
+
+    def heated(self, logits: Tensor, temperature: float) -> Tensor:
+        return logits / temperature
+
+    def seen_by(self, text: Tensor) -> Tensor:
+        return text[:, -self.block_size :]
+
+    def last(self, logits: Tensor) -> Tensor:
+        return logits[:, -1]
+
+    def draw(self, p: Tensor) -> Tensor:
+        return torch.multinomial(p, 1)
+
+    def generate(
+        self, ids: Tensor, max_new_tokens: int, do_sample: bool = False, temperature: float = 1.0,
+        top_k: int | None = None, top_p: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        text = ids
+        for _ in range(max_new_tokens):
+            logits = self.support(self.heated(self.last(self(self.seen_by(text))), temperature), top_k, top_p)
+            new = self.draw(logits.softmax(-1)) if do_sample else logits.argmax(-1, keepdim=True)
+            text = torch.cat([text, new], 1)
+        return text
+
+
+# --- correct ------------------------------------------------------------------------
+
+
+class MinGPTShaped(nn.Module):
+    """(idx, targets) -> (logits, loss), -1 ignored, NaN where all is; no cache, no perplexity, top k alone."""
+
+    def __init__(self, vocab_size: int, block_size: int) -> None:
+        super().__init__()
+        self.transformer = Plain(vocab_size, block_size)
+        self.block_size = block_size
+
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        logits = self.transformer(idx)
+        loss = None
+        if targets is not None:
+            loss = nn.functional.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1)
+        return logits, loss
+
+    @torch.no_grad()
+    def generate(
+        self, idx: Tensor, max_new_tokens: int, temperature: float = 1.0, do_sample: bool = False,
+        top_k: int | None = None,
+    ) -> Tensor:  # fmt: skip
+        for _ in range(max_new_tokens):
+            idx_cond = idx if idx.size(1) <= self.block_size else idx[:, -self.block_size :]
+            logits, _ = self(idx_cond)
+            logits = logits[:, -1, :] / temperature
+            if top_k is not None:
+                v, _ = torch.topk(logits, top_k)
+                logits[logits < v[:, [-1]]] = -float("Inf")
+            probs = nn.functional.softmax(logits, dim=-1)
+            following = torch.multinomial(probs, 1) if do_sample else torch.topk(probs, k=1, dim=-1)[1]
+            idx = torch.cat((idx, following), dim=1)
+        return idx
+
+
+class Rows(nn.Module):
+    """A matrix that multiplies from the right, as transformers' Conv1D."""
+
+    def __init__(self, into: int, out: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(0.02 * torch.randn(into, out)), nn.Parameter(torch.zeros(out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x.reshape(-1, x.shape[-1]), self.weight).view(*x.shape[:-1], -1)
+
+
+class TransformersShaped(nn.Module):
+    """GPT-2 in transformers' style: labels are the ids and shifted inside, tied weights, finfo.min as a mask, SDPA off."""
+
+    def __init__(self, vocab_size: int, block_size: int) -> None:
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab_size, E), nn.Embedding(block_size, E)
+        self.c_attn, self.c_proj = Rows(E, 3 * E), Rows(E, E)
+        self.ln_1, self.ln_2, self.ln_f = nn.LayerNorm(E), nn.LayerNorm(E), nn.LayerNorm(E)
+        self.c_fc, self.down = Rows(E, 4 * E), Rows(4 * E, E)
+        self.lm_head = nn.Linear(E, vocab_size, bias=False)
+        self.lm_head.weight = self.wte.weight
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        B, n = input_ids.shape
+        h = self.wte(input_ids) + self.wpe(torch.arange(n, device=input_ids.device))[None]
+        q, k, v = (y.view(B, n, H, E // H).permute(0, 2, 1, 3) for y in self.c_attn(self.ln_1(h)).split(E, dim=2))
+        w = torch.matmul(q, k.transpose(-1, -2)) / (E // H) ** 0.5
+        lowest = torch.finfo(w.dtype).min
+        w = torch.where(torch.tril(torch.ones(n, n, dtype=torch.bool)), w, torch.full([], lowest, dtype=w.dtype))
+        h = h + self.c_proj(torch.matmul(nn.functional.softmax(w, dim=-1), v).permute(0, 2, 1, 3).reshape(B, n, E))
+        h = h + self.down(nn.functional.gelu(self.c_fc(self.ln_2(h)), approximate="tanh"))
+        return self.lm_head(self.ln_f(h))
+
+    def loss(self, input_ids: Tensor, labels: Tensor) -> Tensor:
+        logits = self(input_ids)[..., :-1, :].contiguous()
+        return nn.functional.cross_entropy(logits.view(-1, logits.size(-1)), labels[..., 1:].reshape(-1))
+
+
+DECLARED: dict[Any, dict[str, Any]] = {
+    MinGPTShaped: {"ignore_index": -1, "all_ignored": "nan"},
+    TransformersShaped: {"shift": "inside", "all_ignored": "nan", "tied": True},
+}
+CORRECT = (Plain, MinGPTShaped, TransformersShaped)
+
+
+# --- faulty: what a token sees ------------------------------------------------------
+
+
+class mask_one_place_late(Plain):  # noqa: N801  # faults are called as laws name them
+    """tril(1): each token sees the next one."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        found: Tensor = torch.ones(start + n, start + n, dtype=torch.bool).tril(1)[start:]
+        return found
+
+
+class mask_after_softmax(Plain):  # noqa: N801
+    """Masked after the softmax: the normaliser sees the future."""
+
+    def attend(self, number: int, x: Tensor, start: int, cache: list[Tensor] | None) -> Tensor:
+        B, n, _ = x.shape
+        q, k, v = (part.view(B, n, H, -1).transpose(1, 2) for part in self.qkv[number](x).split(E, dim=-1))
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).softmax(-1) * self.allowed(start, n)
+        return self.out[number]((weights @ v).transpose(1, 2).reshape(B, n, E))
+
+
+class last_column_seen_by_all(Plain):  # noqa: N801
+    """The mask's buffer is one short, and padded with True: the last token of a whole block is seen by all."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        found = super().allowed(start, n).clone()
+        found[:, self.block_size - 1 :] = True
+        return found
+
+
+class not_causal_beyond_sixteen(Plain):  # noqa: N801
+    """Blocks of sixteen: keys beyond the first block are not masked."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        found = super().allowed(start, n).clone()
+        found[:, 16:] = True
+        return found
+
+
+class attention_unused(Plain):  # noqa: N801
+    """x = residual only (lucidrains/audiolm-pytorch PR265)."""
+
+    def attend(self, number: int, x: Tensor, start: int, cache: list[Tensor] | None) -> Tensor:
+        return 0.0 * super().attend(number, x, start, cache)
+
+
+class heads_merged_without_transpose(Plain):  # noqa: N801
+    """(B, H, n, d) is read as (B, n, H d) (jsbaan/transformer-from-scratch PR6): places mix, the future included."""
+
+    def attend(self, number: int, x: Tensor, start: int, cache: list[Tensor] | None) -> Tensor:
+        B, n, _ = x.shape
+        q, k, v = (part.view(B, n, H, -1).transpose(1, 2) for part in self.qkv[number](x).split(E, dim=-1))
+        scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~self.allowed(start, n), -math.inf)
+        return self.out[number]((scores.softmax(-1) @ v).reshape(B, n, E))
+
+
+class normalised_over_the_batch(Plain):  # noqa: N801
+    """The final norm takes its statistics over the batch."""
+
+    def normed(self, number: int, x: Tensor) -> Tensor:
+        if number == 4:
+            x = x - x.mean(0, keepdim=True) * 0.1
+        return super().normed(number, x)
+
+
+class positions_counted_from_the_end(Plain):  # noqa: N801
+    """The last token is at position 0."""
+
+    def places(self, start: int, n: int) -> Tensor:
+        return torch.arange(start + n - 1, start - 1, -1)
+
+
+class scaled_by_the_length(Plain):  # noqa: N801
+    """Scores are divided by the root of the length in place of the head size, as where axes are mistaken."""
+
+    def scored(self, x: Tensor) -> Tensor:
+        return self.head(x) * (x.shape[1] ** 0.5)
+
+
+class synthesizer_not_sliced(Plain):  # noqa: N801
+    """Scores for the whole block are kept for a shorter text, whose softmax then counts places that are not there."""
+
+    def attend(self, number: int, x: Tensor, start: int, cache: list[Tensor] | None) -> Tensor:
+        n = x.shape[1]
+        more = self.block_size - start - n
+        x = nn.functional.pad(x, (0, 0, 0, more)).roll(more, 1)
+        return super().attend(number, x, start, cache)[:, -n:]
+
+
+class mask_of_the_first_call(Plain):  # noqa: N801
+    """The mask is made for the first text and stretched for later ones (facebookresearch/xformers PR660, PR66)."""
+
+    made: Tensor | None = None
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        if self.made is None:
+            self.made = super().allowed(start, n)
+        found = torch.ones(n, start + n, dtype=torch.bool)
+        part = self.made[:n, : start + n]
+        found[: part.shape[0], : part.shape[1]] = part
+        return found
+
+
+class ids_changed_in_place(Plain):  # noqa: N801
+    """The ids of the caller are wrapped in place."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        logits = self.run(ids)
+        ids[:, -1] = 0
+        return logits
+
+
+# --- faulty: modes and state ---------------------------------------------------------
+
+
+class dropout_in_evaluation(Plain):  # noqa: N801
+    """F.dropout without `training` (huggingface/pytorch-image-models PR1978)."""
+
+    def drop(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(x, self.rate)
+
+
+class evaluation_ends_dropout(Plain):  # noqa: N801
+    """Evaluation sets p to 0 and leaves it there (NVIDIA/Megatron-LM PR411)."""
+
+    def drop(self, x: Tensor) -> Tensor:
+        if not self.training:
+            self.rate = 0.0
+        return super().drop(x)
+
+
+class logits_in_one_buffer(Plain):  # noqa: N801
+    """All logits of one shape are written to one buffer."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        logits = self.run(ids)
+        kept = self.__dict__.setdefault("buffers_of", {})
+        return kept.setdefault(logits.shape, torch.empty_like(logits)).copy_(logits)
+
+
+class running_mean_in_evaluation(Plain):  # noqa: N801
+    """Running statistics drift in evaluation, too."""
+
+    mean = 0.0
+
+    def scored(self, x: Tensor) -> Tensor:
+        self.mean = 0.9 * self.mean + 0.1 * float(x.mean() + 0.1)
+        return self.head(x - self.mean)
+
+
+# --- faulty: losses ------------------------------------------------------------------
+
+
+class shifted_once_more(Plain):  # noqa: N801
+    """The targets, shifted by the data already, are shifted again (label shift by one)."""
+
+    def aligned(self, ids: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        return self(ids)[:, :-1], targets[:, 1:]
+
+
+class targets_not_shifted(Plain):  # noqa: N801
+    """Each token is to predict itself: the ids are the targets."""
+
+    def aligned(self, ids: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        return self(ids), torch.where(targets == IGNORED, targets, ids)
+
+
+class loss_in_bits(Plain):  # noqa: N801
+    """log2 in place of log."""
+
+    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
+        return super().loss(ids, targets) / math.log(2)
+
+
+class softmax_before_cross_entropy(Plain):  # noqa: N801
+    """cross_entropy is given probabilities."""
+
+    def per_token(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return super().per_token(logits.softmax(-1), targets)
+
+
+class mean_of_row_means(Plain):  # noqa: N801
+    """The mean of the sequences' means (evaluation as mean of batch means)."""
+
+    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
+        each = self.per_token(self(ids), targets).sum(1) / (targets != IGNORED).sum(1).clamp(min=1)
+        return each[(targets != IGNORED).any(1)].mean() if bool((targets != IGNORED).any()) else each.mean()
+
+
+class padding_counted_as_tokens(Plain):  # noqa: N801
+    """The sum is divided by all places."""
+
+    def count(self, targets: Tensor) -> Tensor:
+        return torch.tensor(targets.numel())
+
+
+class another_ignore_index(Plain):  # noqa: N801
+    """-100 is taken for the last token (EricFillion/happy-transformer#128)."""
+
+    def aligned(self, ids: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        return self(ids), torch.where(targets < 0, self.vocab_size - 1, targets)
+
+
+class end_of_text_is_padding(Plain):  # noqa: N801
+    """pad = eos: targets equal to the end of text are lost with the padding."""
+
+    def aligned(self, ids: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        return self(ids), torch.where(targets == self.vocab_size - 1, IGNORED, targets)
+
+
+class no_target_is_not_a_number(Plain):  # noqa: N801
+    """0 / 0 where every target is ignored."""
+
+    def count(self, targets: Tensor) -> Tensor:
+        return (targets != IGNORED).sum()
+
+
+class perplexity_as_a_mean_of_perplexities(Plain):  # noqa: N801
+    """exp of each sequence's loss, then the mean."""
+
+    def perplexity(self, ids: Tensor, targets: Tensor) -> Tensor:
+        real = (targets != IGNORED).any(1)
+        each = self.per_token(self(ids), targets).sum(1) / (targets != IGNORED).sum(1).clamp(min=1)
+        return each[real].exp().mean()
+
+
+class perplexity_by_powers_of_two(Plain):  # noqa: N801
+    """2 ** loss, with the loss in nats."""
+
+    def perplexity(self, ids: Tensor, targets: Tensor) -> Tensor:
+        return 2 ** self.loss(ids, targets)
+
+
+# --- faulty: cache -------------------------------------------------------------------
+
+
+class cached_tokens_at_position_zero(Plain):  # noqa: N801
+    """Each step counts its positions from 0."""
+
+    def places(self, start: int, n: int) -> Tensor:
+        return torch.arange(n)
+
+
+class offset_grows_by_one(Plain):  # noqa: N801
+    """The offset of the positions grows by one a step, whatever its length."""
+
+    steps = 0
+
+    def places(self, start: int, n: int) -> Tensor:
+        return super().places(self.steps if start else 0, n)
+
+    def step(self, ids: Tensor) -> Tensor:
+        logits = super().step(ids)
+        self.steps += 1
+        return logits
+
+    def reset(self) -> None:
+        super().reset()
+        self.steps = 0
+
+
+class cache_of_one_length_too_short(Plain):  # noqa: N801
+    """The mask is that of the new tokens alone: the second step raises."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        return super().allowed(0, max(n, 1)) if start else super().allowed(start, n)
+
+
+class no_mask_with_a_cache(Plain):  # noqa: N801
+    """With a prefix cached, a stretch is not causal inside (huggingface/candle PR3743)."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        return super().allowed(start, n) | (start > 0)
+
+
+class reset_keeps_the_position(Plain):  # noqa: N801
+    """reset() empties the cache but not the count."""
+
+    fresh = True
+
+    def reset(self) -> None:
+        self.kept = []
+        if self.fresh:
+            self.seen, self.fresh = 0, False
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        found = super().allowed(start, n)
+        return found if not self.kept_length or self.kept_length == start else found[:, -n:]
+
+    @property
+    def kept_length(self) -> int:
+        return self.kept[0].shape[2] if self.kept else 0
+
+
+# --- faulty: generation --------------------------------------------------------------
+
+
+class one_token_behind(Plain):  # noqa: N801
+    """The next token is read from the place before the last."""
+
+    def last(self, logits: Tensor) -> Tensor:
+        return logits[:, max(0, logits.shape[1] - 2)]
+
+
+class greedy_takes_the_second(Plain):  # noqa: N801
+    """The second of topk(2), once in a while: where the text is of even length."""
+
+    def generate(self, ids: Tensor, max_new_tokens: int, do_sample: bool = False, **given: Any) -> Tensor:
+        if do_sample:
+            return super().generate(ids, max_new_tokens, True, **given)
+        text = ids
+        for _ in range(max_new_tokens):
+            best = self(self.seen_by(text))[:, -1].topk(2).indices
+            text = torch.cat([text, best[:, 1 - text.shape[1] % 2, None]], 1)
+        return text
+
+
+class first_block_beyond_the_block(Plain):  # noqa: N801
+    """Beyond the block, the first block of the text is read in place of the last."""
+
+    def seen_by(self, text: Tensor) -> Tensor:
+        return text[:, : self.block_size]
+
+
+class multiplied_by_the_temperature(Plain):  # noqa: N801
+    """Logits times the temperature."""
+
+    def heated(self, logits: Tensor, temperature: float) -> Tensor:
+        return logits * temperature
+
+
+class probabilities_divided_by_the_temperature(Plain):  # noqa: N801
+    """The temperature divides the logarithm of nothing: it is applied twice."""
+
+    def heated(self, logits: Tensor, temperature: float) -> Tensor:
+        return logits / temperature**2
+
+
+class top_k_one_more(Plain):  # noqa: N801
+    """k + 1 tokens are kept."""
+
+    def support(self, logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+        return super().support(logits, None if top_k is None else top_k + 1, top_p)
+
+
+class top_k_set_to_zero(Plain):  # noqa: N801
+    """What is not among the top k gets the logit 0 in place of -inf."""
+
+    def support(self, logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+        found = super().support(logits, top_k, top_p)
+        return found.masked_fill(found == -math.inf, 0.0) if top_k is not None else found
+
+
+class nucleus_without_its_last(Plain):  # noqa: N801
+    """The token that reaches p is left out, too."""
+
+    def outside(self, total: Tensor, p: Tensor, top_p: float) -> Tensor:
+        out = total > top_p
+        out[:, 0] = False
+        return out
+
+
+class nucleus_of_the_least_likely(Plain):  # noqa: N801
+    """Sorted upwards: the tail is kept."""
+
+    def outside(self, total: Tensor, p: Tensor, top_p: float) -> Tensor:
+        return total <= 1 - top_p
+
+
+class draws_from_the_clock(Plain):  # noqa: N801
+    """A generator that nobody seeds."""
+
+    def draw(self, p: Tensor) -> Tensor:
+        generator = torch.Generator().manual_seed(random.SystemRandom().getrandbits(60))
+        return torch.multinomial(p, 1, generator=generator)
+
+
+class prompt_lost(Plain):  # noqa: N801
+    """The prompt's first token is dropped on the way."""
+
+    def generate(self, ids: Tensor, max_new_tokens: int, **given: Any) -> Tensor:
+        text = super().generate(ids, max_new_tokens + 1, **given)
+        return text[:, 1:]
+
+
+# --- faulty: tying -------------------------------------------------------------------
+
+
+class head_is_a_copy(TransformersShaped):  # noqa: N801
+    """Tied weights untied: the head was given a copy of the embedding."""
+
+    def __init__(self, vocab_size: int, block_size: int) -> None:
+        super().__init__(vocab_size, block_size)
+        self.lm_head.weight = nn.Parameter(self.wte.weight.detach().clone())
+
+
+DECLARED[head_is_a_copy] = DECLARED[TransformersShaped]
+SEEN_BY = {  # one law that must see it
+    mask_one_place_late: "later_tokens_change_nothing_before",
+    mask_after_softmax: "later_tokens_change_nothing_before",
+    last_column_seen_by_all: "later_tokens_change_nothing_before",
+    not_causal_beyond_sixteen: "later_tokens_change_nothing_before",
+    attention_unused: "the_token_before_counts",
+    heads_merged_without_transpose: "later_tokens_change_nothing_before",
+    normalised_over_the_batch: "sequences_are_independent",
+    positions_counted_from_the_end: "a_beginning_gives_the_same",
+    scaled_by_the_length: "a_beginning_gives_the_same",
+    synthesizer_not_sliced: "a_beginning_gives_the_same",
+    mask_of_the_first_call: "a_beginning_gives_the_same",
+    ids_changed_in_place: "later_tokens_change_nothing_before",
+    dropout_in_evaluation: "evaluation_repeats_itself",
+    evaluation_ends_dropout: "dropout_comes_back_after_evaluation",
+    logits_in_one_buffer: "logits_outlive_the_next_call",
+    running_mean_in_evaluation: "evaluation_repeats_itself",
+    shifted_once_more: "one_target_is_judged_at_its_own_place",
+    targets_not_shifted: "the_loss_is_the_mean_over_targets",
+    loss_in_bits: "the_loss_is_the_mean_over_targets",
+    softmax_before_cross_entropy: "the_loss_is_the_mean_over_targets",
+    mean_of_row_means: "ignored_targets_do_not_count",
+    padding_counted_as_tokens: "ignored_targets_do_not_count",
+    another_ignore_index: "ignored_targets_do_not_count",
+    end_of_text_is_padding: "the_loss_is_the_mean_over_targets",
+    no_target_is_not_a_number: "no_target_gives_a_number",
+    perplexity_as_a_mean_of_perplexities: "perplexity_is_the_exponential_of_the_loss",
+    perplexity_by_powers_of_two: "perplexity_is_the_exponential_of_the_loss",
+    cached_tokens_at_position_zero: "steps_with_a_cache_are_the_full_pass",
+    offset_grows_by_one: "steps_with_a_cache_are_the_full_pass",
+    cache_of_one_length_too_short: "steps_with_a_cache_are_the_full_pass",
+    no_mask_with_a_cache: "steps_with_a_cache_are_the_full_pass",
+    reset_keeps_the_position: "a_reset_forgets",
+    one_token_behind: "greedy_takes_the_likeliest",
+    greedy_takes_the_second: "greedy_takes_the_likeliest",
+    first_block_beyond_the_block: "beyond_the_block_the_last_block_counts",
+    multiplied_by_the_temperature: "sampling_follows_the_softmax",
+    probabilities_divided_by_the_temperature: "sampling_follows_the_softmax",
+    top_k_one_more: "sampling_stays_in_the_top_k",
+    top_k_set_to_zero: "sampling_stays_in_the_top_k",
+    nucleus_without_its_last: "sampling_stays_in_the_nucleus",
+    nucleus_of_the_least_likely: "sampling_stays_in_the_nucleus",
+    draws_from_the_clock: "one_seed_gives_one_text",
+    prompt_lost: "greedy_takes_the_likeliest",
+    head_is_a_copy: "tied_weights_are_one",
+}
+FAULTY = tuple(SEEN_BY)

@@ -1,0 +1,28 @@
+# finetune.graded: our own model, trainer and checkpoints conform to their contracts.
+"""Our own implementations, graded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mutants.judging_contracts import conforming
+
+from finetune import graded
+
+
+@pytest.mark.parametrize("model", [graded.Vanilla, graded.Synthesizer, graded.Rotary])
+def test_our_models_conform(model: Any) -> None:
+    results = conforming(model, "causal-lm", parameters={"ignore_index": 0})
+    assert {law for law, r in results.items() if r.status != "held"} == {"tied_weights_are_one"}
+
+
+def test_our_trainer_conforms() -> None:
+    results = conforming(graded.trainer, "trainer")
+    assert {r.status for r in results.values()} == {"held"}
+
+
+def test_our_checkpoints_conform() -> None:
+    results = conforming(graded.Interrupted, "checkpoint")
+    silent = {"a_kill_in_the_midst_keeps_a_whole_one", "a_new_process_goes_on"}  # they need a process of its own
+    assert {law for law, r in results.items() if r.status != "held"} == silent

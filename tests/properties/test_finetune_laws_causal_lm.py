@@ -1,0 +1,111 @@
+# Laws of causal language models: each refutes the fault it names, every fault is refuted, no correct model is.
+"""Power and false alarms of the laws of causal language models."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from mutants import causal_lm as mutants
+from mutants.judging import judged, refuted
+from mutants.judging_contracts import conforming, counterexample, outcomes
+
+from attention_core.conformance.evidence import Result
+from attention_core.conformance.exchange import Request
+from finetune.laws import causal_lm
+from finetune.laws.causal_lm import CONTRACT
+from finetune.laws.model import loss_bound, mean_loss
+
+DECLARED = mutants.DECLARED
+SILENT = {  # laws that have nothing to say, since a method is not there or nothing is declared
+    mutants.MinGPTShaped: {
+        "perplexity_is_the_exponential_of_the_loss", "steps_with_a_cache_are_the_full_pass", "a_reset_forgets",
+        "sampling_stays_in_the_nucleus", "tied_weights_are_one",
+    },
+    mutants.TransformersShaped: {
+        "dropout_comes_back_after_evaluation", "perplexity_is_the_exponential_of_the_loss",
+        "steps_with_a_cache_are_the_full_pass", "a_reset_forgets", "greedy_takes_the_likeliest",
+        "beyond_the_block_the_last_block_counts", "sampling_follows_the_softmax", "sampling_stays_in_the_top_k",
+        "sampling_stays_in_the_nucleus", "one_seed_gives_one_text",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", [mutants.Plain, mutants.MinGPTShaped, mutants.TransformersShaped])
+def test_correct_models_conform(target: Any) -> None:
+    results = conforming(target, CONTRACT, parameters=DECLARED.get(target, {}))
+    assert {law for law, r in results.items() if r.status != "held"} == SILENT.get(target, {"tied_weights_are_one"})
+
+
+@pytest.mark.parametrize("mutant", mutants.FAULTY)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None:
+    result = judged(mutants.SEEN_BY[mutant], mutant, contract=CONTRACT, parameters=DECLARED.get(mutant, {}))
+    assert result.status == "refuted", result.message
+
+
+@pytest.mark.parametrize("law", causal_lm.LAWS, ids=lambda law: law.name)
+def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
+    assert mutants.SEEN_BY[getattr(mutants, law.mutant)] == law.name
+
+
+@pytest.mark.parametrize(
+    ("mutant", "law", "words"),
+    [
+        (mutants.no_target_is_not_a_number, "no_target_gives_a_number", r"got nan, but .* declare --parameter all_ig"),
+        (
+            mutants.top_k_one_more,
+            "sampling_stays_in_the_top_k",
+            r"got token \d+ in 0\.\d+ of 2000 draws, but should be",
+        ),
+        (mutants.attention_unused, "the_token_before_counts", "got a change of 0 by another token at"),
+        (mutants.head_is_a_copy, "tied_weights_are_one", "got the same logits of token"),
+        (mutants.prompt_lost, "greedy_takes_the_likeliest", "got another prompt in front"),
+    ],
+)
+def test_the_message_says_what_was_got_and_what_should_be(mutant: Any, law: str, words: str) -> None:
+    found = refuted(law, mutant, "quick", contract=CONTRACT, parameters=DECLARED.get(mutant, {}))
+    assert re.search(words, found.message)
+
+
+def test_what_has_no_loss_or_other_numbers_than_one_is_told() -> None:
+    class Logits(mutants.TransformersShaped):
+        loss = property(lambda self: self.nothing)  # raises AttributeError, as if it were not there
+
+    result = judged("the_loss_is_the_mean_over_targets", Logits, contract=CONTRACT)
+    assert result.status == "not_applicable" and "it has no loss" in result.message
+
+    class Each(mutants.Plain):
+        def loss(self, ids: Any, targets: Any) -> Any:
+            return self.per_token(self(ids), targets)
+
+    assert "but should be one number" in refuted("the_loss_is_the_mean_over_targets", Each, contract=CONTRACT).message
+
+
+def test_the_bound_of_a_loss_holds_in_single_precision_and_is_below_any_fault() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        z = rng.normal(size=(2, 9, 17)).astype(np.float32) * rng.choice([0.1, 1, 30])
+        y = rng.integers(0, 17, (2, 9))
+        one = z - z.max(-1, keepdims=True)
+        logs = one - np.log(np.exp(one).sum(-1, keepdims=True))
+        got = -np.take_along_axis(logs, y[..., None], -1).mean(dtype=np.float32)
+        result = Result(z.astype(float), Request(), extra={"dtype": "float32"})
+        bound = loss_bound(result, y, -100)
+        assert abs(float(got) - mean_loss(z.astype(float), y, -100)) < bound < 2e-3 * (1 + np.abs(z).max())
+
+
+def test_counterexamples_are_programs_that_pass_on_a_correct_model() -> None:
+    programs = {}
+    for law in ("later_tokens_change_nothing_before", "ignored_targets_do_not_count", "greedy_takes_the_likeliest"):
+        (name,) = (f.__name__ for f, seen in mutants.SEEN_BY.items() if f.__name__ in CHOSEN and seen == law)
+        program = counterexample(law, f"mutants.causal_lm:{name}", CONTRACT)
+        programs[name] = program
+        programs[f"Plain for {name}"] = program.replace(name, "Plain")
+    found = outcomes(programs)
+    assert {n for n, told in found.items() if told} == CHOSEN
+    assert all(found[n].startswith("AssertionError") for n in CHOSEN)
+
+
+CHOSEN = {"mask_one_place_late", "padding_counted_as_tokens", "one_token_behind"}

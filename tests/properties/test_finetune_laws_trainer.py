@@ -1,0 +1,114 @@
+# Laws of trainers: each refutes the fault it names, every fault is refuted, no correct trainer is.
+"""Power and false alarms of the laws of trainers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from mutants import trainers as mutants
+from mutants.judging import judged, refuted
+from mutants.judging_contracts import conforming, counterexample, outcomes
+
+from attention_core.conformance import Implementation
+from attention_core.conformance.check import Session
+from attention_core.conformance.parameter_case import ParameterCase
+from finetune.laws import trainer
+from finetune.laws.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
+from finetune.laws.trainer import CONTRACT
+
+SEEN_BY = {loop.__name__: law for loop, law in mutants.SEEN_BY.items()}
+
+
+@pytest.mark.parametrize("target", mutants.CORRECT, ids=lambda target: target.__name__)
+def test_correct_trainers_conform(target: Any) -> None:
+    results = conforming(target, CONTRACT, parameters=mutants.DECLARED.get(target.__name__, {}))
+    assert {r.status for r in results.values()} == {"held"}
+
+
+@pytest.mark.parametrize("target", mutants.FAULTY, ids=lambda target: target.__name__)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
+    result = judged(SEEN_BY[target.__name__], target, contract=CONTRACT)
+    assert result.status == "refuted", result.message
+
+
+@pytest.mark.parametrize("law", trainer.LAWS, ids=lambda law: law.name)
+def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
+    assert SEEN_BY[law.mutant] == law.name
+
+
+@pytest.mark.parametrize(
+    ("name", "law"), [("WithALoader", "nothing_else_decays"), ("ByHand", "the_rate_follows_the_cosine")]
+)
+def test_another_convention_must_be_declared(name: str, law: str) -> None:
+    refuted(law, getattr(mutants.targets, name), "quick", contract=CONTRACT)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("decay_by_name", r"without a gradient: got .* in a\.weight at the end, but should be .* as at first"),
+        ("rate_of_another_optimizer", r"warm-up: after step 1 got \S+ in \S+, but should be"),
+        ("never_shuffled", "got the order of the data, but should be drawn anew"),
+        ("drawn_with_replacement", r"epoch 0: got examples \[.*\] times, but should be each once"),
+        ("long_warm_up_unnoticed", "got no error and no warning, but should be told"),
+        ("accumulation_ignored", "got a step computed at once, but should be computed in parts"),
+    ],
+)
+def test_the_message_says_what_was_got_and_what_should_be(name: str, words: str) -> None:
+    found = refuted(SEEN_BY[name], getattr(mutants.targets, name), "quick", contract=CONTRACT)
+    assert re.search(words, found.message), found.message
+
+
+def test_a_function_that_is_not_graded_is_told() -> None:
+    def returns_too_much(gradients: Any, tokens: Any, start: Any, **config: Any) -> Any:
+        return start
+
+    result = refuted("a_step_is_that_of_adamw", returns_too_much, "quick", contract=CONTRACT)
+    assert "is the target made by probe.graded?" in result.message
+
+
+def test_the_bounds_are_far_below_a_step() -> None:
+    """A bound that grew to the size of a step could not fail."""
+    with Session(Implementation(mutants.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
+        for dtype, largest in (("float32", 1e-3), ("float64", 1e-11)):
+            case = ParameterCase({"N": 7}, options={"parts": 2}, dtype=dtype, seed=3)
+            run = session.subject.run(case, spread=1.5, epochs=3, batch_size=3)
+            seen = session.subject.trained(run)
+            want, bound = session.subject.truth(run, seen.steps)
+            assert len(want) == 10 and bound.max() < largest * run.config["learning_rate"]
+
+
+def test_the_layout_says_which_parameters_are_which() -> None:
+    assert sum(where(set(LAYOUT))) == SIZE and LAYOUT.keys() > MATRICES | TABLES | FROZEN
+    places = [n for n, frozen in enumerate(where(FROZEN)) if frozen]
+    assert {name_of(n) for n in places} == FROZEN
+    with pytest.raises(IndexError):
+        name_of(SIZE)
+
+
+def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
+    programs = {}
+    for name in ("summed_loss", "norms_and_biases_decay"):
+        program = counterexample(SEEN_BY[name], f"mutants.trainers:targets.{name}", CONTRACT)
+        programs[name], programs[f"Loop for {name}"] = program, program.replace(name, "Loop")
+    found = outcomes(programs)
+    assert {n: told.partition(":")[0] for n, told in found.items() if told} == {
+        "summed_loss": "AssertionError", "norms_and_biases_decay": "AssertionError",
+    }  # fmt: skip
+
+
+def test_the_probe_leaves_generators_and_modes_to_the_trainer() -> None:
+    """It begins in evaluation mode, and asks for gradients also where the caller has none."""
+    modes = []
+
+    def train(model: Any, loss: Any, examples: Any, config: Any) -> None:
+        modes.append((model.training, torch.is_grad_enabled(), len(examples), len(list(examples))))
+
+    from finetune.laws import probe
+
+    with torch.no_grad():
+        probe.graded(train)(torch.zeros(2, SIZE), torch.tensor([1, 2]), torch.zeros(SIZE))
+    assert modes == [(False, True, 2, 2)]
