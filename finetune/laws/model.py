@@ -202,14 +202,14 @@ def mean_loss(z: NDArray, targets: NDArray, ignored: int) -> float:
     return float(-picked[real].mean())
 
 
-def loss_bound(z: Result, targets: NDArray, ignored: int) -> float:
-    """How far a correct mean loss may be from that of the logits z.
+def loss_bound(z: Result, loss: Result, targets: NDArray, ignored: int) -> float:
+    """How far a correct mean loss may be from that of the logits z; u is that of the coarser of their dtypes.
 
     A token's loss m + log sum exp(z - m) - z_y is made of V exponentials of arguments up to R = max z - min z (error
     R u + 2 u each), a sum (V u), a logarithm (2 u, and u log V of it), two sums of numbers up to |m| + log V + |loss|,
     and a mean (N u of the largest loss). Logits of another pass may be `noise` away, which moves a loss by twice that.
     """
-    u = UNIT_ROUNDOFF.get(z.extra.get("dtype", "float32"), UNIT_ROUNDOFF["float32"])
+    u = max(UNIT_ROUNDOFF.get(r.extra.get("dtype", "float32"), UNIT_ROUNDOFF["float32"]) for r in (z, loss))
     top, spread = float(np.abs(z.values).max()), float(np.ptp(z.values, -1).max())
     V, N = int(z.values.shape[-1]), int((targets != ignored).sum())
     largest = spread + math.log(V)
