@@ -16,14 +16,16 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("attention_core/conformance", "attention_core/oracle")
+FINETUNE = ("mutants.catalogue.finetune_contracts", "finetune/laws")
+"""The module that lists the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
 IMPORTED = re.compile(r"^from (mutants[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
 @cache
-def suite() -> str:
-    """A hash of the suite's code and of the versions that matter."""
+def suite(*more: str) -> str:
+    """A hash of the suite's code (and of further folders) and of the versions that matter."""
     digest = hashlib.sha256()
-    for folder in SUITE:
+    for folder in (*SUITE, *more):
         for file in sorted((ROOT / folder).rglob("*.py")):
             digest.update(str(file.relative_to(ROOT)).encode())
             digest.update(file.read_bytes())
@@ -55,7 +57,9 @@ def module(name: str) -> str:
 
 def key(file: str, *parts: Any) -> str:
     """A short name of one piece of work on a target of module `file`."""
-    return hashlib.sha256(json.dumps([suite(), module(file), *parts]).encode()).hexdigest()[:16]
+    listed, laws = FINETUNE
+    code = suite(laws) if file in sources(listed) else suite()
+    return hashlib.sha256(json.dumps([code, module(file), *parts]).encode()).hexdigest()[:16]
 
 
 class Store:

@@ -67,6 +67,27 @@ def places(case: ParameterCase) -> list[int]:
     return sorted(place for place in edges if 1 <= place < case["n"])
 
 
+def training_sees_no_later_tokens(subject: Model, case: ParameterCase) -> None:
+    """In training mode, too, logits do not depend on later tokens: with one seed, dropout falls alike.
+
+    Formula: seed(s), z_train(x)[:, :t] = seed(s), z_train(x')[:, :t] whenever x and x' agree before t
+    Source: keras-team/keras#23038 (the causal mask is lost on the path with dropout)
+    Mutant: causal_lost_in_training
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    first, again = (subject.logits(case, held, ids, mode="train", seed_=case.seed) for _ in range(2))
+    if float(np.abs(first.values - again.values).max()) > noise(first, again):
+        raise NotApplicable("the seed of the library does not decide what is drawn")
+    for cut in places(case):
+        changed = ids.copy()
+        changed[:, cut] = (ids[:, cut] + 1) % case["vocab"]
+        second = subject.logits(case, held, changed, mode="train", seed_=case.seed)
+        early = np.arange(case["n"])[:, None] < cut
+        with held.told():
+            what = f"in training mode: logits before place {cut}, changed"
+            require_same(second, first, noise(first, second), what, where=early)
+
+
 def the_token_before_counts(subject: Model, case: ParameterCase) -> None:
     """Logits depend on the token just before, not on the last one alone.
 
@@ -224,8 +245,9 @@ LAWS = (
     *(
         Law(check, **ROW)
         for check in (
-            later_tokens_change_nothing_before, the_token_before_counts, a_beginning_gives_the_same,
-            evaluation_repeats_itself, dropout_comes_back_after_evaluation, logits_outlive_the_next_call,
+            later_tokens_change_nothing_before, training_sees_no_later_tokens, the_token_before_counts,
+            a_beginning_gives_the_same, evaluation_repeats_itself, dropout_comes_back_after_evaluation,
+            logits_outlive_the_next_call,
         )
     ),
     Law(sequences_are_independent, **{**ROW, "space": PAIRS}),

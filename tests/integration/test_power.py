@@ -59,6 +59,17 @@ def test_keys_follow_what_a_mutant_imports(power: dict[str, ModuleType]) -> None
     assert "mutants.catalogue.table" not in imported
 
 
+def test_keys_of_the_contracts_of_finetune_follow_their_laws(power: dict[str, ModuleType]) -> None:
+    store = power["store"]
+    other = store.key("mutants.causal_lm", "x"), store.key("mutants.value", "x")
+    before, store.FINETUNE = store.FINETUNE, (store.FINETUNE[0], "finetune/models")
+    try:
+        assert store.key("mutants.causal_lm", "x") != other[0] and store.key("mutants.value", "x") == other[1]
+    finally:
+        store.FINETUNE = before
+    assert (store.key("mutants.causal_lm", "x"), store.key("mutants.value", "x")) == other
+
+
 def test_a_line_cut_off_is_left_out(power: dict[str, ModuleType], tmp_path: Path) -> None:
     kept = power["store"].Store(tmp_path / "lines.jsonl")
     kept.add({"key": "a", "value": 1})

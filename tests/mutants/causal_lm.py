@@ -272,6 +272,24 @@ class not_causal_beyond_sixteen(Plain):  # noqa: N801
         return found
 
 
+class causal_lost_in_training(Plain):  # noqa: N801
+    """The fused path is causal, the one with dropout forgets the mask (keras-team/keras#23038)."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        return super().allowed(start, n) | self.training
+
+
+class batch_and_heads_mixed(Plain):  # noqa: N801
+    """(B, H, n, d) is viewed as (H, B, n, d) (gazelle93/Transformer-Various-Positional-Encoding#1)."""
+
+    def attend(self, number: int, x: Tensor, start: int, cache: list[Tensor] | None) -> Tensor:
+        B, n, _ = x.shape
+        q, k, v = (part.view(B, n, H, -1).transpose(1, 2) for part in self.qkv[number](x).split(E, dim=-1))
+        scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~self.allowed(start, n), -math.inf)
+        mixed = (scores.softmax(-1) @ v).reshape(H, B, n, -1).transpose(0, 1)
+        return self.out[number](mixed.transpose(1, 2).reshape(B, n, E))
+
+
 class attention_unused(Plain):  # noqa: N801
     """x = residual only (lucidrains/audiolm-pytorch PR265)."""
 
@@ -635,6 +653,8 @@ SEEN_BY = {  # one law that must see it
     mask_after_softmax: "later_tokens_change_nothing_before",
     last_column_seen_by_all: "later_tokens_change_nothing_before",
     not_causal_beyond_sixteen: "later_tokens_change_nothing_before",
+    causal_lost_in_training: "training_sees_no_later_tokens",
+    batch_and_heads_mixed: "sequences_are_independent",
     attention_unused: "the_token_before_counts",
     heads_merged_without_transpose: "later_tokens_change_nothing_before",
     normalised_over_the_batch: "sequences_are_independent",
