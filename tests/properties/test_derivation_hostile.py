@@ -81,6 +81,16 @@ def test_an_outer_product_that_vanishes_is_no_orthogonality(product: str) -> Non
     assert step.verdict == "AGREES"
 
 
+def test_a_length_may_depend_on_an_entry_that_follows_from_others() -> None:
+    head = "Let $d \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{d}$ with $\\|x\\| = \\|y\\|$"
+    (step,) = check_document(f"{head} and $\\mathbf{{1}}_d^\\top y = 1$.\n\n$$ x^\\top x = y^\\top y $$\n").steps
+    assert step.passed
+    (step,) = check_document(
+        f"{head}.\n\n$$ x^\\top x > 2 x^\\top y $$\n"
+    ).steps  # which is guessed as a missing hypothesis
+    assert step.verdict == "REFUTED"
+
+
 def test_a_step_that_takes_too_long_is_undecided() -> None:
     """No time is left from the start: the search ends before its first case, or inside it at the ceiling."""
     text = HEAD + "$$ x + y = y + x $$\n"
