@@ -76,9 +76,10 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
 
     Views: "contiguous", "transposed" (last two axes swapped in memory), "heads_last" (axes -3 and -2 swapped in
     memory), "rows_first" and "heads_first" (axis -2 or -3 outermost in memory), "sliced" (every second element of a
-    larger last axis), "padded" (a window of a larger buffer), "offset" (starts at an odd element), "expanded" (stride
-    0 along the leading axis: its values must be equal there), "broadcast" (stride 0 along every axis but the last where
-    values repeat), "repeated" (one number, all strides 0, as the cotangent of a sum: its values must all be equal).
+    larger last axis), "chunk" (the middle third of a last axis three times as wide), "padded" (a window of a larger
+    buffer), "offset" (starts at an odd element), "expanded" (stride 0 along the leading axis: its values must be equal
+    there), "broadcast" (stride 0 along every axis but the last where values repeat), "repeated" (one number, all
+    strides 0, as the cotangent of a sum: its values must all be equal).
     """
     values = np.asarray(values)
     shape = values.shape
@@ -96,6 +97,10 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
         big[..., ::2] = values
         outer = c_strides(big.shape)
         return Array(encode(big, dtype).reshape(-1), dtype, shape, (*outer[:-1], 2))
+    if view == "chunk":
+        big = np.full((*shape[:-1], 3 * shape[-1]), filler, dtype=values.dtype)
+        big[..., shape[-1] : 2 * shape[-1]] = values
+        return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1])
     if view == "padded" and values.ndim >= 2:
         big = np.full((*shape[:-2], shape[-2] + 3, shape[-1] + 2), filler, dtype=values.dtype)
         big[..., 1:-2, 1:-1] = values

@@ -195,10 +195,13 @@ def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
     """The vectors with Gram conditions."""
     graph = made.low.graph
     for group in made.gram.groups():
-        needed = {leaf for v in group for leaf in made.gram.length_leaves(graph, v)}
+        needed = _with_sources(made, {leaf for v in group for leaf in made.gram.length_leaves(graph, v)})
         for node in made.order:
             if node in needed and node not in values and node not in made.assigned:
                 values[node] = _draw_leaf(made, node, choices, values, {})
+        for node in _assignment_order(made) if needed & made.assigned.keys() else ():
+            if node in needed:
+                values[node] = _assigned_value(made, node, values)
         d = len(group[0])
         framed = made.gram.framed(group)
         frame = orthogonal_matrix(d, choices) if framed else []
@@ -212,6 +215,17 @@ def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
             length = made.gram.lengths.get(vector)
             entries = list(direction) if length is None else _with_length(made, direction, length, values)
             values.update(zip(vector, entries, strict=True))
+
+
+def _with_sources(made: Plan, leaves: set[int]) -> set[int]:
+    """Some leaves, and all that those among them which follow from others follow from."""
+    found, todo = set(leaves), list(leaves)
+    while todo:
+        source = made.assigned.get(todo.pop())
+        more = set() if source is None else set(made.low.graph.leaves([source])) - found
+        found |= more
+        todo += more
+    return found
 
 
 def _direction(made: Plan, vector: Vector, drawn: list[tuple[Vector, list[fmpq]]], choices: Choices) -> list[fmpq]:

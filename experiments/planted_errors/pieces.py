@@ -34,6 +34,8 @@ HOME = ROOT / "derivations"
 PATIENT = Effort(seconds=60.0)
 """A step's own time is measured; a busy machine must not change what it comes to."""
 Piece = tuple[Any, ...]
+SHOWING = ("collection", "command", "mathml", "page")
+"""Modules that show verdicts and make none: no result depends on them."""
 OWN_CODE = {"numbers": "numeric.py", "tool": "others.py"}
 
 
@@ -73,7 +75,8 @@ def code(kind: str) -> str:
     """A hash of what decides about a kind of piece."""
     digest = hashlib.sha256()
     for file in sorted((ROOT / "attention_core" / "derivation").glob("*.py")):
-        digest.update(file.name.encode() + file.read_bytes())
+        if file.stem not in SHOWING:
+            digest.update(file.name.encode() + file.read_bytes())
     if kind in OWN_CODE:
         digest.update((HERE / OWN_CODE[kind]).read_bytes())
     for package in ("python-flint", "lark"):

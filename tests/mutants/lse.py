@@ -107,6 +107,19 @@ def output_not_normalised() -> Mutant:
     return build_lse(weights=lambda s: torch.exp(s.clamp(max=60.0)))
 
 
+def lse_of_split_keys_in_two_bases() -> Mutant:
+    """For few queries the keys are split, and the parts' log-sum-exps merge as m + log2 of the rest."""
+
+    def lse(s: Tensor, raw: Tensor) -> Tensor:
+        found = torch.logsumexp(s, -1)
+        if s.shape[-2] > 2 or s.shape[-1] < 32:
+            return found
+        top = s.detach().amax(-1).clamp(min=torch.finfo(s.dtype).min)
+        return top + (found - top) / math.log(2)
+
+    return build_lse(lse)
+
+
 def lse_gradient_ignored() -> Mutant:
     """The backward takes no cotangent of the log-sum-exp into account."""
 

@@ -31,6 +31,16 @@ def tables(positions: Tensor, d: int) -> tuple[Tensor, Tensor]:
     return torch.cat([angle, angle], -1).cos(), torch.cat([angle, angle], -1).sin()
 
 
+def rows_counted_in_memory(x: Tensor, positions: Tensor) -> Tensor:
+    """Rows are visited as they lie in memory, and counted modulo n: right where tokens lie inside heads."""
+    if x.dim() < 3 or x.stride(-3) >= x.stride(-2):
+        return correct(x, positions)
+    H, n = x.shape[-3:-1]
+    token = (torch.arange(n) * H + torch.arange(H)[:, None]) % max(n, 1)
+    own = positions.expand(*positions.shape[:-2], H, n)
+    return correct(x, own.gather(-1, token.expand(own.shape)))
+
+
 # --- correct ------------------------------------------------------------------------
 
 
@@ -240,7 +250,7 @@ FAULTY = (
     consecutive_positions_assumed, positions_in_sixteen_bits,
     mixed_pairings, other_pairing, positions_from_one, phases_in_half_precision, positions_in_half_precision,
     offset_counted_in_place, offset_moved_before_use, positions_along_heads, frequencies_by_column, other_base,
-    rotated_twice, backward_turns_on, gradient_passes_straight,
+    rotated_twice, backward_turns_on, gradient_passes_straight, rows_counted_in_memory,
 )  # fmt: skip
 STATEFUL = (table_cached_without_offset, table_of_the_first_call, rotations_share_one_buffer)
 CORRECT = (correct, in_the_dtype, by_exponential)

@@ -31,6 +31,19 @@ def correct() -> Pair:
     return split, merge
 
 
+def split_of_packed_rows() -> Pair:
+    """Rows are taken to follow each other without a gap, whatever the strides say."""
+
+    def packed(x: Tensor, H: int) -> Tensor:
+        right = split(x, H)
+        if x.numel() == 0 or x.is_contiguous():
+            return right
+        n, E = x.shape[1:]
+        return x.as_strided((x.shape[0], H, n, E // H), (n * E, E // H, E, 1))
+
+    return packed, merge
+
+
 def split_by_view() -> Pair:
     """A view alone mixes tokens with features (reczoo/FuxiCTR#30, Chinese-Text-Classification-Pytorch#53)."""
 
@@ -180,4 +193,5 @@ FAULTY = (
     split_mixes_batch_and_heads, merge_to_sequence_first, uneven_split_truncated, heads_in_reverse,
     features_interleaved, heads_behind_tokens, split_in_half_precision,
     gradients_of_split_by_view, merged_into_one_buffer, axes_exchanged_in_place,
+    split_of_packed_rows,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from attention_core.conformance.budget import round_to
 from attention_core.conformance.exchange import FLOATS, STORAGE, Array, NDArray, array, c_strides, decode, encode
 
 VIEWS = (
-    "contiguous", "transposed", "heads_last", "rows_first", "heads_first", "sliced", "padded", "offset", "expanded", "repeated",
+    "contiguous", "transposed", "heads_last", "rows_first", "heads_first", "sliced", "padded", "chunk", "offset", "expanded", "repeated",
     "broadcast",
 )  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_a_view_shows_exactly_its_values(view: str, shape: tuple[int, ...]) -> N
     np.testing.assert_array_equal(seen(spec), values)
 
 
-@pytest.mark.parametrize("view", ["sliced", "padded", "offset"])
+@pytest.mark.parametrize("view", ["sliced", "padded", "chunk", "offset"])
 def test_around_a_view_stands_nan(view: str) -> None:
     spec = array(np.zeros((2, 3, 4)), "bfloat16", view)
     everything = decode(spec.base, "bfloat16")
@@ -98,7 +98,7 @@ def test_a_view_is_what_its_name_says(view: str) -> None:
         "contiguous": (plain, 0), "transposed": ((60, 20, 1, 4), 0), "heads_last": ((60, 5, 15, 1), 0),
         "sliced": ((120, 40, 10, 2), 0), "padded": ((3 * 7 * 7, 7 * 7, 7, 1), 5 + 3), "offset": (plain, 3),
         "expanded": ((0, 20, 5, 1), 0), "repeated": ((0, 0, 0, 0), 0), "rows_first": ((15, 5, 30, 1), 0),
-        "heads_first": ((20, 40, 5, 1), 0),
+        "heads_first": ((20, 40, 5, 1), 0), "chunk": ((180, 60, 15, 1), 5),
         "broadcast": ((0, 0, 0, 1), 0),
     }  # fmt: skip
     assert (spec.strides, spec.offset) == expected[view]

@@ -28,6 +28,7 @@ CAUGHT = {
     "dead_rows_have_no_mass": (
         "dead_rows_have_lse_zero", "dead_rows_have_lse_plus_inf", "dead_rows_have_a_very_low_lse",
     ),
+    "few_queries_have_their_lse": ("lse_of_split_keys_in_two_bases", "base_two", "lse_in_half_precision"),
     "merged_parts_are_the_whole": (
         "base_two", "mean_for_sum", "without_the_maximum", "counts_padding", "output_not_normalised",
         "lse_in_half_precision",

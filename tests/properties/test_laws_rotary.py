@@ -38,6 +38,7 @@ SEEN_BY = {  # one law that must see it
     "table_of_the_first_call": "calls_leave_no_state",
     "backward_turns_on": "gradients_turn_back",
     "gradient_passes_straight": "gradients_turn_back",
+    "rows_counted_in_memory": "views_are_rotated_alike",
     "rotations_share_one_buffer": "rotations_outlive_the_next_call",
 }
 

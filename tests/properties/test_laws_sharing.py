@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from mutants import sharing as mutants
-from mutants.catalogue import second_sight, second_sight_others
+from mutants.catalogue import second_sight, second_sight_others, third_sight, third_sight_others
 from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 
@@ -36,6 +36,18 @@ CAUGHT = [
 @pytest.mark.parametrize(("law", "mutant"), CAUGHT)
 def test_refutes(law: str, mutant: Callable[[], Any]) -> None:
     refuted(law, mutant(), effort="quick")
+
+
+@pytest.mark.parametrize(
+    ("law", "mutant", "contract"),
+    [
+        ("one_tensor_may_be_several_inputs", third_sight_others.lse_by_rows_where_keys_are_values, "attention-lse"),
+        ("two_batch_axes_are_a_batch", third_sight.masks_of_two_batch_axes_tiled, "attention"),
+        ("large_scales_pick_the_best_key", third_sight.maximum_before_a_negative_scale, "attention"),
+    ],
+)
+def test_refutes_what_was_missed_at_first_sight(law: str, mutant: Callable[[], Any], contract: str) -> None:
+    refuted(law, mutant(), effort="quick", contract=contract)
 
 
 def test_every_law_names_a_mutant_that_it_refutes() -> None:

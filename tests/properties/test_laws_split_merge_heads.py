@@ -28,6 +28,7 @@ SEEN_BY = {
     "heads_behind_tokens": "split_takes_contiguous_features",
     "split_in_half_precision": "split_takes_contiguous_features",
     "gradients_of_split_by_view": "gradients_move_back",
+    "split_of_packed_rows": "views_are_moved_alike",
     "merged_into_one_buffer": "moved_numbers_outlive_the_next_call",
     "axes_exchanged_in_place": "merge_joins_heads_token_by_token",
 }

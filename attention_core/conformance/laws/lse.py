@@ -18,7 +18,13 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law, needs
-from attention_core.conformance.laws.derived import NO_GRADIENTS, gradients_declared, require_declared, take_keys
+from attention_core.conformance.laws.derived import (
+    NO_GRADIENTS,
+    gradients_declared,
+    require_declared,
+    take_keys,
+    take_queries,
+)
 from attention_core.conformance.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
@@ -45,6 +51,23 @@ def lse_agrees_with_truth(subject: Subject, case: Case) -> None:
     lse, bound = lse_of(subject, case)
     ratio = require_close(lse, truth.lse, bound, "log-sum-exp against the float64 truth", where=~truth.dead)
     subject.record_ratio(case, "lse", ratio)
+
+
+def few_queries_have_their_lse(subject: Subject, case: Case) -> None:
+    """One to four queries over many keys, as in decoding, have the log-sum-exp that they have among all queries.
+
+    Formula: |lse(q[i:i+m], k)_i - log sum_j exp(s_ij)| <= E_lse(x), m = 1, ..., 4
+    Source: intel/sycl-tla PR848 (the path that splits the keys has a log-sum-exp of its own)
+    Mutant: lse_of_split_keys_in_two_bases
+    """
+    n_q = case.sizes[0]
+    rng = case.rng("few queries")
+    count = min(1 if rng.random() < 0.5 else int(rng.integers(1, 5)), n_q)
+    first = int(rng.integers(n_q - count + 1))
+    few = require_declared(subject, take_queries(case, np.arange(first, first + count)))
+    truth = subject.truth(few)
+    lse, bound = lse_of(subject, few)
+    require_close(lse, truth.lse, bound, "log-sum-exp of few queries", where=~truth.dead)
 
 
 def lse_of_equal_scores_counts_the_keys(subject: Subject, case: Case) -> None:
@@ -210,6 +233,7 @@ FREE = Space(causal=(False,))
 
 LAWS = (
     Law(lse_agrees_with_truth, "lse", CONTRACT, large=8, small=25),
+    Law(few_queries_have_their_lse, "lse", CONTRACT, space=FREE.with_(min_kv=32, small=False), large=6, small=0),
     Law(
         lse_of_equal_scores_counts_the_keys, "lse", CONTRACT, space=Space(masks=("none", "bool")),
         large=3, small=8,

@@ -24,6 +24,8 @@ CONTRACT = "rotary"
 SINGLE = UNIT_ROUNDOFF["float32"]
 NEAR = 50
 """Largest start of ordinary positions."""
+VIEWS = ("heads_last", "heads_last", "chunk", "transposed", "rows_first", "sliced")
+"""How inputs may lie; tokens outside heads, as after a split, are the most usual."""
 
 
 class Rotary(ParameterSubject):
@@ -261,6 +263,19 @@ def rotations_outlive_the_next_call(subject: Rotary, case: ParameterCase) -> Non
     require_close(got, subject.truth(x, positions), bound, "rotated vectors, looked at after another call")
 
 
+def views_are_rotated_alike(subject: Rotary, case: ParameterCase) -> None:
+    """Where the numbers lie in memory changes nothing: heads inside tokens, a chunk of a wider projection, gaps.
+
+    Formula: f(x, p) is the same for every stride of x
+    Source: strides are no part of a tensor's value; projections are joined, and heads split by transposing
+    Mutant: rows_counted_in_memory
+    """
+    x, positions = drawn(subject, case)
+    view = array(x, case.dtype, str(case.rng("view").choice(VIEWS)))
+    got = subject.call(view, positions.astype(np.int64), dtype=case.dtype, shape=x.shape)
+    require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), "rotated vectors of a view")
+
+
 def _coinciding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     """Sometimes as many heads or sequences as tokens: a wrong axis then has the right length."""
     chance = rng.random()
@@ -290,6 +305,7 @@ LAWS = (
             position_zero_changes_nothing,
             calls_leave_no_state,
             rotations_outlive_the_next_call,
+            views_are_rotated_alike,
         )
     ),
     Law(gradients_turn_back, "rotary", **ROW, declares=differentiable, because=NOT_DECLARED),

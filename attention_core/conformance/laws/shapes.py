@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.case import Case
 from attention_core.conformance.draw import EDGES
@@ -186,11 +188,16 @@ def _split_batch(x: NDArray, outer: int) -> NDArray:
 def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
     """Inputs of rank 5, with two axes before the heads, give what one batch axis gives.
 
+    Now and then with a mask that each of the outer axis has for itself, (2, 1, 1, n_q, n_kv).
+
     Formula: f of (B1, B2, H, n, d) = f of (B1 B2, H, n, d)
     Source: design of the contract: query (*batch, H, n_q, d)
     Mutant: second_batch_axis_lost
     """
     batch = case.query.shape[0]
+    if "attn_mask" in subject.binding.claims and not case.is_causal and case.rng("outer mask").random() < 0.5:
+        _judge_masks_of_the_outer_axis(subject, case)
+        return
     outer = int(case.rng("axes").choice([b for b in (1, 2, batch) if batch % b == 0]))
     mask = case.mask
     if mask is not None and mask.ndim == 4:
@@ -199,6 +206,18 @@ def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
     other = case.with_(mask=mask, **arrays)
     judge_output(subject, other, "for inputs with two batch axes")
     judge_gradients(subject, other, "for inputs with two batch axes")
+
+
+def _judge_masks_of_the_outer_axis(subject: Subject, case: Case) -> None:
+    """The case and its queries turned round, one behind the other on a new outer axis, each with a mask of its own."""
+    n_q, n_kv = case.sizes[:2]
+    allow = case.rng("allow").random((2, 1, 1, n_q, n_kv)) < 0.6
+    allow[..., 0] = True
+    turned = {"query": case.query[..., ::-1, :], "key": case.key, "value": case.value}
+    both = {name: np.stack([getattr(case, name), turned[name]]) for name in INPUTS}
+    other = case.with_(mask=allow, **both)
+    judge_output(subject, other, "for two batch axes and a mask of the outer one")
+    judge_gradients(subject, other, "for two batch axes and a mask of the outer one")
 
 
 LONG = Space(min_q=EDGES[-1] + 1, min_kv=EDGES[-1] + 1, max_n=EDGES[-1] + 1, small=False)

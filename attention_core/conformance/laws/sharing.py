@@ -40,7 +40,7 @@ def results_outlive_the_next_call(subject: Subject, case: Case) -> None:
 
 
 def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
-    """One tensor that is key and value, or query too, gives the same output, and the sum of its gradients.
+    """One tensor that is key and value, or query too, gives the same results, and the sum of its gradients.
 
     The sum of m gradients in the input's dtype adds gamma_(m - 1) of their sizes.
 
@@ -69,6 +69,11 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
     if not (size + bound < HUGE[one.dtype]).all():
         raise NotApplicable
     require_close(found.gradients[names[0]], total, bound, f"gradient of one tensor for {told}")
+    if subject.implementation.returns.endswith("lse"):
+        beside = subject.forward(one, same=same)
+        assert beside.lse is not None
+        limit, live = subject.bounds(one).lse, ~subject.truth(one).dead
+        require_close(beside.lse, subject.truth(one).lse, limit, f"log-sum-exp with one tensor for {told}", where=live)
     if not every:
         require_close(
             found.gradients["query"], true.query, bounds.query, f"gradient of query with one tensor for {told}"

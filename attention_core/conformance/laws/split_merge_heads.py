@@ -112,6 +112,23 @@ def moved_numbers_outlive_the_next_call(subject: ParameterSubject, case: Paramet
         require_close(got, want, 0.0, f"{method} heads, looked at after another call")
 
 
+def views_are_moved_alike(subject: ParameterSubject, case: ParameterCase) -> None:
+    """Where the numbers lie in memory changes nothing: a chunk of a wider projection, heads inside tokens, gaps.
+
+    Formula: split(x, H) and merge(y) are the same for every stride of x and y
+    Source: strides are no part of a tensor's value; queries, keys and values are chunks of one projection
+    Mutant: split_of_packed_rows
+    """
+    x = case.values("x", case["B"], case["n"], case["H"] * case["d"])
+    heads = x.reshape(case["B"], case["n"], case["H"], case["d"]).swapaxes(1, 2)
+    rng = case.rng("view")
+    wide = array(x, case.dtype, str(rng.choice(("chunk", "chunk", "transposed", "rows_first", "sliced"))))
+    got = subject.call(wide, case["H"], method_="split", dtype=case.dtype, shape=heads.shape)
+    require_close(got, heads, 0.0, "split heads of a view")
+    y = array(heads, case.dtype, str(rng.choice(("heads_last", "transposed", "chunk", "sliced"))))
+    require_close(subject.call(y, method_="merge", dtype=case.dtype, shape=x.shape), x, 0.0, "merged heads of a view")
+
+
 def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) -> None:
     """An embedding that the heads do not divide is refused.
 
@@ -144,6 +161,7 @@ LAWS = (
             merge_inverts_split,
             split_is_local,
             moved_numbers_outlive_the_next_call,
+            views_are_moved_alike,
             uneven_splits_are_refused,
         )
     ),

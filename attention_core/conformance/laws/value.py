@@ -5,12 +5,14 @@ Laws that relate two or more calls stand in `value_relations`.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from attention_core.conformance import nulls
 from attention_core.conformance.budget import FLUSH
 from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import require_close
+from attention_core.conformance.evidence import Refused, require_close
 from attention_core.conformance.law import Law, needs
 from attention_core.conformance.laws.expected import (
     attended_range,
@@ -142,6 +144,8 @@ def scale_zero_averages(subject: Subject, case: Case) -> None:
 def large_scales_pick_the_best_key(subject: Subject, case: Case) -> int:
     """Large scales approach the argmax, as long as the budget still separates the best key from the next.
 
+    Without a mask at negative scales too, with the queries' signs changed: what is best stays so.
+
     Formula: gap_i = scale (q.k_J - max_(j != J) q.k_j) implies
         |f(x) - v_J| <= (n - 1) e^-gap max_jk |v_j - v_k| + E_o(x)
     Source: derivations/copying.md (copy)
@@ -149,7 +153,12 @@ def large_scales_pick_the_best_key(subject: Subject, case: Case) -> int:
     """
     factor = float(np.median(sharpened(case)))
     scale = case.scale if case.scale is not None else 1 / np.sqrt(case.query.shape[-1])
-    return near_the_best(subject, case.with_(scale=scale * factor), "output at a large scale")
+    says = near_the_best(subject, case.with_(scale=scale * factor), "output at a large scale")
+    # Scores apart by more than e^89, the reach of float32; no mask, as some kernels scale what is masked (see `draw`).
+    wide = case.with_(query=-case.query, scale=-8 * scale * factor, mask=None, is_causal=False)
+    with suppress(Refused):  # whoever declines negative scales is judged at positive ones
+        near_the_best(subject, wide, "output at a large negative scale")
+    return says
 
 
 def returned_weights_are_right(subject: Subject, case: Case) -> None:
