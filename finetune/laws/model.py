@@ -1,7 +1,7 @@
 """What the laws of causal language models hold in their hands: a small model with known weights, its logits and losses.
 
-A freshly built model hides faults: its biases and positions are zero, its attention is flat. So every parameter of an
-`nn.Module` is moved by a drawn number first, and where it can be, the model is put into float64.
+A freshly built model hides faults: its biases and positions are zero, its attention is flat. So the parameters
+of an `nn.Module` are drawn anew first, norms around 1 and biases around 0, and where it can be, it is put into float64.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class Model(ParameterSubject):
         held.dtypes = {name: value.dtype for name, value in given.items()}
         for name, value in given.items():
             spread = 1 / math.sqrt(max(SMALLEST, *value.shape, 0))
-            held.weights[name] = value.values + spread * case.rng(f"weight {name}").standard_normal(value.shape)
+            # What the model drew itself would make each run another one; what it set (norms to 1, biases to 0) is kept.
+            own = value.values if value.values.size and not np.ptp(value.values) else 0.0
+            held.weights[name] = own + spread * case.rng(f"weight {name}").standard_normal(value.shape)
         self.fill(held)
         return held
 
