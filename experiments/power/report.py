@@ -111,8 +111,8 @@ def first_sight() -> Iterator[str]:
     """What the laws refuted of each set written without a look at them, when they met it first: kept figures."""
     yield from (
         "## First sight", "",
-        "Three sets were each written in one go without a look at the laws. These are their rates as they were when the",
-        "laws met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
+        "Three sets were each written in one go without a look at the laws. These are their rates as they were when",
+        "the laws met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
         "| set | faults | laws of commit | quick | standard |", "|---|--:|---|---|---|",
     )  # fmt: skip
     missed = []
