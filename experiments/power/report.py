@@ -101,6 +101,7 @@ TAGS = {
     "hard": "hard faults of our making",
     "first_sight": "of these, written last, laws unseen",
     "second_sight": "of these, a second set, laws frozen and unseen",
+    "third_sight": "of these, a third set, laws unseen",
     "law": "written beside a law",
 }
 FIRST_SIGHT = Path(__file__).with_name("first_sight.json")
@@ -110,8 +111,8 @@ def first_sight() -> Iterator[str]:
     """What the laws refuted of each set written without a look at them, when they met it first: kept figures."""
     yield from (
         "## First sight", "",
-        "Two sets were written in one go without a look at the laws. These are their rates as they were when the laws",
-        "met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
+        "Three sets were each written in one go without a look at the laws. These are their rates as they were when",
+        "the laws met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
         "| set | faults | laws of commit | quick | standard |", "|---|--:|---|---|---|",
     )  # fmt: skip
     missed = []

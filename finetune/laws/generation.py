@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_same
+from attention_core.conformance.evidence import Evidence, NotApplicable, Refused, Result, Shown, Violation, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.parameter_case import ParameterCase
 from finetune.laws.model import Held, Model, log_softmax, noise
@@ -32,15 +32,14 @@ def greedy_takes_the_likeliest(subject: Model, case: ParameterCase) -> None:
 
 
 def check_greedy(subject: Model, case: ParameterCase, held: Held, n: int, steps: int) -> None:
-    """Greedy texts follow the logits of the last block before each token."""
+    """Greedy texts follow the logits of the text before each token: all of it where the model takes so much."""
     ids = subject.ids(case)[:, :n]
     got = subject.generate(case, held, ids, steps, do_sample=False)
     text = got.values.astype(int)
     if (text[:, :n] != ids).any() or text.min() < 0 or text.max() >= case["vocab"]:
         raise wrong(held, got, "got another prompt in front, or what is no token, but should be prompt and tokens")
     for place in range(n, n + steps):
-        seen = text[:, max(0, place - case["block"]) : place]
-        logits = subject.logits(case, held, seen)
+        logits = after_all_of_it(subject, case, held, text[:, :place])
         last = logits.values[:, -1]
         short = last.max(-1) - np.take_along_axis(last, text[:, place, None], -1)[:, 0]
         if short.max() > 2 * noise(logits):
@@ -50,10 +49,20 @@ def check_greedy(subject: Model, case: ParameterCase, held: Held, n: int, steps:
             raise wrong(held, got, f"{told} (its logit is {short[b]:.3g} below the largest)", (b, place), best)
 
 
-def beyond_the_block_the_last_block_counts(subject: Model, case: ParameterCase) -> None:
-    """Beyond the block, where that is not refused, the text goes on from the last block of tokens.
+def after_all_of_it(subject: Model, case: ParameterCase, held: Held, text: NDArray) -> Result:
+    """Logits of a text; of its last block where it is longer and the model does not take all of it."""
+    if text.shape[1] > case["block"]:
+        try:
+            return subject.logits(case, held, text)
+        except (Refused, Violation):
+            text = text[:, -case["block"] :]
+    return subject.logits(case, held, text)
 
-    Formula: x_t = argmax_v z(x[t - block : t])[-1, v] for t > block
+
+def beyond_the_block_the_last_block_counts(subject: Model, case: ParameterCase) -> None:
+    """Beyond the block, where that is not refused, the text goes on from the last block, or from all before.
+
+    Formula: x_t = argmax_v z(x[:t])[-1, v] for t > block where the model takes x[:t], else of z(x[t - block : t])
     Source: the assignment's sample(), karpathy/minGPT generate(): idx[:, -block_size:]
     Mutant: first_block_beyond_the_block
     """

@@ -148,6 +148,7 @@ class Interrupted(ParameterSubject):
     @property
     def process(self) -> int:
         """The number of the worker's process; raises NotApplicable where the target runs in this one."""
+        self.runner.describe()  # starts one, where the last has ended
         process = getattr(self.runner, "process", None)
         if not self.runner.isolated or process is None:
             raise NotApplicable("the target runs in this process, which cannot be killed or started anew")
@@ -160,18 +161,23 @@ class Interrupted(ParameterSubject):
 
             own = os.getpid()
             pid = self.process if self.runner.isolated else own
-            before = resource.getrlimit(resource.RLIMIT_FSIZE) if pid == own else (-1, -1)
-            change = getattr(resource, "prlimit", None)
-            if pid != own and change is None:
+            of_others: Any = getattr(resource, "prlimit", None)
+            if pid != own and of_others is None:
                 raise NotApplicable("the size of another process's files cannot be bounded on this system")
-            set_limit = change if change is not None else lambda _, what, to: resource.setrlimit(what, to)
-            hard = before[1]
-            set_limit(pid, resource.RLIMIT_FSIZE, (limit, hard))
+
+            def bound(*limits: tuple[int, int]) -> Any:
+                if of_others is not None:
+                    return of_others(pid, resource.RLIMIT_FSIZE, *limits)
+                change = resource.setrlimit if limits else resource.getrlimit
+                return change(resource.RLIMIT_FSIZE, *limits)
+
+            before = bound()
+            bound((limit, before[1]))
             try:
                 return self.raw(run, "save")[1]
             finally:
                 with contextlib.suppress(ProcessLookupError):
-                    set_limit(pid, resource.RLIMIT_FSIZE, (before[0], hard))
+                    bound(before)
         except ImportError:
             raise NotApplicable("this system has no bounds on the sizes of files") from None
 

@@ -19,7 +19,7 @@ def check_loss(subject: Model, case: ParameterCase, targets: NDArray, what: str)
     got = subject.loss(case, held, ids, targets)
     want = np.array([mean_loss(logits.values, targets, subject.ignored)])
     with held.told():
-        require_close(got, want, loss_bound(logits, targets, subject.ignored), what)
+        require_close(got, want, loss_bound(logits, got, targets, subject.ignored), what)
 
 
 def one_target_is_judged_at_its_own_place(subject: Model, case: ParameterCase) -> None:
@@ -91,6 +91,6 @@ def perplexity_is_the_exponential_of_the_loss(subject: Model, case: ParameterCas
     got = subject.number(subject.asked(case, held, ids, subject.labels(targets), method_="perplexity"))
     logits = subject.logits(case, held, ids)
     want = math.exp(mean_loss(logits.values, targets, subject.ignored))
-    bound = want * (math.expm1(loss_bound(logits, targets, subject.ignored)) + noise(logits))
+    bound = want * (math.expm1(loss_bound(logits, got, targets, subject.ignored)) + noise(logits))
     with held.told():
         require_close(got, np.array([want]), bound, "perplexity")

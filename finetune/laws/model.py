@@ -1,7 +1,7 @@
 """What the laws of causal language models hold in their hands: a small model with known weights, its logits and losses.
 
-A freshly built model hides faults: its biases and positions are zero, its attention is flat. So every parameter of an
-`nn.Module` is moved by a drawn number first, and where it can be, the model is put into float64.
+A freshly built model hides faults: its biases and positions are zero, its attention is flat. So the parameters
+of an `nn.Module` are drawn anew first, norms around 1 and biases around 0, and where it can be, it is put into float64.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class Model(ParameterSubject):
         held.dtypes = {name: value.dtype for name, value in given.items()}
         for name, value in given.items():
             spread = 1 / math.sqrt(max(SMALLEST, *value.shape, 0))
-            held.weights[name] = value.values + spread * case.rng(f"weight {name}").standard_normal(value.shape)
+            # What the model drew itself would make each run another one; what it set (norms to 1, biases to 0) is kept.
+            own = value.values if value.values.size and not np.ptp(value.values) else 0.0
+            held.weights[name] = own + spread * case.rng(f"weight {name}").standard_normal(value.shape)
         self.fill(held)
         return held
 
@@ -202,14 +204,14 @@ def mean_loss(z: NDArray, targets: NDArray, ignored: int) -> float:
     return float(-picked[real].mean())
 
 
-def loss_bound(z: Result, targets: NDArray, ignored: int) -> float:
-    """How far a correct mean loss may be from that of the logits z.
+def loss_bound(z: Result, loss: Result, targets: NDArray, ignored: int) -> float:
+    """How far a correct mean loss may be from that of the logits z; u is that of the coarser of their dtypes.
 
     A token's loss m + log sum exp(z - m) - z_y is made of V exponentials of arguments up to R = max z - min z (error
     R u + 2 u each), a sum (V u), a logarithm (2 u, and u log V of it), two sums of numbers up to |m| + log V + |loss|,
     and a mean (N u of the largest loss). Logits of another pass may be `noise` away, which moves a loss by twice that.
     """
-    u = UNIT_ROUNDOFF.get(z.extra.get("dtype", "float32"), UNIT_ROUNDOFF["float32"])
+    u = max(UNIT_ROUNDOFF.get(r.extra.get("dtype", "float32"), UNIT_ROUNDOFF["float32"]) for r in (z, loss))
     top, spread = float(np.abs(z.values).max()), float(np.ptp(z.values, -1).max())
     V, N = int(z.values.shape[-1]), int((targets != ignored).sum())
     largest = spread + math.log(V)

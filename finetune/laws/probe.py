@@ -39,8 +39,9 @@ class Probe(nn.Module):
         self.d = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 3, bias=False))
         self.e, self.f = nn.Conv1d(3, 2, 2), nn.Linear(3, 3)
         self.f.requires_grad_(False)
+        self.gradients: Tensor
+        self.register_buffer("gradients", gradients, persistent=False)  # goes along to another device
         self.to(start.dtype)
-        self.gradients = gradients
         with torch.no_grad():
             place = 0
             for parameter in self.parameters():
@@ -73,16 +74,20 @@ class Examples:
 
 
 class Record:
-    """The loss that a trainer is given: the summed loss of a batch and the number of its targets, and what was seen."""
+    """The loss that a trainer is given: the summed loss of a batch and the number of its targets, and what was seen.
+
+    Calls that ask for no gradient, to evaluate, are not recorded.
+    """
 
     def __init__(self, probe: Probe) -> None:
         self.probe, self.calls = probe, list[tuple[Tensor, Tensor, Tensor]]()
 
     def __call__(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        seen = torch.zeros(len(self.probe.gradients), dtype=torch.int64)
-        seen.index_add_(0, batch["x"][:, 0].cpu(), torch.ones(len(batch["x"]), dtype=torch.int64))
-        told = torch.tensor([float(self.probe.training), float(torch.rand(()))])
-        self.calls.append((self.probe.flat().detach().clone(), seen, told))
+        if torch.is_grad_enabled():
+            seen = torch.zeros(len(self.probe.gradients), dtype=torch.int64)
+            seen.index_add_(0, batch["x"][:, 0].cpu(), torch.ones(len(batch["x"]), dtype=torch.int64))
+            told = torch.tensor([float(self.probe.training), float(torch.rand(()))])
+            self.calls.append((self.probe.flat().detach().cpu().clone(), seen, told))
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
@@ -108,7 +113,7 @@ def graded(train: Train) -> Callable[..., tuple[Tensor, ...]]:
         with torch.enable_grad(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             train(probe, record, Examples(tokens), SimpleNamespace(**config))
-        snapshots = [flat for flat, _, _ in record.calls] + [probe.flat().detach().clone()]
+        snapshots = [flat for flat, _, _ in record.calls] + [probe.flat().detach().cpu().clone()]
         seen = torch.stack([s for _, s, _ in record.calls]) if record.calls else torch.zeros(0, len(gradients))
         told = torch.stack([t for _, _, t in record.calls]) if record.calls else torch.zeros(0, 2)
         return torch.stack(snapshots), seen, told, torch.tensor([len(caught)])

@@ -187,6 +187,26 @@ class MinGPTShaped(nn.Module):
         return idx
 
 
+class LongerThanItsBlock(Plain):
+    """Takes texts of any length, as rotary models do, and goes on from all of them."""
+
+    def allowed(self, start: int, n: int) -> Tensor:
+        return torch.ones(start + n, start + n, dtype=torch.bool).tril()[start:]
+
+    def places(self, start: int, n: int) -> Tensor:
+        return super().places(start, n) % self.wpe.num_embeddings
+
+    def run(self, ids: Tensor, start: int = 0, cache: list[Tensor] | None = None) -> Tensor:
+        block, self.block_size = self.block_size, 10**9
+        try:
+            return super().run(ids, start, cache)
+        finally:
+            self.block_size = block
+
+    def seen_by(self, text: Tensor) -> Tensor:
+        return text
+
+
 class Rows(nn.Module):
     """A matrix that multiplies from the right, as transformers' Conv1D."""
 
@@ -222,7 +242,7 @@ class TransformersShaped(nn.Module):
         return self.lm_head(self.ln_f(h))
 
     def loss(self, input_ids: Tensor, labels: Tensor) -> Tensor:
-        logits = self(input_ids)[..., :-1, :].contiguous()
+        logits = self(input_ids).float()[..., :-1, :].contiguous()
         return nn.functional.cross_entropy(logits.view(-1, logits.size(-1)), labels[..., 1:].reshape(-1))
 
 
@@ -230,7 +250,7 @@ DECLARED: dict[Any, dict[str, Any]] = {
     MinGPTShaped: {"ignore_index": -1, "all_ignored": "nan"},
     TransformersShaped: {"shift": "inside", "all_ignored": "nan", "tied": True},
 }
-CORRECT = (Plain, MinGPTShaped, TransformersShaped)
+CORRECT = (Plain, LongerThanItsBlock, MinGPTShaped, TransformersShaped)
 
 
 # --- faulty: what a token sees ------------------------------------------------------

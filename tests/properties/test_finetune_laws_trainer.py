@@ -100,6 +100,18 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
     }  # fmt: skip
 
 
+def test_an_evaluation_between_epochs_is_no_step() -> None:
+    class Evaluates(mutants.Loop):
+        def batches(self, epoch: int) -> Any:
+            with torch.no_grad():
+                self.loss(self.model, self.collated(list(range(len(self.examples)))))
+            yield from super().batches(epoch)
+
+    for law in ("moments_are_kept_over_steps", "every_example_comes_once_an_epoch"):
+        result = judged(law, mutants.graded(Evaluates), contract=CONTRACT)
+        assert result.status == "held", result.message
+
+
 def test_the_probe_leaves_generators_and_modes_to_the_trainer() -> None:
     """It begins in evaluation mode, and asks for gradients also where the caller has none."""
     modes = []
