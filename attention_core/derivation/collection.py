@@ -92,13 +92,15 @@ class StepItem(pytest.Item):
 
 def told(report: StepReport) -> list[str]:
     """A step that is not as its document says: the verdict, the step as written, both sides, what to change."""
+    from attention_core.derivation.decide import describe
+
     expected = ", but the document expects it to be refuted" if report.expected else ""
     lines = [f"{report.verdict}{expected}", f"  {report.text}", f"  {report.evidence.text}"]
     example = report.counterexample
     if example is not None:
         where = f" in {example.where}" if example.where else ""
         lines.append(f"  left side{where}: {example.left}; right side: {example.right}")
-        lines += [f"  {name} = {value}" for name, value in example.values.items()]
+        lines += [f"  {describe({name: value})}" for name, value in example.values.items()]
     return [*lines, f"  {report.evidence.advice}"] if report.evidence.advice else lines
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
 
@@ -147,9 +148,7 @@ def rarer(node: Expr | None) -> str:
         case Big():
             return big(node)
         case Array(rows):
-            cells = ("".join(f"<mtd>{mathml(cell)}</mtd>" for cell in line) for line in rows)
-            table = "".join(f"<mtr>{line}</mtr>" for line in cells)
-            return fenced("[", f"<mtable>{table}</mtable>", "]")
+            return table([[mathml(cell) for cell in line] for line in rows])
         case Dots():
             return operator("…")
         case Slice(first, last):
@@ -163,6 +162,38 @@ def rarer(node: Expr | None) -> str:
             return row(f"<mfrac>{top}{bottom}</mfrac>", mathml(body))
         case _:
             raise TypeError(f"no MathML for {type(node).__name__}")
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A matrix of cells that are MathML already."""
+    lines = ("".join(f"<mtd>{cell}</mtd>" for cell in line) for line in rows)
+    return fenced("[", f"<mtable>{''.join(f'<mtr>{line}</mtr>' for line in lines)}</mtable>", "]")
+
+
+def amount(found: object) -> str:
+    """A value as a counterexample holds it: a number or its exact text, or rows of these as a column or a matrix.
+
+    Example:
+        >>> amount("-1/2")
+        '<mrow><mo>−</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></mrow>'
+    """
+    if isinstance(found, list):
+        return table([[amount(cell) for cell in line] for line in found])
+    text = str(found)
+    digits = text.removeprefix("-")
+    top, _, bottom = digits.partition("/")
+    if top.isdecimal() and bottom.isdecimal():
+        shown = f"<mfrac><mn>{top}</mn><mn>{bottom}</mn></mfrac>"
+    elif digits[:1].isdecimal():
+        shown = f"<mn>{escape(digits)}</mn>"
+    else:
+        return f"<mtext>{escape(text)}</mtext>"
+    return row(operator("−"), shown) if text.startswith("-") else shown
+
+
+def words(text: str) -> str:
+    """Words between formulas."""
+    return f"<mtext>\u00a0{escape(text)}\u00a0</mtext>"
 
 
 def signed(term: Expr) -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import attention_core
-from attention_core.derivation.collection import matches
+from attention_core.derivation import check_document
+from attention_core.derivation.collection import matches, told
 
 HOME = Path(attention_core.__file__).parents[1]
 GOOD = r"""# Squares
@@ -128,3 +129,9 @@ def test_the_evidence_stands_in_the_junit_report(folder: Path, tmp_path: Path) -
 )
 def test_a_star_stays_within_a_folder(path: str, pattern: str, yes: bool) -> None:
     assert matches(path, pattern) is yes
+
+
+def test_matrices_of_a_counterexample_are_told_as_rows() -> None:
+    text = "Let $A \\in \\mathbb{R}^{2 \\times 2}$ and $x \\in \\mathbb{R}^2$.\n\n$$ A x = A^\\top x $$\n"
+    lines = told(check_document(text).steps[0])
+    assert "  A = [0, 0; 1, 0]" in lines and "  x = [0; 1]" in lines

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -103,3 +106,111 @@ def test_a_tex_document_and_one_that_is_not_utf_8_have_pages(tmp_path: Path) -> 
     out = tmp_path / "b.html"
     assert CliRunner().invoke(main, ["derive", str(path), "--html", str(out)]).exit_code == 2
     assert "not UTF-8" in read(out.read_text(encoding="utf-8")).text
+
+
+# -- what a reader needs beside the verdict ---------------------------------------------------------------------------
+
+MATRICES = r"""Let $n \in \mathbb{N}$ with $n \ge 2$, $A \in \mathbb{R}^{n \times n}$ and $x \in \mathbb{R}^n$.
+
+$$ A x = A^\top x \tag{symmetric} $$
+"""
+
+
+def steps(text: str, **options: Any) -> dict[str, str]:
+    """Each step's row, and the row of what was found, by the step's name."""
+    made = page([(check_document(text, **options), text)])
+    read(made)
+    rows = re.split(r"<tr class='step ", made)[1:]
+    return {re.search(r"<td class='about'>(\S+) ", row)[1]: row.split("</table>")[0] for row in rows}  # type: ignore[index]
+
+
+def words(html: str) -> str:
+    """Its text alone."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def test_matrices_and_vectors_of_a_counterexample_are_formulas() -> None:
+    report = check_document(MATRICES)
+    example = report.steps[0].counterexample
+    assert example is not None and example.values["A"] == [["0", "0"], ["1", "0"]] and example.values["x"][0] == ["0"]
+    row = steps(MATRICES)["symmetric"]
+    cells = [["<mtd><mn>0</mn></mtd>"] * 2, ["<mtd><mn>1</mn></mtd>", "<mtd><mn>0</mn></mtd>"]]
+    assert "<mtable>" + "".join(f"<mtr>{''.join(line)}</mtr>" for line in cells) + "</mtable>" in row
+    assert "<mtable><mtr><mtd><mn>0</mn></mtd></mtr><mtr><mtd><mn>1</mn></mtd></mtr></mtable>" in row
+    assert "[[" not in row and "&#x27;" not in row
+
+
+def test_the_hypothesis_that_is_guessed_is_a_formula() -> None:
+    row = steps(MATRICES)["symmetric"]
+    said = row[row.index("further hypothesis") :]
+    assert said.startswith("further hypothesis <math>") and "$" not in said
+    assert "left side in entry 1, 1: 0; right side: 1" in row
+
+
+PREMISES = r"""Let $m \in \mathbb{N}$, $x \in \mathbb{R}^m$ and $r, s \in \mathbb{R}$.
+
+$$ x_i = 0 \ \forall i \ne 1 \implies \sum_{i=1}^{m} x_i = 0 \tag{premise} $$
+
+$$ \forall i \ne 1, \quad x_i^2 = x_i = 1 \tag{front} $$
+
+$$ x_i^2 = x_i \text{ for } i = 1, \dots, m \tag{behind} $$
+
+$$ r > 0 \text{ and } s > 0 \implies r > s \tag{two} $$
+
+$$ x_i = 0 \ \forall i \ne 1 \iff \sum_{i=1}^{m} x_i = x_1 \tag{both} $$
+"""
+
+
+def test_conditions_stand_where_the_document_has_them() -> None:
+    formulas = {name: re.split("<td class='about'>", row)[0].split(">", 1)[1] for name, row in steps(PREMISES).items()}
+    assert {name: words(row).replace(" ", "") for name, row in formulas.items()} == {
+        "premise": "xi=0∀i≠1⟹∑i=1mxi=0",
+        "front[1]": "∀i≠1:xi2=xi",
+        "front[2]": "=1",
+        "behind": "xi2=xifori=1,…,m",
+        "two": "r>0ands>0⟹r>s",
+        "both[1]": "xi=0∀i≠1⟹∑i=1mxi=x1",
+        "both[2]": "∑i=1mxi=x1⟹xi=0∀i≠1",
+    }
+
+
+OPTIONS = r"""Let $r, s \in \mathbb{R}$.
+
+% within: 0.01
+% margin: 10
+
+$$ r + \frac{1}{10} \approx r \tag{bound} $$
+
+% margin: 10
+% within: 0.01
+
+$$ r \gg s \implies r > s + 1 \tag{factor} $$
+
+% as: r \to \infty
+
+$$ \frac{r}{r + 1} \to 2 \tag{limit} $$
+
+% assume: r = s
+
+$$ r = 2 s \tag{assumed} $$
+"""
+
+
+def test_options_stand_beside_the_verdict_they_matter_for() -> None:
+    shown = {name: re.findall(r"<span class='option'>(.*?)</span>", row) for name, row in steps(OPTIONS).items()}
+    assert {name: [words(one) for one in found] for name, found in shown.items()} == {
+        "bound": ["within 0.01"], "factor": ["margin 10"], "limit": ["as r → ∞"], "assumed": ["assume r = s"],
+    }  # fmt: skip
+    rows = {name: words(row) for name, row in steps(OPTIONS).items()}
+    assert "distance of the two sides: 1/10; bound: 1/100" in rows["bound"]
+    assert "limit of the left side: 1; right side: 2" in rows["limit"]
+
+
+def test_a_step_is_not_shown_as_good_where_more_is_asked_for() -> None:
+    text = "Let $x \\in \\mathbb{R}$ with $x > 0$.\n\n$$ e^x > 1 + x \\tag{exp} $$\n\n"
+    text += "% expect: refuted\n\n$$ x + x = 2 x \\tag{twice} $$\n"
+    rows = steps(text, require="proved")
+    assert rows["exp"].startswith("less'>") and "PROVED is required" in rows["exp"]
+    assert rows["twice"].startswith("failed'>") and "expects this step to be refuted" in rows["twice"]
+    report = check_document("Let $x \\in \\mathbb{R}$ with $x > 0$.\n\n$$ x + 1 > 1 \\tag{one} $$\n", necessity=True)
+    assert "(line 1): needed: without it the step fails at" in words(page([(report, "")]))

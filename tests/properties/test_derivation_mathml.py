@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attention_core.derivation.check import Step, steps_of
-from attention_core.derivation.mathml import GREEK, math, mathml, name, relation, statement
+from attention_core.derivation.mathml import GREEK, amount, math, mathml, name, relation, statement
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.syntax import names_in
 
@@ -58,3 +58,19 @@ def test_every_step_of_the_documents_is_well_formed(path: Path) -> None:
 def test_names_are_escaped() -> None:
     assert name("\\text{<script>}") == "<mi mathvariant='normal'>&lt;script&gt;</mi>"
     assert name("<") == "<mi>&lt;</mi>"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (3, "<mn>3</mn>"),
+        ("-1/10", "<mrow><mo>−</mo><mfrac><mn>1</mn><mn>10</mn></mfrac></mrow>"),
+        ("0.731", "<mn>0.731</mn>"),
+        ("<b>", "<mtext>&lt;b&gt;</mtext>"),
+    ],
+)
+def test_values_of_a_counterexample(found: object, expected: str) -> None:
+    assert amount(found) == expected
+    cell = f"<mtd>{expected}</mtd>"
+    matrix = f"<mtable><mtr>{cell}{cell}</mtr></mtable>"
+    assert amount([[found, found]]) == f"<mrow><mo fence='true'>[</mo>{matrix}<mo fence='true'>]</mo></mrow>"
