@@ -22,7 +22,18 @@ def impossible(plan: Plan) -> str:
                     return "a hypothesis between constants is false"
             except (Undefined, Imprecise, TooLarge):
                 continue
-    return _empty_interval(plan) or _never_zero(plan)
+    return _two_values(plan) or _empty_interval(plan) or _never_zero(plan)
+
+
+def _two_values(plan: Plan) -> str:
+    """One quantity that is said to equal two numbers, such as a length of 1 and of 2."""
+    said: dict[int, fmpq] = {}
+    for c in (*plan.constraints, *plan.checks):
+        for node, other in ((c.left, c.right), (c.right, c.left)):
+            value = plan.low.graph.value(other)
+            if c.op == "=" and value is not None and said.setdefault(node, value) != value:
+                return f"one quantity would be {said[node]} and {value}"
+    return ""
 
 
 def _empty_interval(plan: Plan) -> str:

@@ -23,10 +23,13 @@ from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettle
 from attention_core.derivation.limits import TOO_WIDE, slower
 from attention_core.derivation.lower import Infeasible, Lowering, register
 from attention_core.derivation.numbers import MAX_PRECISION, Imprecise, evaluate, exact, precision
+from attention_core.derivation.probe import probe
 from attention_core.derivation.prove import equal_here, identical, prove
 from attention_core.derivation.reach import require_reach
 from attention_core.derivation.records import Counterexample, Evidence, Verdict
 from attention_core.derivation.scales import Scale
+from attention_core.derivation.size_conditions import no_sizes
+from attention_core.derivation.size_signs import ordered_at_all_sizes
 from attention_core.derivation.spaces import Tuples, connected, relevant
 from attention_core.derivation.terms import Relation
 
@@ -155,6 +158,7 @@ class Decider:
         self.tally = _Tally()
         self.altered, self.waiting = self.effort.altered, 1  # altered cases that are left, tuples that share them
         self.sites: dict[tuple[tuple[str, int], ...], Site | None] = {}
+        self.reached: dict[str, int] = {}  # the largest sizes that were probed
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
         self.deadline = time.monotonic() + self.effort.seconds
@@ -162,7 +166,7 @@ class Decider:
     def decide(self) -> Finding:
         """The verdict with its evidence."""
         try:
-            found = self.search()
+            found = self.search() or (None if self.everywhere or self.ordered else probe(self))
             if found is not None:
                 return found
             return prove(self, self.agreement())
@@ -180,9 +184,9 @@ class Decider:
             self.sites[place] = self.make_site(env)
         return self.sites[place]
 
-    def make_site(self, env: dict[str, int]) -> Site | None:
+    def make_site(self, env: dict[str, int], graph: Graph | None = None) -> Site | None:
         """Lower the claim and the hypotheses at these sizes."""
-        low = Lowering(self.context, env)
+        low = Lowering(self.context, env, graph)
         low.hypotheses, low.means = self.hypotheses, self.means
         try:
             made = plan(self.context, low, self.symbols, self.hypotheses)
@@ -206,8 +210,11 @@ class Decider:
         """Look for a counterexample, at small sizes first."""
         small, large = self.tuples.small(), self.tuples.large(self.effort.seed, self.effort.tuples)
         self.waiting = max(1, len(small) + len(large))
-        if not small and not large:
-            return Finding(Verdict.UNDECIDED, Evidence("no sizes and indices satisfy the conditions among them"))
+        if not small and not large and not self.tuples.further():
+            if no_sizes(self.tuples):
+                return Finding(Verdict.VACUOUS, Evidence("no sizes and indices satisfy the conditions among them"))
+            text = "no sizes and indices that satisfy the conditions among them were found"
+            return Finding(Verdict.UNDECIDED, Evidence(text))
         each = max(3, min(self.effort.small, self.effort.total // self.waiting))
         for count, envs in ((each, small), (self.effort.large, large), (self.effort.small, None)):
             if envs is None:  # no small sizes admit a case: look further up
@@ -323,6 +330,11 @@ class Decider:
         """Whether the equation is proved for all sizes."""
         return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
 
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether the inequality is proved for all sizes."""
+        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+
     def case(self, made: Plan, seed: int) -> tuple[Choices | None, Case | None]:
         """One case, after some attempts."""
         for attempt in range(ATTEMPTS):
@@ -353,7 +365,10 @@ class Decider:
         best = shrink(made, fails)
         choices = Choices(replay=best)
         case = draw(site.plan, choices)
-        outcome = compare(site.low.graph, site.pairs, self.claim.op, case, site.order)
+        return self.shown(site, case, compare(site.low.graph, site.pairs, self.claim.op, case, site.order))
+
+    def shown(self, site: Site, case: Case, outcome: Outcome) -> Finding:
+        """A case that refutes, as it is reported."""
         example = Counterexample(self.values(site, case), outcome.left, outcome.right, self.entry(site, outcome.place))
         words = {
             "=": "is not",
@@ -430,6 +445,9 @@ class Decider:
         if tally.undefined:
             figures["undefined"] = tally.undefined
             text += f"; {tally.undefined} cases where a side is not defined were left out"
+        if self.reached:
+            figures["reached"] = self.reached
+            text += f"; some cases at larger sizes agree as well, up to {describe(self.reached)}"
         for note in tally.notes:
             text += f"; {note}"
         return Finding(Verdict.AGREES, Evidence(text, figures))

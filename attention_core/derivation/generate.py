@@ -357,11 +357,28 @@ def _holds(made: Plan, c: Constraint, values: Mapping[int, Any]) -> bool:
     return c.op in ("<=", ">=", "=")
 
 
-def _require(made: Plan, values: Case) -> None:
+def flat(made: Plan, value: fmpq) -> Case:
+    """The case with every entry of every array alike and every number of its own 1; `NoCase` if that is not allowed."""
+    values: Case = {}
+    for node, (symbol, _) in made.entries.items():
+        if symbol.values:
+            values[node] = fmpq(symbol.values[0])
+        else:
+            alone = symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
+            values[node] = fmpq(1) if alone else value
+    with precision(128):
+        for node in _assignment_order(made):
+            values[node] = _assigned_value(made, node, values)
+        _require(made, values, everywhere=True)
+    return values
+
+
+def _require(made: Plan, values: Case, everywhere: bool = False) -> None:
     if not all(_holds(made, c, values) for c in (*made.constraints, *made.checks)):
         raise NoCase
+    gram = set(made.gram.leaves())
     for node, (symbol, _) in made.entries.items():
-        if node in made.assigned or node in made.gram.leaves():
+        if everywhere or node in made.assigned or node in gram:
             low, high, open_low, open_high = _domain(made, symbol, values)
             value = values[node]() if callable(values[node]) else values[node]
             if low is not None and not (value > low or (not open_low and value == low)):

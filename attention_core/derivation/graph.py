@@ -13,6 +13,7 @@ from attention_core.derivation.ceiling import on_time
 
 MAX_NODES = 120_000
 MAX_BITS = 200_000
+WORK = 3  # operations for each node that a bounded graph may have
 
 Key = tuple[str, tuple[int, ...]]  # a leaf: its symbol and its indices (family member, row, column), 1-based
 
@@ -37,7 +38,8 @@ class Graph:
     pi, sin, cos, erf, erfc, floor, ceil, indicator (data: relation).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_NODES) -> None:
+        self.most, self.work = most, 0  # how many nodes there may be, and how often one was asked for
         self.ops: list[str] = []
         self.args: list[tuple[int, ...]] = []
         self.data: list[Any] = []
@@ -48,11 +50,12 @@ class Graph:
     def node(self, op: str, args: tuple[int, ...] = (), data: Any = None) -> int:
         """The node of that operation, made once."""
         key = (op, args, data)
+        self.count(1)
         found = self.table.get(key)
         if found is not None:
             return found
-        if len(self.ops) >= MAX_NODES:
-            raise TooLarge(f"the step has more than {MAX_NODES} operations at these sizes")
+        if len(self.ops) >= self.most:
+            raise TooLarge(f"the step has more than {self.most} operations at these sizes")
         if not len(self.ops) % 1024:
             on_time()
         self.ops.append(op)
@@ -61,9 +64,16 @@ class Graph:
         self.table[key] = len(self.ops) - 1
         return len(self.ops) - 1
 
+    def count(self, operations: int) -> None:
+        """Note some work; a graph that is only tried gives up behind a few times its bound."""
+        self.work += operations
+        if self.most < MAX_NODES and self.work > WORK * self.most:
+            raise TooLarge(f"the step takes more than {WORK * self.most} operations at these sizes")
+
     def const(self, value: Any) -> int:
         """An exact rational."""
         number = value if isinstance(value, fmpq) else fmpq(value.numerator, value.denominator)
+        self.count(1)
         key = ("const", (), (number.p, number.q))
         found = self.table.get(key)
         if found is None:

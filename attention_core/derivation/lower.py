@@ -104,6 +104,7 @@ class Lowering:
             raise Infeasible(f"the shape {rows} x {cols}")
         if rows * cols > MAX_CELLS:
             raise TooLarge(f"an array of {rows} x {cols} entries")
+        self.graph.count(int(rows * cols))
         return int(rows), int(cols)
 
     # -- terms ------------------------------------------------------------------------------------------------------
@@ -242,6 +243,7 @@ def matmul(graph: Graph, left: Cells, right: Cells) -> Cells:
     """The matrix product."""
     if left.cols != right.rows:
         raise Infeasible("the shapes of a product do not fit at these sizes")
+    graph.count(left.rows * left.cols * right.cols)
     cells = []
     for i in range(left.rows):
         for j in range(right.cols):

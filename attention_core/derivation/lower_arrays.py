@@ -19,6 +19,7 @@ def _values(low: Lowering, term: Term, env: Env, name: str) -> Iterator[Env]:
     first, last = low.whole(term.args[0], env), low.whole(term.args[1], env)
     if last - first > MAX_RANGE:
         raise TooLarge(f"the index {name} runs over more than {MAX_RANGE} values")
+    low.graph.count(max(0, last - first))
     for value in range(first, last + 1):
         yield {**env, name: value}
 

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 PRIME = 2**61 - 1
 RATIONAL = frozenset({"const", "leaf", "add", "mul", "inv", "powi"})
-SIZE = 9  # the size that every size is given
+SIZE = 9  # the size that every size is given, more where its smallest value is 9 or above
 POINTS = 3
+GRID = 4  # sizes above the smallest, where that is large
 
 
 @dataclass(frozen=True)
 class Large:
-    """What was seen at one large size; `missed` bounds the probability that a false equation passes."""
+    """What was seen at one tuple of large sizes; `missed` bounds the probability that a false equation passes."""
 
-    size: int
+    sizes: dict[str, int]
     missed: float
     site: Site
     differs: bool = False
@@ -46,7 +47,7 @@ def at_large_size(decider: Decider) -> Large | None:
         return None
     if site is None or _restricted(site):
         return None
-    graph = site.low.graph
+    graph, sizes = site.low.graph, {n: env[n] for n in decider.tuples.sizes}
     if not all(graph.ops[n] in RATIONAL and not _listed(site, n) for n in site.order):
         return None
     rng = random.Random(decider.effort.seed)
@@ -55,13 +56,14 @@ def at_large_size(decider: Decider) -> Large | None:
         if values is None:
             return None
         if any(values[a] != values[b] for a, b in site.pairs):
-            return Large(SIZE, 0.0, site, differs=True)
+            return Large(sizes, 0.0, site, differs=True)
     degree = max(degrees(graph, site.order).values(), default=0)
-    return Large(SIZE, min(1.0, (2 * degree / PRIME) ** POINTS), site)
+    return Large(sizes, min(1.0, (2 * degree / PRIME) ** POINTS), site)
 
 
 def _large(decider: Decider) -> dict[str, int] | None:
-    sizes = {n: max(SIZE, decider.tuples.lowest(n)) for n in decider.tuples.sizes}
+    lowest = {n: decider.tuples.lowest(n) for n in decider.tuples.sizes}
+    sizes = {n: SIZE if low < SIZE else low + GRID for n, low in lowest.items()}
     return next(iter(decider.tuples.with_indices(sizes, limit=1)), None) if sizes else None
 
 

@@ -17,6 +17,9 @@ from attention_core.derivation.graph import TooLarge
 from attention_core.derivation.modular import at_large_size
 from attention_core.derivation.normal import Given, is_nonnegative, is_zero
 from attention_core.derivation.records import Evidence, Verdict
+from attention_core.derivation.size_degree import enough_sizes
+from attention_core.derivation.size_signs import RULE as SIGNS
+from attention_core.derivation.spaces import relation_names
 
 if TYPE_CHECKING:
     from attention_core.derivation.decide import Decider, Finding, Site
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 PROOF_SECONDS = 1.5
 MOST_TUPLES = 90
+MOST_SIZES = 12
 
 
 def identical(site: Site, deadline: float, op: str = "=") -> bool:
@@ -61,21 +65,25 @@ def equal_here(site: Site, case: Case, op: str, deadline: float) -> bool:
 
 def prove(decider: Decider, found: Finding) -> Finding:
     """The finding, raised where a proof stage closes the claim."""
-    if found.verdict is not Verdict.AGREES or decider.claim.op not in ("=", "<=", ">="):
+    if found.verdict is not Verdict.AGREES:
         return found
-    if decider.everywhere:
-        text = f"holds for all sizes and values where both sides are defined (rule: {RULE}); {found.evidence.text}"
-        return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, {**found.evidence.figures, "rule": RULE}))
+    if decider.everywhere or decider.ordered:
+        rule = RULE if decider.everywhere else SIGNS
+        text = f"holds for all sizes and values where both sides are defined (rule: {rule}); {found.evidence.text}"
+        return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, {**found.evidence.figures, "rule": rule}))
+    if decider.claim.op not in ("=", "<=", ">="):
+        return found
     deadline = min(time.monotonic() + PROOF_SECONDS, decider.deadline)
     sizes = decider.tuples.sizes
+    needed = _needed(decider)
     proved = 0
-    for k in (1, 2, 3) if sizes else (1,):
-        envs = decider.tuples.up_to(k, MOST_TUPLES)
+    for k in range(1, max(3, needed or 0) + 1) if sizes else (1,):
+        envs = decider.tuples.first_few(k, MOST_TUPLES)
         outcomes = [_exact_at(decider, env, deadline) for env in envs or []]
         if envs is None or False in outcomes:
             break
         proved = k if True in outcomes else proved
-    if not proved or (sizes and proved < 2):
+    if not proved or (sizes and (proved < 2 or needed is None or proved < needed)):
         return with_large_sizes(decider, found)
     figures = dict(found.evidence.figures)
     if not sizes and not decider.tuples.indices:
@@ -86,8 +94,34 @@ def prove(decider: Decider, found: Finding) -> Finding:
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, figures))
     figures["sizes"] = proved
     what = "reduces to 0" if decider.claim.op == "=" else "is seen not to change sign"
-    text = f"with symbolic entries the difference {what} at all sizes up to {proved}; {found.evidence.text}"
+    text = f"with symbolic entries the difference {what}{_where(decider, proved)}; {found.evidence.text}"
     return with_large_sizes(decider, replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures)))
+
+
+def _needed(decider: Decider) -> int | None:
+    """How many values of each size make EXACT; None where what holds at some sizes says nothing about others.
+
+    An equation is settled by its degree in the sizes as numbers; an inequality may fail at the next size, so that one
+    without sizes alone is EXACT here (one with sizes may be PROVED by its signs).
+    """
+    claim, context = decider.claim, decider.context
+    if not decider.tuples.sizes:
+        return 1
+    if claim.op != "=":
+        names = relation_names(context, claim)
+        return None if any(context.symbols[n].kind == "size" for n in names) else 1
+    own = [h for h in decider.hypotheses if not any(h is c for c in decider.tuples.conditions)]
+    needed = enough_sizes(context, claim, any(h.op == "=" for h in own))
+    return needed if needed is not None and needed <= MOST_SIZES else None
+
+
+def _where(decider: Decider, count: int) -> str:
+    """The sizes that were settled, in words."""
+    lowest = {n: decider.tuples.lowest(n) for n in decider.tuples.sizes}
+    if all(low == 1 for low in lowest.values()):
+        return f" at all sizes up to {count}"
+    said = ", ".join(f"{n} = {low}, ..., {low + count - 1}" for n, low in lowest.items())
+    return f" at all allowed sizes among {said}"
 
 
 def with_large_sizes(decider: Decider, found: Finding) -> Finding:
@@ -95,13 +129,14 @@ def with_large_sizes(decider: Decider, found: Finding) -> Finding:
     large = at_large_size(decider) if decider.tuples.sizes else None
     if large is None:
         return found
+    where = ", ".join(f"{n} = {v}" for n, v in large.sizes.items())
     if large.differs:
-        text = f"modulo 2^61 - 1 the two sides differ at size {large.size}, but no point that shows it was found"
+        text = f"modulo 2^61 - 1 the two sides differ at {where}, but no point that shows it was found"
         undecided = replace(found, verdict=Verdict.UNDECIDED, evidence=Evidence(text))
         return decider.at(large.site, 20) or undecided
-    text = f"{found.evidence.text}; modulo 2^61 - 1 both sides agree at size {large.size}, where a difference is missed"
+    text = f"{found.evidence.text}; modulo 2^61 - 1 both sides agree at {where}, where a difference is missed"
     text += f" with probability {large.missed:.1g} at most"
-    figures = {**found.evidence.figures, "modular": {"size": large.size, "missed": large.missed}}
+    figures = {**found.evidence.figures, "modular": {"sizes": large.sizes, "missed": large.missed}}
     return replace(found, evidence=Evidence(text, figures))
 
 

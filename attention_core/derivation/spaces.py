@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.graph import Unsettled
@@ -16,6 +16,11 @@ from attention_core.derivation.terms import Relation, Term
 
 SMALL_LIMIT = 72
 LARGE = 6
+NEAR = 40  # smallest values of a size are searched one by one up to here
+RUNGS = (
+    *range(4, 14), 15, 16, 17, 20, 24, 32, 33, 41, 50, 64, 65, 100, 101, 128, 150, 200, 256, 257, 500, 512,
+    1000, 1023, 1024, 1500, 2000, 4096, 10_000, 10_001, 65_536, 100_000, 1_000_000, 1_000_001,
+)  # fmt: skip
 
 
 def relevant(
@@ -155,6 +160,7 @@ class Tuples:
         self.sizes = [n for n in context.symbols if n in names and context.symbols[n].kind == "size"]
         self.indices = [n for n in context.symbols if n in names and context.symbols[n].kind == "index"]
         self.conditions = [r for r in hypotheses if self.whole(r)]
+        self.starts: dict[str, int] = {}
 
     def whole(self, relation: Relation) -> bool:
         """Whether a hypothesis is about sizes and indices alone."""
@@ -176,8 +182,25 @@ class Tuples:
         return True
 
     def lowest(self, name: str) -> int:
-        """The smallest value of one size that its own conditions allow."""
-        return next((v for v in range(1, 41) if self.feasible({name: v}, {name})), 1)
+        """The smallest value of one size that its own conditions allow; 1 if none is found."""
+        if name not in self.starts:
+            self.starts[name] = self.first(name)
+        return self.starts[name]
+
+    def first(self, name: str) -> int:
+        """The same, searched: one by one up to 40, then around the numbers of the conditions and up the ladder."""
+        own = [r for r in self.conditions if relation_names(self.context, r) == {name}]
+        said = [int(t.data) for r in own for side in (r.left, r.right) for t in side.walk() if t.op == "const"]
+        further = {v for c in said for v in (c - 1, c, c + 1) if v > NEAR} | {r for r in RUNGS if r > NEAR}
+        below = NEAR
+        for value in [*range(1, NEAR + 1), *sorted(further)]:
+            if self.feasible({name: value}, {name}):
+                while value > NEAR and value - below > 1:  # between a value that is too small and one that is not
+                    middle = (below + value) // 2
+                    below, value = (below, middle) if self.feasible({name: middle}, {name}) else (middle, value)
+                return int(value)
+            below = value
+        return 1
 
     def small(self) -> list[dict[str, int]]:
         """All tuples up to 3 (and up to one more than the smallest that is allowed), the smallest first."""
@@ -195,23 +218,64 @@ class Tuples:
             found = kept + sorted(random.Random(0).sample(rest, SMALL_LIMIT - len(kept)), key=rest.index)
         return found
 
-    def up_to(self, k: int, most: int) -> list[dict[str, int]] | None:
-        """All feasible tuples with every size at most `k` (or at its smallest value), None if there are too many."""
-        starts = {n: self.lowest(n) for n in self.sizes}
+    def first_few(self, k: int, most: int) -> list[dict[str, int]] | None:
+        """All feasible tuples of the `k` smallest values of every size, None if there are too many."""
         found: list[dict[str, int]] = []
-        for values in product(*(range(starts[n], max(k, starts[n]) + 1) for n in self.sizes)):
+        if k ** len(self.sizes) > most:
+            return None
+        for values in product(*(range(self.lowest(n), self.lowest(n) + k) for n in self.sizes)):
             found += list(self.with_indices(dict(zip(self.sizes, values, strict=True))))
             if len(found) > most:
                 return None
         return found
 
     def further(self) -> list[dict[str, int]]:
-        """Tuples with larger sizes, for shapes that small ones do not admit."""
+        """Tuples with larger sizes, for shapes and conditions that small ones do not admit."""
         found: list[dict[str, int]] = []
-        for top in range(4, 13):
-            for values in product(*(range(self.lowest(n), top + 1) for n in self.sizes)):
-                if top in values and len(found) < SMALL_LIMIT:
+        for top in range(3, 12):
+            tops = [self.lowest(n) + top for n in self.sizes]
+            for values in product(*(range(self.lowest(n), end + 1) for n, end in zip(self.sizes, tops, strict=True))):
+                if any(v == end for v, end in zip(values, tops, strict=True)) and len(found) < SMALL_LIMIT:
                     found += list(self.with_indices(dict(zip(self.sizes, values, strict=True)), limit=4))
+        return found or list(islice((env for way in self.ladder() for env in way), SMALL_LIMIT))
+
+    def ladder(self) -> Iterator[Iterator[dict[str, int]]]:
+        """Ever larger tuples, one sequence for every way to go up: all sizes alike, one alone, all but one."""
+        names = set(self.sizes)
+        ways = [
+            names,
+            *({n} for n in self.sizes if len(names) > 1),
+            *(names - {n} for n in self.sizes if len(names) > 2),
+        ]
+        yield from (self.rungs(way) for way in ways if way)
+
+    def rungs(self, way: set[str]) -> Iterator[dict[str, int]]:
+        """The tuples of one way up: some sizes at each rung, and as far above their smallest; the others smallest."""
+        low = {n: self.lowest(n) for n in self.sizes}
+        climbed = {tuple(max(rung, low[n]) if n in way else low[n] for n in self.sizes) for rung in RUNGS}
+        climbed |= {tuple(low[n] + rung - 1 if n in way else low[n] for n in self.sizes) for rung in RUNGS}
+        for values in sorted(climbed, key=lambda v: (sum(v), v)):
+            yield from self.few_indices(dict(zip(self.sizes, values, strict=True)))
+
+    def few_indices(self, env: dict[str, int]) -> list[dict[str, int]]:
+        """The tuple with its indices at the ends of their ranges and in between: three choices at most."""
+        if not self.feasible(env, set(self.sizes)):
+            return []
+        low, spots = Lowering(self.context, env), []
+        for name in self.indices:
+            symbol = self.context.symbols[name]
+            assert symbol.lowest is not None and symbol.highest is not None
+            first, last = symbol.lowest.value(low.top), symbol.highest.value(low.top)
+            if first.denominator != 1 or last.denominator != 1 or first > last:
+                return []
+            a, b = int(first), int(last)
+            spots.append(sorted({v for v in (a, a + 1, (a + b) // 2, b - 1, b) if a <= v <= b}))
+        choices = list(islice(product(*spots), 125))
+        found: list[dict[str, int]] = []
+        for values in random.Random(0).sample(choices, min(len(choices), 24)):
+            full = {**env, **dict(zip(self.indices, values, strict=True))}
+            if len(found) < 3 and self.feasible(full):
+                found.append(full)
         return found
 
     def large(self, seed: int, count: int) -> list[dict[str, int]]:

@@ -9,7 +9,7 @@ import random
 import pytest
 from flint import fmpq
 
-from attention_core.derivation import check_document
+from attention_core.derivation import check_document, decide
 from attention_core.derivation.graph import Graph
 from attention_core.derivation.modular import PRIME, SIZE, degrees, residues
 
@@ -20,12 +20,13 @@ HEAD = "Let $n \\in \\mathbb{N}$, $x \\in \\mathbb{R}^{n}$, $t \\in [0, 1]$, $k 
                                      r"\prod_{i=1}^{n} \frac{1}{1 + t x_i} = \frac{1}{\prod_{i=1}^{n} (1 + t x_i)}"])  # fmt: skip
 def test_agreement_at_a_large_size_is_evidence_with_its_probability(formula: str) -> None:
     (step,) = check_document(HEAD + f"$$ {formula} $$\n").steps
-    assert step.verdict == "EXACT"
-    assert step.evidence.figures["modular"]["size"] == SIZE
+    assert step.verdict == "AGREES"  # a product over n entries has no degree in n: nothing is said of all sizes
+    assert step.evidence.figures["modular"]["sizes"] == {"n": SIZE}
     assert step.evidence.figures["modular"]["missed"] < 1e-40
 
 
-def test_what_fails_only_at_large_sizes_is_refuted_at_a_point() -> None:
+def test_what_fails_only_at_large_sizes_is_refuted_at_a_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide, "probe", lambda decider: None)  # which would find it at 7
     formula = r"\prod_{i=1}^{n} (1 + x_i) = \prod_{i=1}^{n} (1 + x_i) + \prod_{i=1}^{6} (n - i)"
     (step,) = check_document(HEAD + f"$$ {formula} $$\n").steps
     assert step.verdict == "REFUTED"
@@ -34,7 +35,7 @@ def test_what_fails_only_at_large_sizes_is_refuted_at_a_point() -> None:
 
 def test_a_hypothesis_on_the_entries_keeps_the_method_away() -> None:
     (step,) = check_document(HEAD + r"$$ \prod_{i=1}^{n} k_i^2 = \left(\prod_{i=1}^{n} k_i\right)^2 $$" + "\n").steps
-    assert step.verdict == "EXACT" and "modular" not in step.evidence.figures
+    assert step.verdict == "AGREES" and "modular" not in step.evidence.figures
 
 
 def test_residues_are_those_of_the_rationals() -> None:

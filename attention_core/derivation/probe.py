@@ -1,0 +1,102 @@
+# Far larger sizes than a search can try in full: up a ladder, a few cases at each, as a count of operations allows.
+# It may only refute; a size where a case cannot be made, or the sides cannot be told apart, is passed over.
+"""Claims at large sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flint import fmpq
+
+from attention_core.derivation.choices import MODES, Choices
+from attention_core.derivation.compare import compare
+from attention_core.derivation.generate import Case, NoCase, draw, flat
+from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
+from attention_core.derivation.numbers import Imprecise
+
+if TYPE_CHECKING:
+    from attention_core.derivation.decide import Decider, Finding, Site
+
+NODES = 3_500  # of one tuple
+WORK = 15_000  # operations of one way up, all its tuples together
+CASES = 2
+SECONDS = 0.6  # as the last resort, where operations cost more than they should
+HEAVY = frozenset({"expect", "det", "inv", "limit"})  # what costs far more than its operations count
+FRAMED = 24  # entries of vectors with given inner products
+
+
+def probe(decider: Decider) -> Finding | None:
+    """Go up every way of the ladder of sizes until it costs too much; the finding if a case refutes."""
+    reached: dict[str, int] = {}
+    sides = (decider.claim.left, decider.claim.right)
+    if decider.moves or any(t.op in HEAVY for side in sides for t in side.walk()):
+        return None
+    end = min(decider.deadline, time.monotonic() + SECONDS)
+    for way in decider.tuples.ladder():
+        work = 0
+        for env in way:
+            if time.monotonic() > end or work > WORK:
+                break
+            try:
+                site = decider.make_site(env, Graph(NODES))
+                if site is None or len(site.plan.gram.leaves()) > FRAMED:
+                    continue
+                each = _cost(site)
+                if each > NODES:
+                    break
+                found, tried = _at(decider, site)
+            except TooLarge:
+                break
+            except Unsettled:
+                continue
+            if found is not None:
+                return found
+            work += site.low.graph.work + tried * each
+            if tried:
+                for name in decider.tuples.sizes:
+                    reached[name] = max(reached.get(name, 0), env[name])
+    decider.reached = {n: v for n, v in reached.items() if v > 3}
+    return None
+
+
+def _cost(site: Site) -> int:
+    """About how many operations one case takes: its values, and each entry of a hypothesis tried in it."""
+    held = sum(len(c.order) * min(len(c.leaves), len(MODES)) for c in (*site.plan.constraints, *site.plan.checks))
+    return len(site.order) + len(site.plan.entries) + held
+
+
+def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
+    """A few cases at one tuple: the finding if one refutes, and how many could be compared."""
+    tried = 0
+    for made, case in _cases(decider, site):
+        try:
+            outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+        except (Undefined, Imprecise):
+            continue
+        if outcome.holds is False:
+            return (decider.shown(site, case, outcome) if made is None else decider.refuted(site, made)), tried
+        tried += outcome.holds is True
+    return None, tried
+
+
+def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Case]]:
+    """Drawn cases, and flat ones whose entries are all alike, as large as a bound on their norm lets them be."""
+    if not site.plan.entries:
+        yield [], {}
+        return
+    for number in range(CASES):
+        choices = Choices(decider.effort.seed * 1_000_003 + 577 + number)
+        try:
+            case = draw(site.plan, choices)
+        except (NoCase, Undefined, ZeroDivisionError, Imprecise):
+            continue
+        yield choices.made, case
+    length = max(site.env[n] for n in decider.tuples.sizes)
+    root = next(k for k in range(1, length + 1) if k * k >= length)
+    for value in (fmpq(1), fmpq(1, root), fmpq(-1)):
+        try:
+            yield None, flat(site.plan, value)
+        except (NoCase, Undefined, Imprecise, ZeroDivisionError):
+            continue
