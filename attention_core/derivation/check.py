@@ -24,13 +24,21 @@ from attention_core.derivation.index_ranges import between, index_ends, spread
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, StepReport, Verdict
-from attention_core.derivation.source import MAX_CHARACTERS, Block, Display, Heading, Option, Paragraph, blocks_of
+from attention_core.derivation.source import (
+    MAX_BLOCKS,
+    MAX_CHARACTERS,
+    Block,
+    Display,
+    Heading,
+    Option,
+    Paragraph,
+    blocks_of,
+)
 from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.written import SIGNS, written
 
 CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
-MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 
 
 @dataclass
@@ -73,8 +81,9 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     out: list[Step | Unread] = []
     blocks = blocks_of(text)
     if len(blocks) > MAX_BLOCKS:
-        message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it"
-        return [Unread("line-1", 1, "", message)], []
+        line = blocks[MAX_BLOCKS].line
+        message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
     read: set[int] = set()
     for place, block in enumerate(blocks):
         if isinstance(block, Heading):

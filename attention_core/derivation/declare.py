@@ -11,11 +11,12 @@ from fractions import Fraction
 from attention_core.derivation.declared import Context, Declared, Hypothesis
 from attention_core.derivation.display import _condition_chains
 from attention_core.derivation.domains import Domain, domain_of
-from attention_core.derivation.elaborate import Elaborator, name_of
+from attention_core.derivation.elaborate import Elaborator, has_entries, name_of
 from attention_core.derivation.elaborate_forms import inferred_range
 from attention_core.derivation.functions import closed, function_form, require_known
 from attention_core.derivation.hypotheses import all_names, defined, relations_of
 from attention_core.derivation.index_ranges import spread
+from attention_core.derivation.indicators import declared_as, entry_type_fits, extent, missing_index
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.source import Paragraph
 from attention_core.derivation.syntax import (
@@ -360,10 +361,18 @@ class Reader:
         if name is None:
             raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared", line)
         family = self.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
-        if isinstance(expr, Sub) and family is not None and (family.kind == "family" or _is_array(family)):
+        if isinstance(expr, Sub) and family is not None and (has_entries(family)):
             items = Elaborator(self.context, line=line).index_items(expr.items)
             if items is not None:
                 raise Unreadable(f"{written(expr)} is a part of {family.name}, which is declared already", line)
+            letter = missing_index(self.context, expr)
+            scalar = domain.type is not None and domain.type.scalar
+            if letter and domain.kind == "array" and entry_type_fits(family, expr, scalar):
+                raise Unreadable(
+                    f"{written(expr)} is an entry of {family.name} (line {family.line}), not a symbol of its own: "
+                    f"leave this out, and where it is used {declared_as(letter, extent(family, expr, letter))}",
+                    line,
+                )
         if domain.kind == "index":
             self.indices.append(name)
         mentions = frozenset(domain.mentions)
@@ -461,10 +470,6 @@ class Reader:
 def _squared(expr: Expr) -> str:
     r"""The name in `\sigma^2`, which defines sigma as the root; '' of anything else."""
     return (name_of(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""
-
-
-def _is_array(symbol: Declared) -> bool:
-    return symbol.type is not None and symbol.type.kind == "matrix"
 
 
 def _pieces(tokens: list[Tok]) -> list[list[Tok]]:

@@ -9,6 +9,7 @@ from attention_core.derivation.elaborate import Elaborator, name_of
 from attention_core.derivation.index_ranges import index_ends
 from attention_core.derivation.syntax import (
     Call,
+    Chain,
     Dots,
     Expr,
     Group,
@@ -63,6 +64,9 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
             return Domain("array", _shape(elab, exponent), None, None, lower, upper, mentions=mentions)
         case Group("{", items):
             return _set(elab, expr, [i.exprs[0] for i in items if i.alone], mentions)
+        case Group("[", (Chain() as last,), "]") if last.alone:
+            low, high = (elab.size(end) for end in index_ends(elab, expr))
+            return Domain("index", None, low, high, mentions=mentions)
         case Group():
             lower, upper = _interval(elab, expr)
             return Domain("array", SCALAR, None, None, lower, upper, mentions=mentions)

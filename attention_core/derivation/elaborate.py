@@ -10,6 +10,18 @@ from itertools import pairwise
 
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.functions import MARK, applied, with_calls
+from attention_core.derivation.indicators import (
+    ONES,
+    conditions_in,
+    declared_as,
+    entry_type_fits,
+    extent,
+    indicator,
+    kronecker,
+    missing_index,
+    require_function,
+    with_indicators,
+)
 from attention_core.derivation.shapes import (
     copies,
     fitted,
@@ -132,6 +144,8 @@ class Elaborator:
                 r"\infty is only understood under \lim, in an interval, and in '% as: x \to \infty'; "
                 r"a series is \lim_{n \to \infty} \sum_{i=0}^{n} ..."
             )
+        if name == ONES:
+            raise self.fail(r"a vector of ones needs its size: write \mathbf{1}_n with a declared n")
         if name in self.context.dropped:
             line, why = self.context.dropped[name]
             raise self.fail(
@@ -233,8 +247,12 @@ class Elaborator:
                     return forms.dotted_sum(self, terms)
                 return self.total([self.term(t) for t in terms])
             case Times():
-                called = with_calls(self, expr)
-                return self.times(called.factors, called.ops) if isinstance(called, Times) else self.term(called)
+                called = with_indicators(self, expr)
+                called = with_calls(self, called) if isinstance(called, Times) else called
+                if not isinstance(called, Times):
+                    return self.term(called)
+                require_function(self, called)
+                return self.times(called.factors, called.ops)
             case Frac(top, bottom):
                 found = forms.ordinary(self, expr)
                 if found is not None:
@@ -385,7 +403,7 @@ class Elaborator:
         if isinstance(exponent, Group) and exponent.bracket == "(" and len(exponent.items) == 1:
             inner = exponent.items[0]
             found = self.lookup(base.text) if isinstance(base, Name) else None
-            if found is not None and _has_entries(found) and inner.alone and self.is_integer(inner.exprs[0]):
+            if found is not None and has_entries(found) and inner.alone and self.is_integer(inner.exprs[0]):
                 return self.subscripted(Sub(base, (inner,)))
         if isinstance(base, Name) and base.text == "e" and self.lookup("e") is None:
             return scalar_function("exp", self.term(exponent))
@@ -431,11 +449,17 @@ class Elaborator:
                 return self.member(found, items)
             if found is not None and found.kind == "definition" and found.params:
                 return self.applied(found, items)
-            if found is not None and _has_entries(found):
+            if found is not None and has_entries(found):
                 base = self.symbol(found.name)
                 return self.indexed(base, _digits(base.type, items))
-        if full is not None and self.lookup(full) is not None:
+        if full is not None and (own := self.lookup(full)) is not None:
+            self.require_own(found, expr, own)
             return self.symbol(full)
+        said = conditions_in(expr.items) if base_name == ONES and found is None else ()
+        if said:
+            return indicator(self, said)
+        if base_name == r"\delta" and found is None and (delta := kronecker(self, expr)) is not None:
+            return delta
         if base_name in ("I", r"\mathbf{1}", r"\mathbf{0}") and found is None and len(expr.items) == 1:
             n = self.size(expr.items[0].exprs[0])
             if base_name == "I":
@@ -463,7 +487,25 @@ class Elaborator:
             return self.indexed(self.term(expr.base), items)
         if isinstance(expr.base, Sup) and found is None and items is not None and full not in self.context.dropped:
             return self.indexed(self.term(expr.base), items)
+        self.require_index(found, expr)
         return self.symbol(full or written(expr))
+
+    def require_index(self, known: Declared | None, expr: Sub) -> None:
+        """An entry of what is known misses its index, not a declaration of the entry."""
+        letter = missing_index(self.context, expr, self.bound)
+        if known is None or not has_entries(known) or not letter or name_of(expr) in self.context.dropped:
+            return
+        raise self.fail(f"{letter} is not declared: {declared_as(letter, extent(known, expr, letter))}")
+
+    def require_own(self, known: Declared | None, expr: Sub, own: Declared) -> None:
+        """A number that is spelled like an entry of an array declared after it has two meanings."""
+        if known is None or own.type is None or not has_entries(known) or not missing_index(self.context, expr):
+            return
+        if entry_type_fits(known, expr, own.type.scalar):
+            raise self.fail(
+                f"{written(expr)} is declared in line {own.line}, and {known.name}, whose entry it would be, in line "
+                f"{known.line}: give one of them another name"
+            )
 
     def index_items(self, items: tuple[Chain, ...]) -> list[Term | Slice] | None:
         """The subscripts as whole numbers or slices, None if they are something else."""
@@ -540,7 +582,7 @@ def _digits(kind: Type, items: list[Term | Slice]) -> list[Term | Slice]:
     return [integer(int(first.data) // 10), integer(int(first.data) % 10)]
 
 
-def _has_entries(symbol: Declared) -> bool:
+def has_entries(symbol: Declared) -> bool:
     """Whether a symbol may be indexed."""
     kind = symbol.type if symbol.term is None else symbol.term.type
     return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")

@@ -10,6 +10,7 @@ from fractions import Fraction
 from attention_core.derivation.dotted import dotted_line, dotted_table, pattern
 from attention_core.derivation.elaborate import HALF, Elaborator, name_of
 from attention_core.derivation.index_ranges import index_set, spread
+from attention_core.derivation.indicators import indicator
 from attention_core.derivation.parse import order
 from attention_core.derivation.shapes import fitted, joined, product, scalar_function, size_term, transpose
 from attention_core.derivation.syntax import (
@@ -102,6 +103,8 @@ def _called(elab: Elaborator, expr: Call) -> Term:
         from attention_core.derivation.elaborate_random import expectation
 
         return expectation(elab, expr)
+    if name == "indicator":
+        return indicator(elab, expr.args)
     args = [elab.chain_term(a) for a in expr.args]
     if name == "log" and expr.sub:
         base = elab.chain_term(expr.sub[0])

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 MAX_CHARACTERS = 2_000_000
+MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
 _OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
@@ -28,7 +30,14 @@ FRAMES = (
     "math",
 )
 _BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
-_OPENING = re.compile(r"(?<![\\`])\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}")
+_OPENING = re.compile(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
+_MORE = re.compile(r"[^ .,;:\t]")
+_DOLLAR = re.compile(r"(?<!\\)\$")
+_COMMENT = re.compile(r"(?<!\\)%")
+_QUOTE = re.compile(r"^[ \t]*>[> \t]*")
+_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]")
+_INDENTED = re.compile(r"^(?: {4}| {0,3}\t)\s*\S")
+_TEX = re.compile(r"\\(?:documentclass|begin\{document\}|usepackage|(?:sub)*section\*?\{|chapter\*?\{)")
 MATHEMATICAL = re.compile(r"(?i)(math|eq|align|gather|multline|split)")  # names of environments
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
 
@@ -74,131 +83,210 @@ Block = Heading | Paragraph | Display
 
 @dataclass
 class _Reader:
+    """Reads line by line; `column` is where the rest of the current line starts. Nothing is copied or read twice."""
+
     lines: list[str]
+    tex: bool = False  # TeX has no code spans, no indented code and no HTML comments
     at: int = 0
+    column: int = 0
     blocks: list[Block] = field(default_factory=list)
     prose: list[str] = field(default_factory=list)
     prose_line: int = 0
+    dollars: int = 0  # how many $ the paragraph has so far
     options: list[Option] = field(default_factory=list)
+    listed: bool = False  # within a list indented lines are no code
+    blank: bool = True  # whether the line before is blank
+    spans: list[tuple[int, int]] = field(default_factory=list)  # code in the line that is read
+    spans_of: int = -1
 
     def flush(self) -> None:
         """End the paragraph that is being gathered."""
         if any(line.strip() for line in self.prose):
             self.blocks.append(Paragraph(self.prose_line, "\n".join(self.prose)))
-        self.prose = []
+        self.prose, self.dollars = [], 0
 
-    def add_prose(self, text: str, line: int) -> None:
+    def add_prose(self, text: str) -> None:
+        """Add a line, or a part of one, to the paragraph."""
         if not self.prose:
-            self.prose_line = line
+            self.prose_line = self.at + 1
         self.prose.append(text)
+        self.dollars += len(_DOLLAR.findall(text))
 
-    def display(self, start: str, close: str, line: int, keep: str = "", quoted: bool = False) -> None:
-        """Gather a display: `start` is what follows its opening on its first line, `close` what ends it.
+    def next_line(self) -> None:
+        """Go to the start of the next line."""
+        self.at, self.column = self.at + 1, 0
 
-        What follows the display on its last line is read as a line of its own; `quoted` lines start with `>`.
+    def unread(self, line: int, text: str, error: str) -> None:
+        """A place that is in order in no reading, as a display with an error."""
+        self.flush()
+        self.blocks.append(Display(line, text, tuple(self.options), error))
+        self.options = []
+
+    def display(self, close: str, keep: str = "", quoted: bool = False, inside: bool = False) -> None:
+        """Gather a display from the current place on, up to `close`; the current place is then behind it.
+
+        `quoted` lines start with `>`; what opens `inside` a paragraph ends with it at the latest.
         """
         self.flush()
-        gathered, rest, closed, tail = [keep], start, False, ""
+        line, gathered, closed = self.at + 1, [keep], False
         while True:
-            end = _find_close(rest, close)
+            text = self.lines[self.at]
+            end = _find_close(text, close, self.column)
             if end is not None:
-                gathered.append(rest[:end] + (close if keep else ""))
-                tail = rest[end + len(close) :]
-                closed = True
+                gathered.append(text[self.column : end] + (close if keep else ""))
+                self.column, closed = end + len(close), True
                 break
-            gathered.append(rest + "\n")
-            self.at += 1
+            gathered.append(text[self.column :] + "\n")
+            self.next_line()
             if self.at >= len(self.lines):
-                tail = ""
                 break
             rest = self.lines[self.at]
-            rest = re.sub(r"^[ \t]*>[> \t]*", "", rest) if quoted else rest
-            if not rest.strip() and close == "$$" and self.at - line > 200:
-                tail = ""
+            if quoted and (mark := _QUOTE.match(rest)):
+                self.column = mark.end()
+            if not rest.strip() and close == "$$" and (inside or self.at + 1 - line > 200):
                 break
         error = "" if closed else f"the display is never closed: {close} is missing"
-        self.blocks.append(Display(line, "".join(gathered), tuple(self.options), error))
-        self.options = []
-        if tail.strip(" .,;:\t"):
-            self.line(tail)
-        else:
-            self.at += 1
+        if inside and not closed and close == "$$":
+            error += " (a dollar sign in prose is \\$)"
+        self.unread(line, "".join(gathered), error)
+        if closed and not _MORE.search(self.lines[self.at], self.column):
+            self.next_line()
 
     def fence(self, mark: str, language: str) -> None:
         """A fenced block: mathematics is a display, anything else is skipped."""
         self.flush()
         line, gathered = self.at + 2, []
-        self.at += 1
+        self.next_line()
         closing = re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
         while self.at < len(self.lines) and not closing.match(self.lines[self.at]):
             gathered.append(self.lines[self.at])
-            self.at += 1
+            self.next_line()
         error = "" if self.at < len(self.lines) else f"the fenced block is never closed: {mark} is missing"
-        self.at += 1
+        self.next_line()
         if language == "math":
-            self.blocks.append(Display(line, "\n".join(gathered), tuple(self.options), error))
-            self.options = []
+            self.unread(line, "\n".join(gathered), error)
+        elif error and any(_OPENING.search(one) for one in gathered):
+            self.unread(line, "", error)
 
     def step(self) -> None:
-        """Read one line, or a whole display."""
+        """Read one line, or what is left of it, or a whole display."""
         text, line = self.lines[self.at], self.at + 1
+        if self.column:
+            self.line(text)
+            return
+        blank, self.blank = self.blank, not text.strip()
         heading, section, fence = (p.match(text) for p in (_HEADING, _SECTION, _FENCE))
         option = _OPTION.match(text)
-        if option:
+        if not self.tex and blank and not self.listed and not option and not self.prose and _INDENTED.match(text):
+            self.blank = True  # code goes on
+        elif option:
             self.flush()
             self.options.append(Option(option.group(1), option.group(2), line))
         elif heading or section:
             self.flush()
+            self.listed = False
             level = len(heading.group(1)) if heading else _LEVELS[section.group(1)] if section else 1
             self.blocks.append(Heading(line, level, text.strip("# \t")))
         elif fence:
             self.fence(fence.group(1), fence.group(2))
             return
-        elif not text.strip():
+        elif self.blank:
             self.flush()
         elif text.lstrip().startswith("%"):
             pass
         else:
+            if _ITEM.match(text):
+                self.listed = True
+            elif blank and not text[0].isspace():
+                self.listed = False
             self.line(text)
             return
-        self.at += 1
+        self.next_line()
 
     def line(self, text: str) -> None:
-        """A line of prose, and the displays that open in it."""
-        line = self.at + 1
-        for opening in _OPENING.finditer(text):
+        """A line of prose from the current column on, up to the first display or comment that opens in it."""
+        start, counted, dollars = self.column, self.column, self.dollars
+        for opening in self.openings(text):
             begin = _BEGIN.match(opening.group())
             if begin and begin.group(1) not in FRAMES and not MATHEMATICAL.search(begin.group(1)):
                 continue  # a theorem, a list
-            before = "\n".join([*self.prose, text[: opening.start()]])
-            if begin and len(re.findall(r"(?<!\\)\$", before)) % 2:
+            dollars += len(_DOLLAR.findall(text, counted, opening.start()))
+            counted = opening.start()
+            if begin and dollars % 2:
                 continue  # within an inline formula
-            if text[: opening.start()].strip("> \t"):
-                self.add_prose(text[: opening.start()], line)
-            quoted = re.match(r"[ \t]*(>[> \t]*)", text[: opening.start()])
-            rest = text[opening.end() :]
+            before = text[start : opening.start()]
+            if before.strip("> \t"):
+                self.add_prose(before)
+            self.column = opening.end()
+            if opening.group() == "<!--":
+                self.comment(text)
+                return
+            quoted = re.match(r"[ \t]*(>[> \t]*)", before)
             if begin:
-                self.display(rest, f"\\end{{{begin.group(1)}{begin.group(2)}}}", line, begin.group(), bool(quoted))
+                self.display(f"\\end{{{begin.group(1)}{begin.group(2)}}}", begin.group(), bool(quoted))
             else:
-                self.display(rest, "$$" if opening.group() == "$$" else r"\]", line, "", bool(quoted))
+                inside = bool(before.strip("> \t") or self.prose or start)
+                self.display("$$" if opening.group() == "$$" else r"\]", "", bool(quoted), inside)
             return
-        self.add_prose(text, line)
-        self.at += 1
+        self.add_prose(text[start:])
+        self.next_line()
+
+    def openings(self, text: str) -> Iterator[re.Match[str]]:
+        """What opens a display or a comment, outside code spans."""
+        if self.spans_of != self.at:  # once a line, the last span first: those that lie behind fall away
+            self.spans_of, self.spans = self.at, [] if self.tex else list(_code_spans(text))[::-1]
+        spans = self.spans
+        for opening in _OPENING.finditer(text, self.column):
+            while spans and spans[-1][1] <= opening.start():
+                spans.pop()
+            covered = bool(spans) and spans[-1][0] <= opening.start()
+            if not covered and not (self.tex and opening.group() == "<!--"):
+                yield opening
+
+    def comment(self, text: str) -> None:
+        """Skip a comment, of one line or more; the paragraph goes on behind it."""
+        line = self.at + 1
+        end = text.find("-->", self.column)
+        while end < 0:
+            self.next_line()
+            if self.at >= len(self.lines):
+                self.unread(line, "", "the comment <!-- is never closed: --> is missing")
+                return
+            end = self.lines[self.at].find("-->")
+        self.column = end + 3
+        if not _MORE.search(self.lines[self.at], self.column):
+            self.next_line()
 
 
-def _find_close(text: str, close: str) -> int | None:
-    """Where `close` stands outside a comment."""
-    comment = re.search(r"(?<!\\)%", text)
-    end = text.find(close)
-    if end < 0 or (comment and comment.start() < end):
-        return None
-    return end
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where `code` stands in a line: backticks up to as many backticks; ``quotes'' of TeX are none."""
+    runs = [(m.start(), m.end()) for m in re.finditer(r"`+", text)]
+    later: dict[int, list[int]] = {}
+    for place in range(len(runs) - 1, -1, -1):
+        later.setdefault(runs[place][1] - runs[place][0], []).append(place)
+    place = 0
+    while place < len(runs):
+        start, end = runs[place]
+        same = later[end - start]
+        while same and same[-1] <= place:
+            same.pop()
+        escaped = start > 0 and text[start - 1] == "\\"
+        if same and not escaped and "''" not in text[end : runs[same[-1]][0]]:
+            yield start, runs[same[-1]][1]
+            place = same[-1]
+        place += 1
+
+
+def _find_close(text: str, close: str, start: int) -> int | None:
+    """Where `close` stands from `start` on, outside a comment."""
+    end = text.find(close, start)
+    return None if end < 0 or _COMMENT.search(text, start, end) else end
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a document in their order."""
-    reader = _Reader(text.splitlines())
-    while reader.at < len(reader.lines):
+    """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
+    reader = _Reader(text.splitlines(), bool(_TEX.search(text)))
+    while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
         reader.step()
     reader.flush()
     return reader.blocks
