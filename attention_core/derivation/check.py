@@ -375,7 +375,9 @@ def document_steps(path_or_text: str | Path) -> tuple[str, list[Step | Unread], 
     try:
         name, text = read_document(path_or_text)
     except UnicodeDecodeError as error:
-        return str(path_or_text), [Unread("line-1", 1, "", f"the file is not UTF-8 (byte {error.start})")], []
+        line = error.object[: error.start].count(b"\n") + 1
+        message = f"the file is not UTF-8 (byte {error.start}, in line {line}): save it as UTF-8"
+        return str(path_or_text), [Unread(f"line-{line}", line, "", message)], []
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
     steps, understood = steps_of(text)
@@ -414,7 +416,7 @@ def check_document(
     name, steps, understood = document_steps(path_or_text)
     chosen = [s for s in steps if not only or s.id in only or s.id.split("[")[0] in only]
     if only and not chosen:
-        names = ", ".join(s.id for s in steps[:12])
+        names = ", ".join(s.id for s in steps[:12]) + (f" and {len(steps) - 12} more" if len(steps) > 12 else "")
         chosen = [Unread("line-1", 1, "", f"no step is named {', '.join(only)}; there are {names}")]
     effort = effort or Effort()
     reports = tuple(report_step(s, effort, require, necessity) for s in chosen)

@@ -59,19 +59,22 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
         for report in reports:
             _show(report, explain, quiet)
     if html_path:
-        _write_page(html_path, reports)
+        unopened = max(unopened, _write_page(html_path, reports))
     found = {r.status for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
 
 
-def _write_page(path: str, reports: list[DocumentReport]) -> None:
+def _write_page(path: str, reports: list[DocumentReport]) -> int:
+    """Write the page, and say what the status is at least."""
     from attention_core.derivation.page import page
 
     texts = [Path(report.file).read_bytes().decode("utf-8", "replace") for report in reports]
     try:
         Path(path).write_text(page(list(zip(reports, texts, strict=True))), encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
+        click.echo(f"attention-core: {path} cannot be written: {error.strerror}", err=True)
+        return 2
+    return 0
 
 
 def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:

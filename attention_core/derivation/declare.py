@@ -29,6 +29,7 @@ from attention_core.derivation.syntax import (
     Root,
     Sub,
     Sup,
+    Times,
     Unreadable,
     names_in,
 )
@@ -37,8 +38,11 @@ from attention_core.derivation.tokens import Tok, depth_zero, tokenize
 from attention_core.derivation.written import written
 
 OPENERS = ("Let", "Given", "Assume", "Suppose", "Where", "where", "Draw", "Define", "Put")
+MAX_FORMULAS = 1000  # of one paragraph that declares
 _OPENING = re.compile(rf"^\s*({'|'.join(OPENERS)})\b(?!')")
 _DEFINING = ("let", "put", "define", "where")
+_DECLARING = ("in", "sim", ":=")
+_DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 _BINDING = re.compile(r"\b(for all|for every|for each|for any|for|whenever|if)\s*$", re.IGNORECASE)
 _MEANING = re.compile(
     r"\b(not|unless|except|never|neither|nor|no|without|symmetric|invertible|diagonal|positive definite|orthogonal|"
@@ -123,9 +127,12 @@ def declare(context: Context, paragraph: Paragraph) -> None:
         context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
         context.dropped = dict(kept.dropped)
         del context.understood[told:]
+        last = first is not None and not early
+        reader = Reader(context, paragraph, lenient=last)
         try:
-            Reader(context, paragraph).read(early)
-            return
+            reader.read(early)
+            if not reader.failed:
+                return
         except Unreadable as error:
             first = first or error
     assert first is not None
@@ -135,8 +142,10 @@ def declare(context: Context, paragraph: Paragraph) -> None:
 class Reader:
     """Reads one paragraph into a context."""
 
-    def __init__(self, context: Context, paragraph: Paragraph) -> None:
+    def __init__(self, context: Context, paragraph: Paragraph, lenient: bool = False) -> None:
         self.context, self.paragraph = context, paragraph
+        self.lenient = lenient  # a symbol whose declaration cannot be read stays undeclared; the rest is read
+        self.failed: list[Unreadable] = []
         self.pending: list[_Pending] = []
         self.drawn: list[str] = []
         self.indices: list[str] = []
@@ -150,6 +159,9 @@ class Reader:
         parts = re.split(r"(?<!\\)\$", self.paragraph.text)
         if len(parts) % 2 == 0:
             raise Unreadable("a $ is never closed in this paragraph", self.paragraph.line)
+        if len(parts) // 2 > MAX_FORMULAS:
+            line = self.paragraph.line + "".join(parts[: 2 * MAX_FORMULAS]).count("\n")
+            raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
         done = self.declare_early(parts, early) if early else set()
         for place, part in enumerate(parts):
@@ -242,21 +254,43 @@ class Reader:
 
     def formula(self, text: str, line: int) -> None:
         """One inline formula."""
+        try:
+            pieces = _pieces(tokenize(text, line))
+        except Unreadable as error:
+            self.pass_over(error, bool(_DECLARES.search(text)))
+            return
         waiting: list[Expr] = []
-        for tokens in _pieces(tokenize(text, line)):
-            statement = parse_tokens(tokens)
+        for tokens in pieces:
+            try:
+                statement = parse_tokens(tokens)
+            except Unreadable as error:
+                self.pass_over(error, any(t.kind == "REL" and t.value in _DECLARING for t in tokens))
+                waiting = []
+                continue
             if statement.arrows:
                 raise Unreadable("an implication is not understood in a declaration", line)
             chain = statement.chains[0]
             if chain.alone:
                 waiting.append(chain.exprs[0])
                 continue
-            self.item(_Item([*waiting, chain.exprs[0]], chain), text, tokens[0].line)
-            waiting = []
+            item, waiting = _Item([*waiting, chain.exprs[0]], chain), []
+            try:
+                self.item(item, text, tokens[0].line)
+            except Unreadable as error:
+                self.pass_over(error, chain.ops[0] in _DECLARING)
+                for name in {name_of(e) for e in item.left} & set(self.context.symbols):
+                    if name is not None and self.context.symbols[name].line < tokens[0].line:
+                        self.context.forget(name, line)
         for expr in waiting:
             name = name_of(expr)
             if name is not None and name not in self.context.symbols and isinstance(expr, Name | Sub):
                 Elaborator(self.context, line=line).term(expr)  # an undeclared name says so
+
+    def pass_over(self, error: Unreadable, declares: bool) -> None:
+        """Go on behind a declaration that cannot be read; not behind a hypothesis, which must not be missed."""
+        if not self.lenient or not declares:
+            raise error
+        self.failed.append(error)
 
     def item(self, item: _Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""
@@ -359,7 +393,9 @@ class Reader:
         """One symbol with its domain."""
         name = name_of(expr)
         if name is None:
-            raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared", line)
+            two = isinstance(expr, Times) and not any(expr.ops)
+            advice = ": it is read as a product; write one symbol, such as W_\\Delta for \\Delta W" if two else ""
+            raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared{advice}", line)
         family = self.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
         if isinstance(expr, Sub) and family is not None and (has_entries(family)):
             items = Elaborator(self.context, line=line).index_items(expr.items)

@@ -15,6 +15,8 @@ from attention_core.derivation.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.tokens import Tok, depth_zero, tokenize
 
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
+_ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
+MAX_RELATIONS = 500  # of one display
 _INNER_OPTION = re.compile(
     r"^[ \t]*%[ \t]*(within|as|expect|check|assume|margin)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE
 )
@@ -37,6 +39,27 @@ class Written:
     parts: tuple[str, ...] = ()
 
 
+def _require_environments(text: str, line: int) -> None:
+    """Every environment is closed by its own name.
+
+    Raises:
+        Unreadable: one that is not, with the line of what has no partner.
+    """
+    opened: list[tuple[str, int]] = []
+    for found in _ENVIRONMENT.finditer(text):
+        which, name = found.group(1), found.group(2)
+        here = opened.pop() if which == "end" and opened else None
+        if which == "begin":
+            opened.append((name, found.start()))
+        elif which == "end" and (here is None or here[0] != name):
+            missing = f"closes \\begin{{{here[0]}}}" if here else "has no \\begin before it"
+            raise Unreadable(f"\\end{{{name}}} {missing}", line + text.count("\n", 0, found.start()))
+    if opened:
+        name, start = opened[-1]
+        message = f"\\begin{{{name}}} is never closed: \\end{{{name}}} is missing in this display"
+        raise Unreadable(message, line + text.count("\n", 0, start))
+
+
 def _without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
     return _FRAME.sub(lambda m: " ", text)
@@ -46,6 +69,7 @@ def statements_of(display: Display) -> list[Written]:
     """The statements of a display; raises `Unreadable` where it cannot be read."""
     if display.error:
         raise Unreadable(display.error, display.line)
+    _require_environments(display.text, display.line)
     text = _without_frames(display.text)
     options = [
         Option(
@@ -56,6 +80,10 @@ def statements_of(display: Display) -> list[Written]:
         for m in _INNER_OPTION.finditer(text)
     ]
     tokens = tokenize(text, display.line)
+    relations = [t for t in tokens if t.kind in ("REL", "ARROW")]
+    if len(relations) > MAX_RELATIONS:
+        message = f"the display has more than {MAX_RELATIONS} relations: split it above this line, or shorten the chain"
+        raise Unreadable(message, relations[MAX_RELATIONS].line)
     starts = sorted({t.start for t in tokens})
     out = [one for piece in gathered(tokens) for one in _written(piece, text, starts)]
     if not out:

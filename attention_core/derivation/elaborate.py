@@ -144,6 +144,10 @@ class Elaborator:
                 r"\infty is only understood under \lim, in an interval, and in '% as: x \to \infty'; "
                 r"a series is \lim_{n \to \infty} \sum_{i=0}^{n} ..."
             )
+        if name == r"\Delta" and name not in self.context.dropped:
+            raise self.fail(
+                r"\Delta is not declared, and \Delta x is read as a product: write one symbol, such as x_\Delta"
+            )
         if name == ONES:
             raise self.fail(r"a vector of ones needs its size: write \mathbf{1}_n with a declared n")
         if name in self.context.dropped:

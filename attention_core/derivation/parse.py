@@ -387,6 +387,10 @@ def _explained(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
         return Unreadable("the formula ends too early: something is missing at the end", tokens[-1].line)
     words = {"TEXT": "text", "REL": "relation", "NEWROW": "line break", "AMP": "alignment mark", "FORALL": r"\forall"}
     place = next((i for i, t in enumerate(tokens) if t.start == token.start_pos and t.kind == token.type), len(tokens))
+    if place == 0 and token.type == "REL":
+        return Unreadable(
+            f"the display begins with '{token}': write what stands on its left side", int(token.line or 0)
+        )
     before = " ".join(t.value or t.kind.lower() for t in tokens[max(0, place - 4) : place])
     what = words.get(token.type, "sign")
     return Unreadable(f"the {what} {str(token) or token.type!r} is not expected after '{before}'", int(token.line or 0))

@@ -107,6 +107,12 @@ class Lexer:
 
     def close(self, kind: str, value: str, opened: tuple[str, ...]) -> None:
         """Append a closing bracket if one of `opened` is the innermost open one."""
+        if self.stack and self.stack[-1] == "LNORM" and value in ")]":
+            raise Unreadable(
+                "a \\| before the closing bracket opens a norm that is not closed; a divergence D(p \\| q) is "
+                "written as its sum, \\sum_i p_i \\log(p_i / q_i)",
+                self.line,
+            )
         if not self.stack or self.stack[-1] not in opened:
             raise Unreadable(f"a closing {value} has no opening bracket before it", self.line)
         self.stack.pop()
@@ -348,6 +354,10 @@ class Lexer:
             return self.limit_arrow(end)
         elif name in ("stackrel", "overset", "underset"):
             return self.above(name, end)
+        elif name in ("boxed", "fbox"):
+            return self.boxed(end)
+        elif name == "propto":
+            raise Unreadable("\\propto does not say by which factor: write a = c b with a declared number c", self.line)
         elif name in ("tag", "label"):
             inner, end = braced(self.text, end, self.line)
             self.emit("TAG", inner.strip())
@@ -369,6 +379,23 @@ class Lexer:
             self.emit("FUNC", "E")
         else:
             self.nested(inner)
+        return after
+
+    def boxed(self, end: int) -> int:
+        r"""`\boxed{x}` is x, as if in brackets; `\boxed{a = b}` is a = b, if it has its row to itself."""
+        inner, after = braced(self.text, end, self.line)
+        inside = Lexer(inner, self.line, self.at if self.start is None else self.start).run()
+        if not any(t.kind in ("REL", "ARROW", "NEWROW", "AMP", "COMMA") for _, t in depth_zero(inside)):
+            self.open("LBRACE", "{")
+            self.nested(inner)
+            self.close("RBRACE", "}", ("LBRACE",))
+            return after
+        before = self.out[-1].kind if self.out else "NEWROW"
+        if before not in ("NEWROW", "AMP", "GAP", "ARROW") or not re.match(
+            r"\s*[.,;]?\s*(\\\\|\\tag|$)", self.text[after:]
+        ):
+            raise Unreadable("a box around a relation is understood where it has its row to itself", self.line)
+        self.nested(inner)
         return after
 
     def alphabet(self, name: str, end: int) -> int:

@@ -144,3 +144,20 @@ def test_explain_and_necessity_are_shown(tmp_path: Path) -> None:
     assert "M is defined as 2 A A^\\top, a d x d matrix" in run.output
     assert "A^\\top B = 0 (line 3): needed: without it the step fails at" in run.output
     assert "A^\\top B = 0 (line 3): not shown to be needed" in run.output
+
+
+def test_a_page_that_cannot_be_written_is_no_refutation(tmp_path: Path) -> None:
+    document = tmp_path / "right.md"
+    document.write_text("$$ 1 = 1 $$\n")
+    result = CliRunner().invoke(main, ["derive", str(document), "--html", str(tmp_path / "none" / "x.html")])
+    assert result.exit_code == 2
+    assert "cannot be written: No such file or directory" in result.output and "Traceback" not in result.output
+
+
+def test_the_line_that_is_not_utf8_and_all_names_that_there_are_are_told(tmp_path: Path) -> None:
+    document = tmp_path / "latin.md"
+    document.write_bytes(b"One.\n\nTwo \xe9.\n")
+    (step,) = check_document(document).steps
+    assert step.line == 3 and "in line 3" in step.evidence.text
+    (step,) = check_document("$$ 1 = 1 $$\n\n" * 15, only=["nope"]).steps
+    assert step.evidence.text.endswith(" and 3 more")

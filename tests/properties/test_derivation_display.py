@@ -1,0 +1,48 @@
+# Displays whose environments do not match, that begin with a relation, that are boxed, or that are too long a chain.
+# Each message names the line and says what to write.
+"""Displays cut into statements."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.display import MAX_RELATIONS
+
+HEAD = "Let $x, y \\in \\mathbb{R}$, $n \\in \\mathbb{N}$ and $p, q \\in \\mathbb{R}^n$.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("display", "line", "words"),
+    [
+        ("$$\n\\begin{aligned} x &= x\n$$", 4, "\\end{aligned} is missing"),
+        ("$$\nx = x\n\\end{aligned} $$", 5, "has no \\begin before it"),
+        ("$$ \\begin{aligned} x &= x\n\\end{gathered} $$", 4, "\\end{gathered} closes \\begin{aligned}"),
+        ("$$ \\begin{pmatrix} x \\end{bmatrix} = x $$", 3, "\\end{bmatrix} closes \\begin{pmatrix}"),
+        ("$$ = x $$", 3, "begins with '='"),
+        ("$$ x \\propto y $$", 3, "write a = c b"),
+        ("$$ D_{KL}(p \\| q) \\ge 0 $$", 3, "\\sum_i p_i \\log(p_i / q_i)"),
+        ("$$ p^\\top \\mathbf{1} = x $$", 3, "write \\mathbf{1}_n"),
+        ("$$ 2 \\Delta x = y $$", 3, "such as x_\\Delta"),
+        ("$$ y + \\boxed{x = x} $$", 3, "its row to itself"),
+        ("$$ " + " = ".join(["x"] * (MAX_RELATIONS + 2)) + " $$", 3, f"more than {MAX_RELATIONS} relations"),
+    ],
+)
+def test_what_is_not_understood_names_its_line(display: str, line: int, words: str) -> None:
+    (step,) = check_document(HEAD + display + "\n").steps
+    assert str(step.verdict) == "UNREADABLE" and step.line == line and words in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\boxed{x + y} x = x^2 + x y", "PROVED"),
+        (r"\boxed{x + y} x = x + x y", "REFUTED"),
+        (r"\boxed{x = x}", "PROVED"),
+        (r"\boxed{x = 2 x}", "REFUTED"),
+        ("x = x % \\begin{aligned}\n", "PROVED"),
+    ],
+)
+def test_boxes_and_comments_change_nothing(formula: str, verdict: str) -> None:
+    (step,) = check_document(f"{HEAD}$$ {formula} $$\n").steps
+    assert str(step.verdict) == verdict, step.evidence.text
