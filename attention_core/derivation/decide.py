@@ -161,7 +161,7 @@ class Decider:
         self.reached: dict[str, int] = {}  # the largest sizes that were probed
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
-        self.deadline = time.monotonic() + self.effort.seconds
+        self.deadline = time.process_time() + self.effort.seconds
 
     def decide(self) -> Finding:
         """The verdict with its evidence."""
@@ -220,7 +220,7 @@ class Decider:
             if envs is None:  # no small sizes admit a case: look further up
                 envs = [] if self.tally.seen else self.tuples.further()
             for env in envs:
-                if time.monotonic() > self.deadline:
+                if time.process_time() > self.deadline:
                     return Finding(Verdict.UNDECIDED, Evidence(LATE))
                 share = max(self.effort.climb, self.altered // self.waiting)
                 self.waiting = max(1, self.waiting - 1)
@@ -251,7 +251,7 @@ class Decider:
             count = min(count, 2)
         before, best = self.tally.cases, _Best()
         for number in range(count):
-            if time.monotonic() > self.deadline:
+            if time.process_time() > self.deadline:
                 break
             choices, case = self.case(site.plan, self.effort.seed * 1_000_003 + number)
             if case is None or choices is None:
@@ -299,7 +299,7 @@ class Decider:
         """
         rng = random.Random(self.effort.seed * 1_000_003 + len(self.sites))  # other steps at every tuple
         for step in range(steps):
-            if time.monotonic() > self.deadline or (start := best.start(step)) is None:
+            if time.process_time() > self.deadline or (start := best.start(step)) is None:
                 break
             self.altered -= 1
             choices = Choices(replay=altered(start, rng))
@@ -353,7 +353,7 @@ class Decider:
 
         def fails(numbers: Sequence[int]) -> Sequence[int] | None:
             choices = Choices(replay=list(numbers))
-            if time.monotonic() > self.deadline:
+            if time.process_time() > self.deadline:
                 return None  # what refutes already is shown as it is
             try:
                 case = draw(site.plan, choices)

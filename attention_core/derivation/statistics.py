@@ -200,7 +200,7 @@ class Sampler(Decider):
     ) -> None:
         super().__init__(context, claim, extra, effort)
         self.means, self.errors, self.key = "all", errors, key
-        self.deadline = time.monotonic() + max(SECONDS, effort.seconds)
+        self.deadline = time.process_time() + max(SECONDS, effort.seconds)
         self.done: list[tuple[Result, float]] = []
         self.reasons: list[str] = []
 
@@ -229,7 +229,7 @@ class Sampler(Decider):
             _, case = self.case(site.plan, self.effort.seed * 1_000_003 + 1 + tried // len(envs))
             if case is None:
                 continue
-            if time.monotonic() > self.deadline:
+            if time.process_time() > self.deadline:
                 self.reasons.append("time ran out before all cases were tested")
                 break
             try:
