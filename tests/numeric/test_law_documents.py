@@ -270,14 +270,17 @@ def gap_of(case: Case) -> tuple[int, float]:
 
 
 def copied(seen: Calls) -> list[Equal]:
-    (case,) = seen.cases
+    assert len(seen.cases) == len(seen.demands)
+    return [one for case, demand in zip(seen.cases, seen.demands, strict=True) for one in copied_once(case, demand)]
+
+
+def copied_once(case: Case, demand: Any) -> list[Equal]:
     leader, gap = gap_of(case)
     given = {"s": scores(case), "v": values(case), "g": gap, "D": np.ptp(values(case))}
     sizes = {"n": KEYS, "j": leader + 1}
     left, right = sides_of(
         "copying.md", "copy", sizes, given
     )  # how far the output is from v_j, and what "within" allows
-    (demand,) = seen.demands
     return [
         Equal("demand", demand.want[0, 0], values(case)[leader]),
         Equal("distance", np.abs(out(case) - demand.want[0, 0]), left),
