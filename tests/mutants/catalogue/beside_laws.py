@@ -59,6 +59,10 @@ DECLARED: dict[str, dict[str, Any]] = {
     "weights_constant_in_backward": {"second_gradients": True, "mask_gradient": True},
     "sums_in_low_precision": {"accumulate": "float32"},
     "output_summed_in_low_precision": {"accumulate": "float32"},
+    "value_gradient_added_in_its_dtype": {"accumulate": "float32"},
+    "key_gradient_added_in_its_dtype": {"accumulate": "float32"},
+    "query_gradient_added_in_its_dtype": {"accumulate": "float32"},
+    "mask_gradient_added_in_its_dtype": {"accumulate": "float32", "mask_gradient": True},
 }
 """What some of them declare beside their fault."""
 
