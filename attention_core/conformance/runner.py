@@ -36,6 +36,7 @@ class Runner(Protocol):
 
     def describe(self) -> dict[str, Any]: ...
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response: ...
+    def with_array(self, array: str) -> Runner: ...
     def close(self) -> None: ...
 
 
@@ -54,6 +55,11 @@ class LocalRunner:
 
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         return self.executor.run(request)
+
+    def with_array(self, array: str) -> LocalRunner:
+        """A runner of the same target with arrays of another library."""
+        executor = self.executor
+        return LocalRunner(executor.target, factory=False, array=array, device=executor.device)
 
     def close(self) -> None:
         self.executor.instances.clear()
@@ -116,12 +122,22 @@ class WorkerRunner:
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None
     ) -> None:
         memory = memory_limit(device) if memory is None else memory
-        self.options = {"target": target, "factory": factory, "array": array, "device": device, "memory": memory}
+        self.options: dict[str, Any] = {
+            "target": target,
+            "factory": factory,
+            "array": array,
+            "device": device,
+            "memory": memory,
+        }
         self.timeout = timeout
         self.process: subprocess.Popen[bytes] | None = None
         self.tail: Tail | None = None
         self.description: dict[str, Any] = {}
         self.ready = False  # whether the worker that runs has told what it loaded
+
+    def with_array(self, array: str) -> WorkerRunner:
+        """A runner of the same target, in another process, with arrays of another library."""
+        return WorkerRunner(timeout=self.timeout, **{**self.options, "array": array})
 
     def describe(self) -> dict[str, Any]:
         """Start the worker (if need be) and return what it says of the target.

@@ -280,7 +280,7 @@ def test_help_names_every_command_and_option() -> None:
     for option in ("--effort", "--seed", "--law", "--contract", "--device", "--dtype", "--timeout", "--json", "--html",
                    "--junit", "--known-failures", "--layout", "--out-layout", "--returns", "--causal", "--mask-true",
                    "--dead-rows", "--masked-nan", "--accumulate", "--deterministic", "--gradients", "--mask-gradient",
-                   "--second-gradients", "--sizes", "--array", "--claims", "--factory", "--arg", "--parameter", "--kind",
+                   "--second-gradients", "--validates", "--sizes", "--array", "--claims", "--factory", "--arg", "--parameter", "--kind",
                    "--pairing", "--name"):  # fmt: skip
         assert option in options, option
     assert "Exit status: 1 if any target is refuted" in options
