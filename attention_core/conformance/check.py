@@ -163,7 +163,9 @@ class Session:
         """The report over the results; `complete=False` when only some laws were asked for."""
         subject = self.subject
         refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
-        advice, explained = known_of_others(self.implementation, refuted), list[str]()
+        met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
+        broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
+        advice, explained = known_of_others(self.implementation, broken), list[str]()
         if refuted and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
             sentence, explained = advise(*described, self.contract, refuted, self.seed)

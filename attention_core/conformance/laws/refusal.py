@@ -41,7 +41,7 @@ def must_raise(subject: Subject, request: Request, contradiction: str, mend: str
             kind = "crash" if said.startswith("the call did not return") else "must_raise"
             raise Violation(
                 f"{contradiction}: got {said}, but should be refused by a ValueError or TypeError",
-                Evidence((Shown(request),), kind=kind),
+                Evidence((Shown(request),), kind=kind, event=violation.evidence.event),
             ) from None
     message = f"{contradiction}: got a result, but should be refused{mend}"
     raise Violation(message, Evidence((Shown(request),), kind="must_raise"))
