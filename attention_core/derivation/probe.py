@@ -24,6 +24,7 @@ WORK = 15_000  # operations of one way up, all its tuples together
 CASES = 2
 SECONDS = 0.6  # as the last resort, where operations cost more than they should
 HEAVY = frozenset({"expect", "det", "inv", "limit"})  # what costs far more than its operations count
+ARRANGED = frozenset({5, 7, 9, 11, 13, 16, 21, 24, 33, 64, 100, 256})  # largest sizes at which plain arrays are tried
 FRAMED = 24  # entries of vectors with given inner products
 
 
@@ -78,7 +79,11 @@ def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
         if outcome.holds is False:
             return (decider.shown(site, case, outcome) if made is None else decider.refuted(site, made)), tried
         tried += outcome.holds is True
-    return None, tried
+    if max((site.env[n] for n in decider.tuples.sizes), default=0) not in ARRANGED:
+        return None, tried
+    from attention_core.derivation.pinpoint import at_patterns
+
+    return at_patterns(decider, site), tried
 
 
 def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Case]]:

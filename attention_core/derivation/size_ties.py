@@ -59,7 +59,8 @@ def constants(context: Context, relations: Iterable[Relation]) -> list[Fraction]
 
 def _closed(term: Term) -> Iterator[Term]:
     """The numbers in a term, and the largest parts of it that no symbol occurs in."""
-    if not any(t.op in UNFIXED for t in term.walk()):
+    sizes = (s for t in term.walk() if t.type.kind == "matrix" for s in (t.type.rows, t.type.cols))
+    if not any(t.op in UNFIXED for t in term.walk()) and not any(s.symbols() for s in sizes):
         yield term
         yield from (t for t in term.walk() if t.op == "const")
         return

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice, product
 
 from attention_core.derivation.declared import Context, Declared
-from attention_core.derivation.graph import Unsettled
+from attention_core.derivation.graph import TooLarge, Unsettled
 from attention_core.derivation.laws import every_outcome
 from attention_core.derivation.lower import Infeasible, Lowering
 from attention_core.derivation.size_ties import FEW, TRIED, constants, met, whole_marks
@@ -164,6 +164,7 @@ class Tuples:
         self.conditions = [r for r in hypotheses if self.whole(r) or self.curved(r)]
         self.ties = [r for r in self.conditions if not self.whole(r)]
         self.starts: dict[str, int] = {}
+        self.marks: list[int] = []  # sizes that the claim's numbers make worth trying
 
     def whole(self, relation: Relation) -> bool:
         """Whether a hypothesis is about sizes and indices alone."""
@@ -190,14 +191,23 @@ class Tuples:
             names = relation_names(self.context, relation)
             if only is not None and not names <= only:
                 continue
+            test = Term("test", (relation.left, relation.right), relation.left.type, relation.op)
             if any(relation is tie for tie in self.ties):
-                if not met(Lowering(self.context, env), relation):
+                if not self.tie_holds(low, relation, test):
                     return False
                 continue
-            test = Term("test", (relation.left, relation.right), relation.left.type, relation.op)
             if relation.op in ("=", "!=", "<", "<=", ">", ">=") and not low.holds(test, env):
                 return False
         return True
+
+    def tie_holds(self, low: Lowering, relation: Relation, test: Term) -> bool:
+        """Whether a nonlinear condition holds: as fractions where that is enough, else evaluated."""
+        try:
+            return low.holds(test, low.top)
+        except ZeroDivisionError:
+            return False
+        except TooLarge:
+            return met(Lowering(self.context, low.top), relation)
 
     def lowest(self, name: str) -> int:
         """The smallest value of one size that its own conditions allow; 1 if none is found."""
@@ -285,7 +295,8 @@ class Tuples:
     def rungs(self, way: set[str]) -> Iterator[dict[str, int]]:
         """The tuples of one way up: some sizes at each rung, and as far above their smallest; the others smallest."""
         low = {n: self.lowest(n) for n in self.sizes}
-        climbed = {tuple(max(rung, low[n]) if n in way else low[n] for n in self.sizes) for rung in RUNGS}
+        rungs = {*RUNGS, *self.marks}
+        climbed = {tuple(max(rung, low[n]) if n in way else low[n] for n in self.sizes) for rung in rungs}
         climbed |= {tuple(low[n] + rung - 1 if n in way else low[n] for n in self.sizes) for rung in RUNGS}
         for values in sorted(climbed, key=lambda v: (sum(v), v)):
             yield from self.few_indices(dict(zip(self.sizes, values, strict=True)))
