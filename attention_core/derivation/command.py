@@ -82,6 +82,9 @@ def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
     if explain:
         for line, text in report.understood:
             click.secho(f"  {line:>5}  {text}", dim=True)
+    elif not quiet or report.status:
+        for line, text in report.not_assumed:
+            click.secho(f"  {line:>5}  {text}", fg="yellow")
     for step in report.steps:
         if not quiet or not step.passed:
             _show_step(step)
