@@ -35,7 +35,11 @@ from attention_core.derivation.terms import Relation
 
 register()
 
-LATE = "the time of a step ran out before all sizes were tried: split the step, or give its parts names of their own"
+LATE = (
+    "the time of a step ran out before all sizes were tried: split the step, give its parts names of their own, "
+    "or give it more time (--seconds)"
+)
+SECONDS = 8.0  # of processor time for one step
 ATTEMPTS = 30
 CLIMBS = 2
 FRUITLESS = 12  # altered cases with equal sides after which no other is expected
@@ -48,17 +52,18 @@ class Effort:
 
     `small` cases at each small tuple, fewer where `total` would be passed; `tuples` larger tuples with `large` cases
     each; for an inequality `altered` cases that differ a little from the tightest one, shared among the tuples,
-    `climb` at each at least; `seconds` for one step.
+    `climb` at each at least; `ladder` operations at sizes far larger; `seconds` of processor time for one step, of which a stage may take a share.
     """
 
     small: int = 9
     tuples: int = 4
     large: int = 4
-    seconds: float = 8.0
+    seconds: float = field(default_factory=lambda: SECONDS)
     seed: int = 0
     total: int = 320
     climb: int = 6
     altered: int = 640
+    ladder: int = 60_000
 
 
 @dataclass(frozen=True)
@@ -328,12 +333,12 @@ class Decider:
     @cached_property
     def everywhere(self) -> bool:
         """Whether the equation is proved for all sizes."""
-        return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+        return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples, self.effort.seconds)
 
     @cached_property
     def ordered(self) -> bool:
         """Whether the inequality is proved for all sizes."""
-        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples, self.effort.seconds)
 
     def case(self, made: Plan, seed: int) -> tuple[Choices | None, Case | None]:
         """One case, after some attempts."""
