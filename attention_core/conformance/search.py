@@ -154,4 +154,5 @@ def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
     return Counterexample(
         law.name, violation.message, found.case.describe(), found.case.to_json(),
         render(subject, law, violation), violation.evidence.got, violation.evidence.want, violation.evidence.bound,
+        violation.evidence.event,
     )  # fmt: skip
