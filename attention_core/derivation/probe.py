@@ -90,16 +90,15 @@ def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
 
 def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Case]]:
     """Drawn cases, and flat ones whose entries are all alike, as large as a bound on their norm lets them be."""
-    if not site.plan.entries:
-        yield [], {}
-        return
-    for number in range(CASES):
+    for number in range(CASES if site.plan.entries else 1):
         choices = Choices(decider.effort.seed * 1_000_003 + 577 + number)
         try:
             case = draw(site.plan, choices)
         except (NoCase, Undefined, ZeroDivisionError, Imprecise):
             continue
         yield choices.made, case
+    if not site.plan.entries:
+        return
     length = max(site.env[n] for n in decider.tuples.sizes)
     root = next(k for k in range(1, length + 1) if k * k >= length)
     for value in (fmpq(1), fmpq(1, root), fmpq(-1)):

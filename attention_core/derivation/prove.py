@@ -110,7 +110,7 @@ def _needed(decider: Decider) -> int | None:
     if claim.op != "=":
         names = relation_names(context, claim)
         return None if any(context.symbols[n].kind == "size" for n in names) else 1
-    own = [h for h in decider.hypotheses if not any(h is c for c in decider.tuples.conditions)]
+    own = [h for h in decider.hypotheses if not decider.tuples.whole(h)]
     needed = enough_sizes(context, claim, any(h.op == "=" for h in own))
     return needed if needed is not None and needed <= MOST_SIZES else None
 

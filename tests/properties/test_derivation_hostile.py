@@ -205,3 +205,27 @@ def test_documents_made_by_a_grammar_end_in_reports() -> None:
         verdicts.update(str(step.verdict) for step in report.steps)
     assert verdicts["UNREADABLE"] < 0.9 * verdicts.total()
     assert verdicts["REFUTED"] and verdicts.total() - verdicts["UNREADABLE"] > 10
+
+
+def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    from attention_core.derivation import check
+
+    whole = check.decide_step
+
+    def breaks(step: check.Step, *args: object, **kwargs: object) -> object:
+        if step.id == "second":
+            raise LookupError("no such leaf")
+        return whole(step, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(check, "decide_step", breaks)
+    shown = "".join(
+        f"$$ x = {right} \\tag{{{tag}}} $$\n\n" for tag, right in (("first", "x"), ("second", "x"), ("third", "2 x"))
+    )
+    report = check.check_document(f"Let $x \\in \\mathbb{{R}}$.\n\n{shown}")
+    assert [str(s.verdict) for s in report.steps] == ["PROVED", "UNDECIDED", "REFUTED"]
+    said = report.steps[1].evidence.text
+    assert (
+        said
+        == "internal error LookupError: no such leaf (test_derivation_hostile.py, breaks): please report the document"
+    )
+    assert report.steps[1].status == 2
