@@ -2,9 +2,9 @@
 # A list of words that assume can be short; a list of words that claim, doubt, deny or quote never ends.
 r"""Whether a formula in prose is assumed.
 
-"Let $n \ge 1$ and $x \in \mathbb{R}$ with $x > 0$" assumes; "We show that $x > 0$", "Often $x > 0$" and "Is $x > 0$?" do not.
-A sentence is followed word by word: a word that assumes opens an assumption, words that only join or name things carry it
-on, and any other word ends it for the rest of the sentence. What follows "be" or "is" describes a symbol, up to a comma.
+"Let $n \ge 1$ and $x \in \mathbb{R}$ with $x > 0$" assumes; "We show that $x > 0$", "Often $x > 0$" and "Is $x > 0$?"
+do not. A sentence is followed word by word: a word that assumes opens an assumption, words that only join or name things
+carry it on, any other word ends it for the rest of a sentence. What follows "be" describes a symbol, up to a comma.
 """
 
 from __future__ import annotations
@@ -26,31 +26,39 @@ def _words(text: str) -> frozenset[str]:
 
 
 _END = re.compile(r"[.;?!]+(?=\s|$)")
-_ASSUMING = _words("let given assume assuming suppose supposing where with such draw define put satisfying satisfy satisfies "
-    "provided providing having require requiring fix fixing take choose pick set write subject")  # fmt: skip
+_ASSUMING = _words(
+    "let given assume assuming suppose supposing where with such draw define put satisfying satisfy satisfies "
+    "provided providing having require requiring fix fixing take choose pick set write subject"
+)
 _LEAD = _words("further furthermore moreover also here now finally again additionally besides throughout")
-_JOINING = _words("and both as-well for all every each any if whenever when a an the its their this these those two three four of in "
-    "on to from by one i j k th st nd rd respectively independent independently distinct jointly joint random fixed "
-    "given real positive negative nonnegative finite constant constants arbitrary new extra additional further "
-    "learned learnable trainable large small same different certain number numbers scalar scalars vector vectors "
-    "matrix matrices size sizes index indices entry entries row rows column columns family families function functions "
-    "variable variables parameter parameters symbol symbols value values key keys query queries weight weights bias "
-    "biases score scores logit logits mask masks output outputs input inputs token tokens position positions head heads "
-    "dimension dimensions width depth length lengths scale scales temperature temperatures norm norms mean means "
-    "variance variances gap gaps bound bounds radius rate rates step steps probability probabilities distribution "
-    "law laws sample samples noise error errors gradient gradients loss losses embedding embeddings projection "
-    "projections layer layers model models sequence sequences set sets interval range ranges condition conditions "
-    "hypothesis hypotheses assumption assumptions definition definitions relation relations equation equations "
-    "inequality inequalities following property properties threshold thresholds margin margins")  # fmt: skip
+_JOINING = _words(
+    "and both as-well for all every each any if whenever when a an the its their this these those two three four "
+    "of in on to from by one i j k th st nd rd respectively independent independently distinct jointly joint "
+    "random fixed given real positive negative nonnegative finite constant constants arbitrary new extra "
+    "additional further learned learnable trainable large small same different certain number numbers scalar "
+    "scalars vector vectors matrix matrices size sizes index indices entry entries row rows column columns family "
+    "families function functions variable variables parameter parameters symbol symbols value values key keys "
+    "query queries weight weights bias biases score scores logit logits mask masks output outputs input inputs "
+    "token tokens position positions head heads dimension dimensions width depth length lengths scale scales "
+    "temperature temperatures norm norms mean means variance variances gap gaps bound bounds radius rate rates "
+    "step steps probability probabilities distribution law laws sample samples noise error errors gradient "
+    "gradients loss losses embedding embeddings projection projections layer layers model models sequence "
+    "sequences set sets interval range ranges condition conditions hypothesis hypotheses assumption assumptions "
+    "definition definitions relation relations equation equations inequality inequalities following property "
+    "properties threshold thresholds margin margins"
+)
 _DESCRIBES = _words("be is are denote denotes being stand stands")
 _BEHIND = _words("as above below hold holds throughout always too here section again then so hence thus")
 _ONWARD = _words("then so hence thus therefore consequently because since but we")  # another clause opens
 _PHRASES = (
     (re.compile(r"\b(such|assume|assuming|suppose|supposing|given|provided|providing|require) that\b"), r"\1"),
     (re.compile(r"\bas (long|well) as\b"), "provided"),
-    (re.compile(r"\b(?:we|let us)((?: also| further| now| again| finally)?) (?=assume|suppose|require|put|draw|define|fix|"
-                r"take|choose|pick|set|write|let)"), r"\1 "),
-)  # fmt: skip
+    (
+        re.compile(r"\b(?:we|let us)((?: also| further| now| again| finally)?) (?=(?:assume|suppose|require|let)\b)"),
+        r"\1 ",
+    ),
+    (re.compile(r"\b(?:we|let us) (?=(?:put|draw|define|fix|take|choose|pick|set|write)\b)"), ""),
+)
 _WORD = re.compile(r"[a-z]+(?:['\u2019-][a-z]+)*|[,:()\u2013\u2014-]|\\[a-z]+")
 _ASIDE = re.compile(r"\([^()$]*\)")
 _RELATION = re.compile(
@@ -58,31 +66,27 @@ _RELATION = re.compile(
 )
 
 
-def standing(parts: list[str], place: int) -> Standing:
-    r"""How the formula `parts[place]` stands; `parts` are prose and formulas in turn, as a `$` cuts them.
+def standings(parts: list[str]) -> list[Standing]:
+    r"""How each part stands, prose and formulas in turn as a `$` cuts them (that of prose says nothing).
 
     Example:
-        >>> standing(["Let ", "n", " with ", "n > 1", ". Often ", "n = 5", "."], 3).value
-        'assumed'
-        >>> standing(["Let ", "n", " with ", "n > 1", ". Often ", "n = 5", "."], 5).value
-        'said'
+        >>> [one.value for one in standings(["Let ", "n", " with ", "n > 1", ". Often ", "n = 5", "."])][1::2]
+        ['assumed', 'assumed', 'said']
     """
-    first = place - 1
-    while first > 0 and not _END.search(parts[first]):
-        first -= 2
-    words = [_END.split(parts[first])[-1], *parts[first + 1 : place]]
-    if _asked(parts, place):
-        return Standing.SAID
+    out = [Standing.OPEN] * len(parts)
+    asked = _asked(parts)
     found = Standing.OPEN
-    for at in range(0, len(words), 2):
-        found = _carried(
-            words[at], found, at == 0, bool(_RELATION.search(words[at + 1])) if at + 1 < len(words) else True
-        )
-        if found is Standing.SAID:
-            return found
-    behind = parts[place + 1] if place + 1 < len(parts) else ""
-    talked_about = bool(_RELATION.search(parts[place])) and not _left_alone(behind)
-    return Standing.SAID if found is Standing.ASSUMED and talked_about else found
+    for place in range(1, len(parts), 2):
+        ends = list(_END.finditer(parts[place - 1]))
+        opens = place == 1 or bool(ends)
+        found = Standing.OPEN if opens else found
+        relation = bool(_RELATION.search(parts[place]))
+        if found is not Standing.SAID:
+            found = _carried(parts[place - 1][ends[-1].end() if ends else 0 :], found, opens, relation)
+        behind = parts[place + 1] if place + 1 < len(parts) else ""
+        talked_about = relation and found is Standing.ASSUMED and not _left_alone(behind)
+        out[place] = Standing.SAID if asked[place] or talked_about else found
+    return out
 
 
 def words_before(parts: list[str], place: int) -> str:
@@ -91,13 +95,14 @@ def words_before(parts: list[str], place: int) -> str:
     return said[-60:]
 
 
-def _asked(parts: list[str], place: int) -> bool:
-    """Whether the sentence ends as a question."""
-    for prose in parts[place + 1 :: 2]:
-        end = _END.search(prose)
-        if end:
-            return "?" in end.group()
-    return False
+def _asked(parts: list[str]) -> list[bool]:
+    """Whether the sentence that holds a formula ends as a question."""
+    out, asked = [False] * len(parts), False
+    for place in range(len(parts) - 1, 0, -1):
+        end = _END.search(parts[place]) if place % 2 == 0 else None
+        asked = "?" in end.group() if end else asked
+        out[place] = asked
+    return out
 
 
 def _lexemes(text: str) -> list[str]:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from attention_core.derivation.assuming import Standing, standing, words_before
+from attention_core.derivation.assuming import Standing, standings, words_before
 from attention_core.derivation.declared import Context, Declared, Hypothesis
 from attention_core.derivation.display import _condition_chains
 from attention_core.derivation.domains import Domain, domain_of
@@ -159,7 +159,8 @@ class Reader:
             line = self.paragraph.line + "".join(parts[: 2 * MAX_FORMULAS]).count("\n")
             raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
-        done = self.declare_early(parts, early) if early else set()
+        stand = standings(parts)
+        done = self.declare_early(parts, early, stand) if early else set()
         for place, part in enumerate(parts):
             if place in done:
                 binding = False
@@ -167,7 +168,7 @@ class Reader:
                 self.words(part, line)
                 binding = bool(_BINDING.search(part.rstrip()))
             elif part.strip():
-                self.standing, self.behind = standing(parts, place), words_before(parts, place)
+                self.standing, self.behind = stand[place], words_before(parts, place)
                 if binding and self.standing is Standing.SAID and _is_condition(part, line):
                     self.not_assumed(part, line)
                 elif binding and self.pending:
@@ -184,13 +185,14 @@ class Reader:
             line += part.count("\n")
         self.settle()
 
-    def declare_early(self, parts: list[str], early: str) -> set[int]:
+    def declare_early(self, parts: list[str], early: str, stand: list[Standing]) -> set[int]:
         """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them."""
         done: set[int] = set()
         for sizes in (True,) if early == "sizes" else (True, False):
             line = self.paragraph.line
             for place, part in enumerate(parts):
                 bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
+                bound = bound or stand[place] is Standing.SAID
                 if place % 2 and not bound and place not in done and _says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.derivation import check_document
-from attention_core.derivation.assuming import Standing, standing
+from attention_core.derivation.assuming import Standing, standings
 from attention_core.derivation.page import page
 
 SAID = (
@@ -78,6 +78,12 @@ def test_a_symbol_is_not_restated_by_a_claim() -> None:
     assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.not_assumed
 
 
+def test_a_claim_restates_nothing_where_sizes_are_said_later() -> None:
+    text = "Let $x \\in \\mathbb{R}^{n}$. Often $p \\in [0, 1]$. Let $n \\in \\mathbb{N}$.\n\n$$ p \\le 1 $$\n"
+    report = check_document(text)
+    assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.not_assumed
+
+
 def test_a_claim_defines_nothing_and_its_condition_binds_nothing() -> None:
     report = check_document("Let $x \\in \\mathbb{R}$. We claim that $s = x$ for $x > 0$.\n\n$$ s = x $$\n")
     assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"]
@@ -97,5 +103,4 @@ def test_the_report_says_what_is_not_assumed(tmp_path: Path) -> None:
 
 def test_a_sentence_is_judged_by_itself() -> None:
     parts = ["Let ", "n", " with ", "n > 1", ". Often ", "n = 5", ". Assume ", "n = 6", "."]
-    found = [standing(parts, place) for place in (3, 5, 7)]
-    assert found == [Standing.ASSUMED, Standing.SAID, Standing.ASSUMED]
+    assert standings(parts)[3::2] == [Standing.ASSUMED, Standing.SAID, Standing.ASSUMED]
