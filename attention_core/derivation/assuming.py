@@ -3,7 +3,7 @@
 r"""Whether a formula in prose is assumed.
 
 "Let $n \ge 1$ and $x \in \mathbb{R}$ with $x > 0$" assumes; "We show that $x > 0$", "Often $x > 0$" and "Is $x > 0$?"
-do not. A sentence is followed word by word: a word that assumes opens an assumption, words that only join or name things
+do not. A sentence is followed word by word: a word that assumes opens an assumption, words that join or name things
 carry it on, any other word ends it for the rest of a sentence. What follows "be" describes a symbol, up to a comma.
 """
 

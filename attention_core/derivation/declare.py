@@ -192,8 +192,8 @@ class Reader:
             line = self.paragraph.line
             for place, part in enumerate(parts):
                 bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
-                bound = bound or stand[place] is Standing.SAID
-                if place % 2 and not bound and place not in done and _says_domain(part, line, sizes):
+                said = stand[place] is Standing.SAID
+                if place % 2 and not bound and not said and place not in done and _says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)
                 line += part.count("\n")
