@@ -37,7 +37,11 @@ from attention_core.derivation.terms import Relation
 
 register()
 
-LATE = "the time of a step ran out before all sizes were tried: split the step, or give its parts names of their own"
+LATE = (
+    "the time of a step ran out before all sizes were tried: split the step, give its parts names of their own, "
+    "or give it more time (--seconds)"
+)
+SECONDS = 8.0  # of processor time for one step
 ATTEMPTS = 30
 CLIMBS = 2
 FRUITLESS = 12  # altered cases with equal sides after which no other is expected
@@ -55,17 +59,20 @@ class Effort:
 
     `small` cases at each small tuple, fewer where `total` would be passed; `tuples` larger tuples with `large` cases
     each; for an inequality `altered` cases that differ a little from the tightest one, shared among the tuples,
-    `climb` at each at least; `seconds` for one step.
+    `climb` at each at least; `ladder` operations at sizes far larger; without `proofs` a step that holds AGREES
+    at best; `seconds` of processor time for one step, of which a stage may take a share.
     """
 
     small: int = 9
     tuples: int = 4
     large: int = 4
-    seconds: float = 8.0
+    seconds: float = field(default_factory=lambda: SECONDS)
     seed: int = 0
     total: int = 320
     climb: int = 6
     altered: int = 320
+    ladder: int = 60_000
+    proofs: bool = True
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,8 @@ class Decider:
         self.tally = _Tally()
         self.altered, self.waiting = self.effort.altered, 1  # altered cases that are left, tuples that share them
         self.sites: dict[tuple[tuple[str, int], ...], Site | None] = {}
+        self.known = self.sites.copy()  # may be shared by those who decide the same claim with other seeds
+        self.far = False  # whether only far larger sizes refute
         self.reached: dict[str, int] = {}  # the largest sizes that were probed
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
@@ -175,11 +184,11 @@ class Decider:
         """The verdict with its evidence."""
         try:
             found = self.search()
-            if found is None and not (self.tally.cases and (self.everywhere or self.ordered)):
+            if found is None and self.effort.ladder and not (self.tally.cases and (self.everywhere or self.ordered)):
                 found = self.directed()
             if found is not None:
                 return found
-            return prove(self, self.agreement())
+            return prove(self, self.agreement()) if self.effort.proofs else self.agreement()
         except Unsettled as error:
             return Finding(Verdict.UNDECIDED, Evidence(str(error)))
         except TooLarge as error:
@@ -196,7 +205,11 @@ class Decider:
         """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
         from attention_core.derivation.pinpoint import pinpoint
 
-        return pinpoint(self) or probe(self)
+        found = pinpoint(self)
+        if found is None:
+            found = probe(self)
+            self.far = found is not None
+        return found
 
     @property
     def scarce(self) -> bool:
@@ -209,7 +222,9 @@ class Decider:
         """The relation at these sizes, None where they admit no case."""
         place = tuple(env.items())
         if place not in self.sites:
-            self.sites[place] = self.make_site(env)
+            if place not in self.known:
+                self.known[place] = self.make_site(env)
+            self.sites[place] = self.known[place]
         return self.sites[place]
 
     def make_site(self, env: dict[str, int], graph: Graph | None = None) -> Site | None:
@@ -374,12 +389,12 @@ class Decider:
     @cached_property
     def everywhere(self) -> bool:
         """Whether the equation is proved for all sizes."""
-        return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+        return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples, self.effort.seconds)
 
     @cached_property
     def ordered(self) -> bool:
         """Whether the inequality is proved for all sizes."""
-        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples, self.effort.seconds)
 
     def case(self, made: Plan, seed: int) -> tuple[Choices | None, Case | None]:
         """One case, after some attempts."""
