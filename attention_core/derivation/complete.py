@@ -78,10 +78,14 @@ class Completion:
         return found, fits & np.isfinite(found)
 
     def _allowed(self, values: dict[int, Column]) -> Any:
-        """Which points lie within all intervals and meet the inequalities among the hypotheses."""
+        """Which points lie within all intervals and sets and meet the inequalities among the hypotheses."""
+        import numpy as np
+
         plan, graph = self.plan, self.plan.low.graph
         good: Any = True
         for node, (symbol, _) in plan.entries.items():
+            if symbol.values:
+                good = good & np.isin(values[node], symbol.values)
             for bound, way in ((symbol.lower, 1), (symbol.upper, -1)):
                 if bound is None:
                     continue
@@ -108,6 +112,8 @@ class Completion:
                 else:
                     values[what] = self._root(values, what, of)
             require(self.plan, values, everywhere=True)
+        if any(s.values and values[n] not in s.values for n, (s, _) in self.plan.entries.items()):
+            raise NoCase
         return values
 
     def _root(self, values: Case, leaf: int, c: Constraint) -> Any:

@@ -38,7 +38,7 @@ DEGREE = 40
 CERTIFIED = 6  # exact comparisons at one tuple
 DEFINED = 12  # compared cases where no drawn one could be
 SURELY = 1e-9  # what float64 calls a violation, relatively; below it the exact comparison decides
-SECONDS = 0.6  # as the last resort
+SHARE = 0.075  # of a step's time, as the last resort
 POLYNOMIAL = frozenset({"const", "leaf", "add", "mul", "powi"})
 HEAVY = frozenset({"expect", "det", "inv", "limit"})
 Points = Any  # a matrix: a row for each free entry, a column for each point
@@ -122,7 +122,7 @@ def pinpoint(decider: Decider) -> Finding | None:
     sides = (decider.claim.left, decider.claim.right)
     if decider.moves or decider.claim.op == "->" or any(t.op in HEAVY for side in sides for t in side.walk()):
         return None
-    end = min(decider.deadline, time.process_time() + SECONDS)
+    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
     marks = numbers(decider)
     for env in _some(decider.tuples.small()):
         if time.process_time() > end:

@@ -63,6 +63,17 @@ def test_points_that_break_a_hypothesis_are_no_cases() -> None:
             made.case({first: x, last: fmpq(1)})
 
 
+def test_entries_with_listed_values_take_no_others() -> None:
+    made = completed(r"Let $x \sim \operatorname{Bernoulli}(1/3)$ and $y \in \mathbb{R}$.")
+    assert made is not None
+    first, last = sorted(made.plan.order)
+    values = {first: np.array([0.0, 1.0, 0.5, 2.0]), last: np.ones(4)}
+    assert list(made.fill(values)) == [True, True, False, False]
+    assert made.case({first: fmpq(1), last: fmpq(1)})[first] == 1
+    with pytest.raises(NoCase):
+        made.case({first: fmpq(1, 2), last: fmpq(1)})
+
+
 def test_a_vector_gets_its_length() -> None:
     made = completed(r"Let $n \in \mathbb{N}$, $x, y \in \mathbb{R}^n$ with $\|x\| = 2$.", n=2)
     assert made is not None
