@@ -90,6 +90,7 @@ prefixed: head open -> open_call
 open: openfactors | called | prefixed
 openfactors: simple (simple | bracketed)*
 bighead: BIGOP -> bigop | bighead UNDER script -> big_sub | bighead CARET power -> big_sup
+       | bighead TRANS -> big_letter
 body: factors
 body_open: open_first (opfactor)*
 ?open_first: simple | called | prefixed
@@ -272,8 +273,8 @@ class _Build(Transformer[Token, Any]):
             return Sub(Sup(base.base, exponent), base.items)  # \alpha_j^{(t)} is \alpha^{(t)}_j
         return Sup(base, exponent)
 
-    def transposed(self, base: Expr, _: Token) -> Expr:
-        return Transposed(base)
+    def transposed(self, base: Expr, mark: Token) -> Expr:
+        return Transposed(base, str(mark))
 
     def function(self, token: Token) -> Call:
         return Call(str(token), ())
@@ -305,6 +306,11 @@ class _Build(Transformer[Token, Any]):
 
     def big_sup(self, head: Big, _: Token, above: Expr) -> Big:
         return Big(head.op, head.below, above, head.body)
+
+    def big_letter(self, head: Big, mark: Token) -> Big:
+        if not str(mark):
+            raise Unreadable(f"\\top above \\{head.op} is not understood", int(mark.line or 0))
+        return Big(head.op, head.below, Name(str(mark)), head.body)
 
     def big(self, head: Big, body: Expr) -> Expr:
         return Big(head.op, head.below, head.above, body)

@@ -242,7 +242,8 @@ class Lexer:
             if found.group("minus"):
                 self.emit("CARET")
                 self.emit("NUM", "-1")
-            self.emit("TRANS")
+            bare = re.fullmatch(r"\s*(?:T|\{\s*-?\s*T\s*\})", found.group())
+            self.emit("TRANS", "T" if bare else "")
             return found.end()
         self.emit("CARET")
         self.tight = 1
