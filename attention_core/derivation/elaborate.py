@@ -389,7 +389,7 @@ class Elaborator:
             else:
                 if op == "*" and not result.type.scalar and not right.type.scalar:
                     raise self.fail(
-                        "* and \\times between matrices or vectors may be the matrix product or the product of entries: "
+                        "* and \\times between matrices or vectors may be the matrix product or that of entries: "
                         "write A B or A \\odot B"
                     )
                 try:
@@ -448,6 +448,10 @@ class Elaborator:
             )
         if isinstance(base, Name) and base.text == "e" and self.lookup("e") is None:
             return scalar_function("exp", self.term(exponent))
+        if exponent in (Name("-"), Name("+")):
+            raise self.fail(
+                f"a sign above '{written(base)}' is no exponent: write the whole exponent in braces, 10^{{-3}}"
+            )
         body = self.term(base)
         if body.type.kind in ("matrix", "eye"):
             return self.matrix_power(body, exponent)
