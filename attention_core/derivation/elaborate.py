@@ -443,8 +443,8 @@ class Elaborator:
         label = isinstance(exponent, Group) and exponent.bracket in ("(", "[") and name_of(base) is not None
         if label and not (base == Name("e") and self.lookup("e") is None):
             raise self.fail(
-                f"'{written(expr)}' with brackets is a label, which is not declared: write 'Let "
-                f"${written(base)}^{{(..)}} \\in ...$' with round brackets, or a power without any"
+                f"{name or written(expr)} is not declared: in brackets it is a label, a symbol of its own; write 'Let "
+                f"${name or written(expr)} \\in \\mathbb{{R}}$' (or its shape), or a power without brackets"
             )
         if isinstance(base, Name) and base.text == "e" and self.lookup("e") is None:
             return scalar_function("exp", self.term(exponent))

@@ -406,7 +406,8 @@ def _explained(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
 
 _MARKS = {
     "CARET": "^", "UNDER": "_", "TRANS": r"^\top", "FRAC": r"\frac", "PFRAC": r"\frac", "SQRT": r"\sqrt",
-    "DOTS": r"\dots", "INF": r"\infty", "NEWROW": r"\\", "AMP": "&", "FORALL": r"\forall", "PARTIAL": r"\partial", "NABLA": r"\nabla",
+    "DOTS": r"\dots", "INF": r"\infty", "NEWROW": r"\\", "AMP": "&", "FORALL": r"\forall",
+    "PARTIAL": r"\partial", "NABLA": r"\nabla",
     "STOP": ".", "COMMA": ",", "LSET": r"\{", "RSET": r"\}", "LNORM": r"\|", "RNORM": r"\|",
 }  # fmt: skip
 

@@ -198,7 +198,7 @@ class _Reader:
         blank, self.blank = self.blank, not text.strip()
         heading, section, fence = (p.match(text) for p in (_HEADING, _SECTION, _FENCE))
         option = _OPTION.match(text)
-        if not self.tex and blank and not self.listed and not option and not self.prose and _INDENTED.match(text):
+        if not self.tex and blank and not self.listed and not self.prose and _INDENTED.match(text):
             self.blank = True  # code goes on
         elif option:
             self.option(Option(option.group(1), option.group(2), line))

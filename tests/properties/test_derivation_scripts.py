@@ -56,7 +56,7 @@ def test_no_message_shows_a_name_of_the_reader() -> None:
 @pytest.mark.parametrize("display", ["x^{(1)} x^{(2)} = x^3", "x^{[2]} = x^2", "x^{(n)} = x^n"])
 def test_a_superscript_in_brackets_is_a_label(display: str) -> None:
     verdict, words = outcome(BARE, display)
-    assert verdict == "UNREADABLE" and "is a label" in words
+    assert verdict == "UNREADABLE" and "it is a label" in words
 
 
 def test_a_declared_label_is_a_symbol_of_its_own() -> None:
