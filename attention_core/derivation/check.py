@@ -85,6 +85,9 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
         line = blocks[MAX_BLOCKS].line
         message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
+    if line := _too_many_formulas(blocks):
+        message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
     read: set[int] = set()
     for place, block in enumerate(blocks):
         if isinstance(block, Heading):
@@ -101,6 +104,17 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
             later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
             out += _display(context, block, later)
     return _named(out), context.understood
+
+
+def _too_many_formulas(blocks: list[Block]) -> int:
+    """The line of the paragraph that brings the formulas of all declarations above what one document may have, or 0."""
+    count = 0
+    for block in blocks:
+        if isinstance(block, Paragraph) and is_declaration(block):
+            count += block.text.count("$") // 2
+            if count > MAX_BLOCKS:
+                return block.line
+    return 0
 
 
 def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
