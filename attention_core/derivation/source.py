@@ -131,7 +131,7 @@ class _Reader:
             error = (
                 f"the option '% {one.key}: {one.value}' belongs to no display: it stands right above the one it is for"
             )
-            self.blocks.append(Display(one.line, "", (), error))
+            self.blocks.append(Display(one.line, f"% {one.key}: {one.value}", (), error))
 
     def option(self, option: Option) -> None:
         """An option above a display."""
@@ -141,7 +141,7 @@ class _Reader:
         if option.value:
             self.options.append(option)
         else:
-            self.blocks.append(Display(option.line, "", (), f"the option '% {option.key}:' is empty"))
+            self.blocks.append(Display(option.line, f"% {option.key}:", (), f"the option '% {option.key}:' is empty"))
 
     def display(self, close: str, keep: str = "", quoted: bool = False, inside: bool = False) -> None:
         """Gather a display from the current place on, up to `close`; the current place is then behind it.
@@ -204,7 +204,7 @@ class _Reader:
             self.option(Option(option.group(1), option.group(2), line))
         elif misspelt(text):
             self.flush()
-            self.blocks.append(Display(line, "", (), misspelt(text)))
+            self.blocks.append(Display(line, text.strip(), (), misspelt(text)))
         elif heading or section:
             self.flush()
             self.orphans()

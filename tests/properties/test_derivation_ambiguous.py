@@ -81,6 +81,7 @@ def test_options_that_lead_nowhere_are_said() -> None:
         ("% Expect: refuted\n\n$$ 1 = 1 $$\n", "is '% expect:' meant"),
     ):
         assert [one for _, verdict, one in outcomes(text) if verdict == "UNREADABLE" and words in one], text
+    assert check_document("% assume: 2 > 1\n\nWords.\n\n$$ 1 = 1 $$\n").steps[0].text == "% assume: 2 > 1"
     code = "Written so:\n\n    % assume: 2 > 1\n\n    $$ 1 = 2 $$\n\n$$ 1 = 1 $$\n"
     assert [verdict for _, verdict, _ in outcomes(code)] == ["PROVED"]
     assert [verdict for _, verdict, _ in outcomes("% note: seen in a paper\n% was: 2\n\n$$ 1 = 1 $$\n")] == ["PROVED"]
