@@ -167,6 +167,9 @@ class Lexer:
     def grouped(self, value: str, end: int) -> tuple[str, int]:
         r"""A number with its groups of three digits behind thin spaces, as in `1\,000`, and where it ends."""
         row = bool(self.stack) and self.stack[-1] in ("LBRACK", "BEGINMAT")
+        opened = [i for i, t in enumerate(self.out[-20:], max(0, len(self.out) - 20)) if t.kind == "LBRACE"]
+        if self.stack[-1:] == ["LBRACE"] and opened and opened[-1] and self.out[opened[-1] - 1].kind == "UNDER":
+            return value, end  # A_{1 1} has two indices
         groups = _GROUPS.match(self.text, end)
         if groups and re.fullmatch(r"\d{1,3}", value):
             return re.sub(r"\\[a-z]+|[^\d.]", "", value + groups.group()), groups.end()
