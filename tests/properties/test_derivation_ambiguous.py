@@ -75,6 +75,7 @@ def test_options_that_lead_nowhere_are_said() -> None:
     for text, words in (
         ("$$ 1 = 1 $$\n\n% assume: 2 > 1\n", "belongs to no display"),
         ("% assume:\n\n$$ 1 = 1 $$\n", "is empty"),
+        ("% check:\n\n$$ 1 = 1 $$\n", "is empty"),
         ("% asume: 2 > 1\n\n$$ 1 = 1 $$\n", "is '% assume:' meant"),
         ("$$\n% asume: 2 > 1\n1 = 1 $$\n", "is '% assume:' meant"),
         ("$$\n% assume:\n1 = 1 $$\n", "is empty"),
