@@ -148,6 +148,7 @@ class Reader:
         self.sentence = 0
         self.law_index = ""
         self.standing = Standing.ASSUMED  # of the formula that is read
+        self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
         self.behind = ""  # the words it stands behind
 
     def read(self, early: str = "") -> None:
@@ -256,6 +257,7 @@ class Reader:
             return
         waiting: list[Expr] = []
         for tokens in pieces:
+            self.bold = _bold(tokens) if not waiting else {**self.bold, **_bold(tokens)}
             try:
                 statement = parse_tokens(tokens)
             except Unreadable as error:
@@ -349,7 +351,21 @@ class Reader:
         self.declare(Declared(name, "array", line, self.context.level, SCALAR), f"{name} is a number")
 
     def declare(self, symbol: Declared, text: str) -> None:
-        """Add a symbol."""
+        """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
+
+        Raises:
+            Unreadable: the other one is declared.
+        """
+        bold = self.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
+        before = self.context.symbols.get(symbol.name)
+        if before is not None and None not in (bold, before.bold) and bold != before.bold:
+            self.context.forget(symbol.name, symbol.line)
+            raise Unreadable(
+                f"{symbol.name} in bold and {symbol.name} plain (line {before.line}) are both declared, and bold is "
+                "read as style: name one of them by another letter",
+                symbol.line,
+            )
+        symbol = replace(symbol, bold=bold)
         self.context.declare(symbol)
         self.context.understood.append((symbol.line, text))
 
@@ -519,6 +535,17 @@ def _whole(context: Context, expr: Expr, line: int) -> bool:
     except (Unreadable, ShapeMismatch):
         return True  # whoever declares says what is wrong
     return domain.lower is None and domain.upper is None and not domain.values
+
+
+def _bold(tokens: list[Tok]) -> dict[str, bool]:
+    """The letters left of the relation, outside scripts, and whether they are in bold."""
+    out: dict[str, bool] = {}
+    for i, token in depth_zero(tokens):
+        if token.kind == "REL":
+            break
+        if token.kind == "NAME" and not (i and tokens[i - 1].kind in ("UNDER", "CARET")):
+            out[token.value] = token.bold
+    return out
 
 
 def _pieces(tokens: list[Tok]) -> list[list[Tok]]:

@@ -35,6 +35,7 @@ class Declared:
     params: tuple[str, ...] = ()
     body: Any = None
     mentions: frozenset[str] = frozenset()
+    bold: bool | None = None  # whether it is declared in bold, if that is known
 
 
 @dataclass(frozen=True)
