@@ -37,6 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("needs_data")
 
 
+@pytest.fixture(autouse=True)
+def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of derivations have so much time that what they come to is no property of the machine."""
+    if request.path.stem.startswith(("test_deriv", "test_collection", "test_planted_errors")):
+        monkeypatch.setattr("attention_core.derivation.decide.SECONDS", 120.0)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return the folder with real data, named by ATTENTION_CORE_DATA; skip, saying why, without it."""

@@ -19,6 +19,7 @@ from attention_core.conformance.implementation import CLAIMS, Implementation, Ta
 from attention_core.conformance.judging import SHRINK_CALLS
 from attention_core.conformance.known_failures import KnownFailure, as_known_failure
 from attention_core.conformance.law import Law
+from attention_core.conformance.other_arrays import own_library, told
 from attention_core.conformance.report import NOT_RUN, LawResult, Report
 from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, judge_one, run_law, why_not_applicable
@@ -69,6 +70,7 @@ class Session:
         self.subject.origin = origin or ""
         self.core_message: str | None = None
         self.refuted = 0
+        self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
 
     @property
     def laws(self) -> tuple[Law, ...]:
@@ -94,6 +96,8 @@ class Session:
     def _run(self, law: Law) -> LawResult:
         if getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES:
             return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{GIVEN_UP}")
+        if self.misnamed:
+            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{self.misnamed}", law.family)
         misfit: str = getattr(self.subject, "misfit", "")
         if self.refuted and misfit:
             return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{misfit}", law.family)
@@ -101,9 +105,20 @@ class Session:
         if known is None:
             calls = SHRINK_CALLS if self.refuted < FULLY_SHRUNK else SHRINK_CALLS // 6
             result = run_law(law, self.contract, self.subject, self.effort, self.seed, shrink=calls)
+            if self._other_arrays(result):
+                return self._run(law)
             self.refuted += result.status == "refuted"
             return result
         return self._run_known(law, as_known_failure(known))
+
+    def _other_arrays(self, result: LawResult) -> bool:
+        """Whether the first result is what arrays of another library lead to; looked for once, where nothing held."""
+        if self.misnamed is None and result.status in ("held", "refused", "refuted"):
+            self.misnamed = ""
+            if result.status != "held" and not getattr(self.subject, "lost", 0):
+                own = own_library(self.contract, self.subject, self.description)
+                self.misnamed = told(self.implementation.array, own) if own else ""
+        return bool(self.misnamed)
 
     def _run_known(self, law: Law, known: KnownFailure) -> LawResult:
         """A known failure must still fail: on its saved case where there is one, else somewhere in the law's cases."""
@@ -148,14 +163,16 @@ class Session:
         """The report over the results; `complete=False` when only some laws were asked for."""
         subject = self.subject
         refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
-        advice, explained = known_of_others(self.implementation, refuted), list[str]()
+        met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
+        broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
+        advice, explained = known_of_others(self.implementation, broken), list[str]()
         if refuted and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
-            told, explained = advise(*described, self.contract, refuted, self.seed)
-            advice = [*([told] if told else nan_in_dead_rows(results)), *advice]
+            sentence, explained = advise(*described, self.contract, refuted, self.seed)
+            advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]
         problem = getattr(subject, "misfit", "") if refuted else ""
-        problem = problem or (self.core() if complete else "")
-        if refuted or problem:
+        problem = problem or self.misnamed or (self.core() if complete else "")
+        if (refuted or problem) and not self.misnamed:
             advice = [*other_library(self.implementation, self.description), *advice]
         if not problem and not any(r.status in JUDGED for r in results):
             problem = "no law could be judged: " + next((r.message for r in results if r.message), "no law applies")
@@ -172,14 +189,14 @@ class Session:
         if self.implementation.contract not in ("attention", "attention-lse") or binding is None:
             return {}
         status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}
-        told: dict[str, str] = {}
+        tested: dict[str, str] = {}
         for claim in CLAIMS:
             if claim not in binding.claims:
-                told[claim] = binding.unread or "not tested: no such parameter"
+                tested[claim] = binding.unread or "not tested: no such parameter"
                 continue
             asked = [status[law.name] for law in self.laws if claim in law.needs and law.name in status]
-            told[claim] = "refused" if asked and all(s in ("refused", "not_applicable") for s in asked) else "tested"
-        return told
+            tested[claim] = "refused" if asked and all(s in ("refused", "not_applicable") for s in asked) else "tested"
+        return tested
 
     def close(self) -> None:
         """End the worker."""

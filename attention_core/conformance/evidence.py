@@ -43,6 +43,7 @@ class Evidence:
     kind: str = "value"  # value | pair | raises | must_raise | nonfinite | crash | shape | mutated
     before: tuple[Shown, ...] = ()
     times: float = 1.0
+    event: str = ""  # what happened where it says nothing about the law that was asked: see `responses.EVENTS`
 
 
 class Violation(Exception):

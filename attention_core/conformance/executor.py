@@ -24,6 +24,7 @@ class Executor:
     """Holds the target and the instances built from it; `run` carries out one request."""
 
     def __init__(self, target: Any, *, factory: bool = False, array: str = "torch", device: str = "cpu") -> None:
+        self.device = device
         self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device)
         self.target = self._made(target) if factory else target
         self.instances: dict[int, Any] = {}

@@ -70,6 +70,7 @@ class Implementation:
         accumulate: dtype of its intermediates: "input", or "float32" inside low precision.
         deterministic: the same call gives the same bits.
         gradients, mask_gradient, second_gradients: which derivatives it supports.
+        validates: it refuses what broadcasting would let pass, such as a mask that enlarges the result.
         sizes: predicate over (n_q, n_kv, d, d_v, H, H_kv) naming the sizes it supports.
         device: where it runs.
         array: the array library of its arguments.
@@ -103,6 +104,7 @@ class Implementation:
     gradients: bool = True
     mask_gradient: bool = False
     second_gradients: bool = False
+    validates: bool = False
     sizes: Callable[..., bool] | None = None
     device: str = "cpu"
     array: str = "torch"

@@ -25,7 +25,7 @@ _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
 
-FLAGS = ("deterministic", "gradients", "mask_gradient", "second_gradients", "factory")
+FLAGS = ("deterministic", "gradients", "mask_gradient", "second_gradients", "validates", "factory")
 HELP: Mapping[str, str] = {
     "name": "What reports call it.",
     "contract": "Which laws apply; see `attention-core laws`.",
@@ -41,6 +41,7 @@ HELP: Mapping[str, str] = {
     "gradients": "It is differentiable.",
     "mask_gradient": "A float mask gets a gradient.",
     "second_gradients": "Second derivatives are supported.",
+    "validates": "It refuses what only broadcasting would let pass, e.g. a mask that enlarges the result.",
     "factory": "TARGET builds the callable (no arguments).",
     "device": "Where it runs.",
     "array": "The array library of its arguments.",

@@ -51,7 +51,7 @@ def section(report: Report) -> str:
     parts += [f"<p>{escape(line)}</p>" for line in (*report.missing(), report.unavailable, *report.advice) if line]
     for found in report.counterexamples:
         parts.append(
-            f"<h3>{escape(found.law)}</h3><p>{escape(found.message)}<br>smallest case: {escape(found.case)}</p>"
+            f"<h3>{escape(found.title)}</h3><p>{escape(found.message)}<br>smallest case: {escape(found.case)}</p>"
         )
         parts.append(f"<pre>{escape(found.snippet)}</pre>")
     if report.laws:

@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from attention_core.conformance.core import CORE_REFUSED
-from attention_core.conformance.report import NOT_RUN, Counterexample, LawResult, Report, count, listed
-from attention_core.conformance.telling import by_telling, without_consequences
+from attention_core.conformance.report import LOST, NOT_RUN, Counterexample, LawResult, Report, count, listed
+from attention_core.conformance.telling import without_consequences
 
 STYLES = {
     "held": "green", "refuted": "bold red", "refused": "yellow", "not_applicable": "dim", "known_failure": "magenta",
@@ -84,7 +84,9 @@ def print_laws(console: Console, report: Report, everything: bool) -> None:
         console.print(law_table(shown))
     for what, results in silent.items() if hidden else ():
         why = Counter(r.message for r in results)
-        reasons = "; ".join(f"{number} x {reason}" if number > 1 else reason for reason, number in why.most_common(3))
+        told = [f"{number} x {reason}" if number > 1 else reason for reason, number in why.most_common(3)]
+        rest = sum(why.values()) - sum(number for _, number in why.most_common(3))
+        reasons = "; ".join([*told, *([f"{rest} for other reasons"] if rest else [])])
         if what == "not run":
             reasons = next(iter(why), "").removeprefix(NOT_RUN)
         if results:
@@ -96,7 +98,7 @@ def print_counterexamples(console: Console, report: Report, everything: bool) ->
     refuted = [c for c in report.counterexamples if c.law in {r.law for r in report.with_status("refuted")}]
     shown = refuted if everything else chosen(refuted, report)
     for found in shown:
-        console.print(f"\n[bold red]{found.law}[/]: ", end="", highlight=False)
+        console.print(f"\n[bold red]{escape(found.title)}[/]: ", end="", highlight=False)
         say(console, found.message)
         say(console, f"  smallest case: {found.case}")
         console.print(
@@ -142,7 +144,8 @@ def law_table(laws: Sequence[LawResult]) -> Table:
         table.add_column(name, justify=justify, no_wrap=name not in ("law", ""), overflow="fold")
     for r in laws:
         status = f"[{STYLES[r.status]}]{r.status.replace('_', ' ')}[/]"
-        remark = r.message if r.status != "refuted" else ""
+        met = r.counterexample.event if r.counterexample is not None else ""
+        remark = r.message if r.status != "refuted" or met in LOST else met
         if not r.minimum_met:
             remark = f"too few cases could be judged; {remark}"
         table.add_row(r.law, status, str(r.cases), f"{r.seconds:.2f}", escape(remark[:100]))
@@ -184,7 +187,7 @@ def remark(report: Report, expected: str = "") -> str:
     if report.unavailable:
         return f"cannot run here: {report.unavailable}"
     if report.verdict == "refuted":
-        text = listed([r.law for r in by_telling(report.with_status("refuted"))], 3)
+        text = listed(report.refuted_as(), 3)
         return f"a labelled counterexample: {text}" if expected == "refuted" else text
     known = [r.law for r in report.with_status("known_failure")]
     reason = report.reason() if report.verdict in ("incomplete", "error") else report.problem

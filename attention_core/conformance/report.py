@@ -6,6 +6,7 @@ Rendering for people (terminal, JUnit, HTML) lives in `render_*` modules; these 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from attention_core.conformance.telling import by_telling
 SCHEMA_VERSION = 1
 STATUSES = ("held", "refuted", "refused", "not_applicable", "known_failure", "unexpected_pass", "error")
 VERDICTS = ("conforms", "refuted", "incomplete", "error")
+LOST = ("hang", "flood", "exit", "crash")
+"""Events that cost the process of the target."""
 NOT_RUN = "not run: "
 """How the message of a law begins that was left out, because an earlier one showed that it could say nothing."""
 NAMED = 5
@@ -32,6 +35,7 @@ class Counterexample:
         data: the case as JSON, for `attention-core replay`.
         snippet: a runnable text that shows the failure without this package.
         got, want, bound: the numbers at the worst element, where there are any.
+        event: what happened where it has nothing to do with the law ("hang", "exit", "wrong shape", ...), else "".
     """
 
     law: str
@@ -42,6 +46,12 @@ class Counterexample:
     got: float | None = None
     want: float | None = None
     bound: float | None = None
+    event: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called: what happened, or else the law that it breaks."""
+        return self.event or self.law
 
 
 @dataclass
@@ -155,12 +165,29 @@ class Report:
         if self.unavailable:
             return f"cannot run here: {self.unavailable}"
         if self.verdict == "refuted":
-            names = listed([r.law for r in by_telling(self.with_status("refuted"))])
-            return f"{names}; {self.problem}" if self.problem else names
+            passes = [f"{self._mended()}"] if self.with_status("unexpected_pass") else []
+            return "; ".join([listed(self.refuted_as()), *passes, *([self.problem] if self.problem else [])])
         if self.verdict == "conforms":
             return looked(self.laws)
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else always_refused(self.laws))
+
+    def refuted_as(self) -> list[str]:
+        """What refuted it, the most telling first: laws by name; what any law would have met, once."""
+        ordered = by_telling(self.with_status("refuted"))
+        met = Counter(r.counterexample.event for r in ordered if r.counterexample is not None)
+        told: dict[str, str] = {}
+        for r in ordered:
+            event = "" if r.counterexample is None else r.counterexample.event
+            laws = f" ({count(met[event], 'law')})" if met[event] > 1 else ""
+            what = r.message.removeprefix("the call did not return: ")
+            told.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
+        return list(told.values())
+
+    def _mended(self) -> str:
+        names = [r.law for r in self.with_status("unexpected_pass")]
+        fail = "failure no longer fails" if len(names) == 1 else "failures no longer fail"
+        return f"{len(names)} known {fail}: {listed(names)}"
 
     def missing(self) -> list[str]:
         """What keeps the verdict from "conforms", in sentences."""

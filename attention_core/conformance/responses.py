@@ -5,6 +5,8 @@ Knows the outer form of responses alone; what a result should be is the business
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation
 from attention_core.conformance.exchange import Request, Response
 
@@ -13,11 +15,28 @@ LOST = {"died": 1, "hung": 100}
 """How much patience a lost call costs; a session gives a target up when it is spent."""
 
 
+EVENTS = {
+    "hang": "The call returns.", "flood": "The call returns, and prints no more than a person would read.",
+    "exit": "The call returns, and leaves the process alone.", "crash": "The call returns.",
+    "wrong shape": "The result has the shape that its inputs give it.",
+    "wrong dtype": "The result has the dtype of the query.",
+}  # fmt: skip
+"""What a call can come to under any law alike, and what should be so; results carry this name."""
+
+
+def event(message: str) -> str:
+    """Which of `EVENTS` a lost call is, from what was told of it."""
+    if "no answer within" in message:
+        return "flood" if "printed" in message else "hang"
+    return "exit" if "sys.exit" in message or "ended with status" in message else "crash"
+
+
 def check_response(response: Response, request: Request) -> Response:
     """Sort out what is not a result: refusals become `Refused`, everything else that is wrong a `Violation`."""
     crash = Evidence((Shown(request),), kind="crash")
     if response.status in ("died", "hung"):
-        raise Violation(f"the call did not return: {response.message}", crash)
+        lost = replace(crash, event=event(response.message))
+        raise Violation(f"the call did not return: {response.message}", lost)
     if response.status == "raised":
         failure = response.failure
         assert failure is not None

@@ -22,6 +22,8 @@ from attention_core.conformance.implementation import TargetError, Unavailable
 START_TIMEOUT = 180.0
 LAST_WORDS = 2000
 """Bytes kept of what a target printed."""
+FLOOD = 8 << 20
+"""Bytes printed during one call, from which on a call that does not end is called a flood."""
 MEMORY_SHARE = 0.75
 """Of this machine's memory, what a worker on the processor may fill before its allocations fail."""
 STATUSES = ("ok", "raised", "died", "hung")
@@ -36,6 +38,7 @@ class Runner(Protocol):
 
     def describe(self) -> dict[str, Any]: ...
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response: ...
+    def with_array(self, array: str) -> Runner: ...
     def close(self) -> None: ...
 
 
@@ -54,6 +57,11 @@ class LocalRunner:
 
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         return self.executor.run(request)
+
+    def with_array(self, array: str) -> LocalRunner:
+        """A runner of the same target with arrays of another library."""
+        executor = self.executor
+        return LocalRunner(executor.target, factory=False, array=array, device=executor.device)
 
     def close(self) -> None:
         self.executor.instances.clear()
@@ -77,7 +85,7 @@ class Tail:
     """What a process printed last: reads as it comes and keeps the end, so that a flood fills neither pipe nor disk."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self.kept = stream, b""
+        self.stream, self.kept, self.total = stream, b"", 0
         self.thread = threading.Thread(target=self._drain, daemon=True)
         self.thread.start()
 
@@ -85,6 +93,7 @@ class Tail:
         with contextlib.suppress(OSError, ValueError):  # closed under our hands
             while chunk := os.read(self.stream.fileno(), 1 << 16):
                 self.kept = (self.kept + chunk)[-LAST_WORDS:]
+                self.total += len(chunk)
 
     def words(self) -> str:
         """The last line, once the process has ended (or a second later)."""
@@ -116,12 +125,22 @@ class WorkerRunner:
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None
     ) -> None:
         memory = memory_limit(device) if memory is None else memory
-        self.options = {"target": target, "factory": factory, "array": array, "device": device, "memory": memory}
+        self.options: dict[str, Any] = {
+            "target": target,
+            "factory": factory,
+            "array": array,
+            "device": device,
+            "memory": memory,
+        }
         self.timeout = timeout
         self.process: subprocess.Popen[bytes] | None = None
         self.tail: Tail | None = None
         self.description: dict[str, Any] = {}
         self.ready = False  # whether the worker that runs has told what it loaded
+
+    def with_array(self, array: str) -> WorkerRunner:
+        """A runner of the same target, in another process, with arrays of another library."""
+        return WorkerRunner(timeout=self.timeout, **{**self.options, "array": array})
 
     def describe(self) -> dict[str, Any]:
         """Start the worker (if need be) and return what it says of the target.
@@ -178,6 +197,8 @@ class WorkerRunner:
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         """One request; `meanwhile` is done in this process while the worker is busy with it."""
         self.describe()
+        assert self.tail is not None
+        before = self.tail.total
         try:
             wire.send(self.write, request)
             try:
@@ -186,8 +207,10 @@ class WorkerRunner:
             finally:  # an answer left unread would be taken for the next one
                 answer = wire.receive(self.read, self.timeout)
         except wire.TimedOut:
+            printed = self.tail.total - before
             self.close()
-            return Response("hung", message=f"no answer within {self.timeout:g} s")
+            flood = f", in which it printed {printed >> 20} MB" if printed >= FLOOD else ""
+            return Response("hung", message=f"no answer within {self.timeout:g} s{flood}")
         except (wire.Closed, OSError):
             how = self._how_it_died()
             self.close()

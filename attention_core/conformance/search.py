@@ -17,6 +17,7 @@ from attention_core.conformance.law import Law
 from attention_core.conformance.nulls import MINIMUM
 from attention_core.conformance.report import Counterexample, LawResult
 from attention_core.conformance.small_search import search_small
+from attention_core.conformance.snippet_arrays import MAX_ELEMENTS
 
 EFFORTS = {"quick": 1, "standard": 5, "thorough": 40}
 """Multiples of each law's number of cases."""
@@ -130,11 +131,13 @@ def search_large(
 def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
     """Take the first reduction that still fails in the same way, again and again, until none does."""
     left, tally = allowance(found.violation, calls), Tally()
+    # Gone into while nobody could read the case; none where nothing is to be shrunk at all.
+    least = -allowance(found.violation, max(SHRINK_CALLS // 2 - calls, 0)) if calls else 0
     shrinking = True
-    while shrinking and left > 0:
+    while shrinking and left > (least if unreadable(found.case) else 0):
         shrinking = False
         for smaller in found.case.reductions():
-            if left <= 0:
+            if left <= (least if unreadable(found.case) else 0):
                 break
             if not contract.allows(subject, space, smaller):
                 continue
@@ -146,6 +149,12 @@ def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Foun
     return found
 
 
+def unreadable(case: Any) -> bool:
+    """Whether an array of the case holds more numbers than a snippet writes out."""
+    arrays = [getattr(case, name, None) for name in ("query", "key", "value", "mask")]
+    return any(getattr(a, "size", 0) > MAX_ELEMENTS for a in arrays)
+
+
 def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
     """The report's form of a failure."""
     from attention_core.conformance.snippet import render
@@ -154,4 +163,5 @@ def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
     return Counterexample(
         law.name, violation.message, found.case.describe(), found.case.to_json(),
         render(subject, law, violation), violation.evidence.got, violation.evidence.want, violation.evidence.bound,
+        violation.evidence.event,
     )  # fmt: skip

@@ -11,9 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from attention_core.conformance.evidence import Evidence, Shown, Violation
 from attention_core.conformance.exchange import Array, Request
 from attention_core.conformance.law import Law
+from attention_core.conformance.report import LOST
+from attention_core.conformance.responses import EVENTS
 from attention_core.conformance.snippet_arrays import array_text, literal
 
 REFUSALS = "(ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)"
@@ -30,7 +34,7 @@ FIND = [
 def render(subject: Any, law: Law, violation: Violation) -> str:
     """The snippet for one violation."""
     evidence = violation.evidence
-    program = Program(subject.implementation)
+    program = Program(subject.implementation, violation.message)
     for number, shown in enumerate(evidence.before, len(evidence.calls)):
         program.call(shown, number, evidence)
     for number, shown in enumerate(evidence.calls):
@@ -38,9 +42,13 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
     program.lines += verdict(evidence, violation.message)
     body = "\n".join(program.lines)
     names = [name for name in ("inf", "nan") if re.search(rf"(?<!['\w.]){name}\b(?!')", body)]
-    top = [f"# {law.name}: {law.sentence}", *imports(subject)]
+    met = evidence.event
+    top = [f"# {met}: {EVENTS[met]}" if met else f"# {law.name}: {law.sentence}", *imports(subject)]
+    top[1:1] = ["import faulthandler"] if "faulthandler." in body else []
     top[1:1] = [f"from math import {', '.join(names)}"] if names else []
-    top[1:1] = ["import base64, zlib"] if "zlib." in body else []
+    if "zlib." in body:
+        top[1:1] = ["import base64, zlib"]
+        top.append(why_packed(evidence))
     return "\n".join([*top, body]) + "\n"
 
 
@@ -86,6 +94,7 @@ class Program:
     """The lines of a snippet as they come about; a later call reuses the arrays of an earlier one."""
 
     implementation: Any
+    message: str = ""
     lines: list[str] = field(default_factory=list)
     written: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -107,7 +116,8 @@ class Program:
             self.vjp(shown, number, call, variables)
             return
         several = "," in self.implementation.returns and (request.wrt or (shown.quantity == "out" and shown.index))
-        self.lines.append(f"{out} = {call}{f'[{request.of}]' if several else ''}")
+        line = f"{out} = {call}{f'[{request.of}]' if several else ''}"
+        self.lines += guarded(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
         if request.between is not None:
             given = self.arguments(request.between, number + 1, fresh=True)
             places = [given[str(i)] for i in range(len(request.between.args))]
@@ -213,6 +223,27 @@ class Program:
             what = f"gradients[{request.wrt.index(name)}]" if name else "out"
             where = ", ".join(map(str, shown.index))
             self.lines.append(f"{'got' if number == 0 else 'want'} = {what}[{where}].item()")
+
+
+def why_packed(evidence: Evidence) -> str:
+    """A remark on arrays that nobody can read: how many numbers they hold, and why there are no fewer."""
+    arrays = [a for shown in evidence.calls for a in named(shown.request).values() if isinstance(a, Array)]
+    most = max(np.asarray(a.base).size for a in arrays) if arrays else 0
+    lost = evidence.event in LOST
+    reason = "every smaller case would cost a lost call" if lost else "no smaller case that was tried fails like this"
+    return f"# up to {most} numbers in an array, packed: {reason}"
+
+
+def guarded(line: str, event: str, message: str) -> list[str]:
+    """The call that is lost, as lines that fail where it is: an exit, and what does not end, would say nothing."""
+    if event == "exit" and "sys.exit" in message:
+        told = repr(" ".join(message.split()))
+        return ["try:", f"    {line}", "except SystemExit:", f"    raise AssertionError({told}) from None"]
+    limit = re.search(r"no answer within ([\d.e+]+) s", message)
+    if event in ("hang", "flood") and limit:
+        stop = f"faulthandler.dump_traceback_later({limit[1]}, exit=True)"
+        return [f"{stop}  # shows where it is by then, and fails", line, "faulthandler.cancel_dump_traceback_later()"]
+    return [line]
 
 
 def named(request: Request) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Space:
         max_n: largest length.
         square: n_q == n_kv always.
         small: whether the Hypothesis source is used as well.
+        floor: whether min_q and min_kv hold for shrunk cases, too; else they are for drawing alone.
     """
 
     masks: tuple[str, ...] = ("none", "bool", "float")
@@ -48,11 +49,12 @@ class Space:
     max_n: int = 2049
     square: bool = False
     small: bool = True
+    floor: bool = True
 
     def contains(self, case: Any) -> bool:
         """Whether a case (shrunk, or drawn for another law) is one this law asked for."""
         n_q, n_kv, _, _, heads, _ = case.sizes
-        small = n_q < self.min_q or n_kv < self.min_kv or heads < self.min_heads
+        small = (self.floor and (n_q < self.min_q or n_kv < self.min_kv)) or heads < self.min_heads
         small = small or case.query.shape[0] < self.min_batch or (self.square and n_q != n_kv)
         plain = (self.scales or case.scale is None) and (self.grouped or case.group == 1)
         fits = case.is_causal in self.causal and case.dtype in (self.dtypes or (case.dtype,))

@@ -132,12 +132,12 @@ class Subject:
         if value.shape != expected:
             raise Violation(
                 f"{quantity}: got shape {value.shape}, but should be {expected}",
-                Evidence((Shown(request, quantity),), kind="shape"),
+                Evidence((Shown(request, quantity),), kind="shape", event="wrong shape"),
             )
         if dtype is not None and value.dtype != dtype:
             raise Violation(
                 f"{quantity}: got dtype {value.dtype}, but should be {dtype}, as the query (cast the result back)",
-                Evidence((Shown(request, quantity),), kind="shape"),
+                Evidence((Shown(request, quantity),), kind="shape", event="wrong dtype"),
             )
         axes = None
         if layout == "bnhd" and len(shape) >= 3:

@@ -31,6 +31,10 @@ CAUSES = (
 """Laws that name a cause, the plainest cause first."""
 FAMILIES = ("causality", "masking", "heads_and_batch", "dropout", "lse", "value", "shapes", "state", "numerics")
 """Then the truth, then by family; gradients after these, since a wrong output makes wrong gradients."""
+LENGTHS = "every_length_around_blocks_has_true_gradients"
+"""The law that names the lengths at which gradients go wrong."""
+SMALL = 8
+"""No block of a kernel is shorter: what fails within it is no matter of lengths."""
 CONSEQUENCES = (3, 4)
 """Ranks of what is mostly the consequence of a fault that a law of rank 0 or 1 names."""
 LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result")
@@ -48,6 +52,8 @@ def rank(result: LawResult) -> tuple[int, int]:
     if name in PLAIN and is_plain(result):
         broken = result.counterexample is not None and result.counterexample.got is None  # no number came back at all
         return 0, PLAIN.index(name) - (len(PLAIN) if broken and name == PLAIN[-1] else 0)
+    if gradient_is_wrong(result):
+        return 4, of_lengths(result)
     if name in CAUSES and names_its_cause(result):
         return 1, CAUSES.index(name)
     if name in PLAIN:
@@ -55,8 +61,27 @@ def rank(result: LawResult) -> tuple[int, int]:
     if result.family == "refusal":
         return 5, LAST.index(name) + 1 if name in LAST else 0
     if gradient or result.family == "gradients":
-        return 4, 0
+        return 4, of_lengths(result)
     return 3, FAMILIES.index(result.family) if result.family in FAMILIES else len(FAMILIES)
+
+
+def gradient_is_wrong(result: LawResult) -> bool:
+    """Whether a law of shapes met a wrong gradient, of which laws of gradients say more."""
+    return result.family == "shapes" and result.message.startswith("gradient of ")
+
+
+def of_lengths(result: LawResult) -> int:
+    """Among gradients: what fails at small lengths, then the law of lengths, then what fails at large ones alone."""
+    if result.law == LENGTHS:
+        return 1
+    return 2 if longest(result) > SMALL else 0
+
+
+def longest(result: LawResult) -> int:
+    """The number of queries or keys of a counterexample, whichever is more; 0 where it has none."""
+    data: Any = {} if result.counterexample is None else result.counterexample.data
+    shapes = [data[name]["shape"] for name in ("query", "key") if isinstance(data.get(name), dict)]
+    return max((shape[-2] for shape in shapes), default=0)
 
 
 def names_its_cause(result: LawResult) -> bool:

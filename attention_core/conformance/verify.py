@@ -157,7 +157,9 @@ def save_cases(folder: Path, target: str, fields: Mapping[str, Any], report: Rep
     """Write one JSON file for each counterexample, for `attention-core replay`."""
     saved = []
     for found in report.counterexamples:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{found.law}").strip("-")
+        taken = [c.title for c in report.counterexamples].count(found.title) > 1  # the same happened under other laws
+        title = f"{found.title}-{found.law}" if taken else found.title
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{title}").strip("-")
         path = folder / f"{name}.json"
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(saved_case(target, fields, found), indent=1) + "\n", encoding="utf-8")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.domains import domain_of
@@ -12,7 +13,7 @@ from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.limit_claims import limit_claim
 from attention_core.derivation.parse import parse_expression
 from attention_core.derivation.shapes import fitted, joined, negative, product
-from attention_core.derivation.syntax import Unreadable
+from attention_core.derivation.syntax import Chain, Expr, Frac, Group, Minus, Num, Plus, Sup, Times, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term
 
 if TYPE_CHECKING:
@@ -43,11 +44,50 @@ def premise(step: Step, relation: Relation) -> Relation:
 def _factor(step: Step, elab: Elaborator, relation: Relation) -> Relation:
     if not step.option("margin"):
         raise Unreadable(r"\gg needs a factor: write '% margin: 10' above the step", step.line)
-    factor = elab.term(parse_expression(step.option("margin"), step.line))
+    written = parse_expression(step.option("margin"), step.line)
+    number = _number(written)
+    if number is not None and number < 1:
+        raise Unreadable(
+            f"'% margin: {step.option('margin')}' is below 1, so that \\gg would not even say 'greater'", step.line
+        )
+    factor = elab.term(written)
     large, small = (relation.left, relation.right) if relation.op == ">>" else (relation.right, relation.left)
     if not joined(large.type, small.type, "compared").scalar:
         raise ShapeMismatch(f"{large.type} has no order: compare entries or norms")
     return Relation(large, ">=", product(factor, small), step.line)
+
+
+def _number(expr: Expr) -> Fraction | None:
+    """The value of a written number, None of what is not written with numerals alone."""
+    match expr:
+        case Num(value):
+            return value
+        case Minus(body) | Group("(", (Chain((body,), ()),)):
+            inner = _number(body)
+            return -inner if inner is not None and isinstance(expr, Minus) else inner
+        case Plus(terms):
+            found = [_number(one) for one in terms]
+            return None if None in found else sum((one for one in found if one is not None), Fraction(0))
+        case Frac(top, bottom):
+            return _quotient(_number(top), _number(bottom))
+        case Times(factors, ops):
+            result = _number(factors[0])
+            for op, factor in zip(ops, factors[1:], strict=True):
+                other = _number(factor)
+                if op == "/":
+                    result = _quotient(result, other)
+                else:
+                    result = None if result is None or other is None else result * other
+            return result
+        case Sup(base, exponent):
+            low, high = _number(base), _number(exponent)
+            whole = high is not None and high.denominator == 1 and abs(high) <= 64
+            return low ** int(high) if low and high is not None and whole else None
+    return None
+
+
+def _quotient(top: Fraction | None, bottom: Fraction | None) -> Fraction | None:
+    return top / bottom if top is not None and bottom else None
 
 
 def _bound(step: Step, elab: Elaborator, relation: Relation) -> Relation:

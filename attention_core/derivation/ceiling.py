@@ -1,6 +1,7 @@
-# The last resort against a step that takes too long: a ceiling in seconds, looked at wherever work is done in bulk.
+# The last resort against a step that takes too long: a ceiling in seconds of processor time, looked at wherever work
+# is done in bulk, so that a busy machine takes none away.
 # Verdicts are bounded by counts (operations, digits, terms); this only ends what slips through those.
-"""A ceiling on the seconds of one step."""
+"""A ceiling on the processor time of one step."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ class OutOfTime(Exception):
 
 @contextmanager
 def ceiling(seconds: float) -> Iterator[None]:
-    """Within, `on_time` raises after so many seconds; an outer ceiling stays.
+    """Within, `on_time` raises after so many seconds of processor time; an outer ceiling stays.
 
     Example:
         >>> with ceiling(60.0):
         ...     on_time()
     """
-    token = _ENDS.set(min(_ENDS.get(), time.monotonic() + seconds))
+    token = _ENDS.set(min(_ENDS.get(), time.process_time() + seconds))
     try:
         yield
     finally:
@@ -33,5 +34,5 @@ def ceiling(seconds: float) -> Iterator[None]:
 
 def on_time() -> None:
     """Raise `OutOfTime` behind the ceiling."""
-    if time.monotonic() > _ENDS.get():
+    if time.process_time() > _ENDS.get():
         raise OutOfTime

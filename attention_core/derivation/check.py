@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,6 +85,9 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
         line = blocks[MAX_BLOCKS].line
         message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
+    if line := _too_many_formulas(blocks):
+        message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
     read: set[int] = set()
     for place, block in enumerate(blocks):
         if isinstance(block, Heading):
@@ -100,6 +104,17 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
             later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
             out += _display(context, block, later)
     return _named(out), context.understood
+
+
+def _too_many_formulas(blocks: list[Block]) -> int:
+    """The line of the paragraph that brings the formulas of all declarations above what one document may have, or 0."""
+    count = 0
+    for block in blocks:
+        if isinstance(block, Paragraph) and is_declaration(block):
+            count += block.text.count("$") // 2
+            if count > MAX_BLOCKS:
+                return block.line
+    return 0
 
 
 def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
@@ -338,16 +353,16 @@ def _declared_below(step: Step, message: str) -> str:
     return f"; line {line} declares it, below its use: move that above the display, or say it right behind with 'where'"
 
 
-def report_step(step: Step | Unread, effort: Effort, require: str = "", necessity: bool = False) -> StepReport:
-    """Decide and report one step."""
-    start = time.perf_counter()
-    expected = next((o.value for o in reversed(step.options) if o.key == "expect"), "")
-    if expected not in ("", "refuted"):
-        step = Unread(step.id, step.line, step.text, f"'% expect: {expected}' is not understood: only 'refuted' is", [])
-        expected = ""
-    if isinstance(step, Unread):
-        return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
-    found = decide_step(step, effort, advise=not expected)
+def internal(error: Exception) -> str:
+    """What is said where a step raises what none should: the exception, and where it came from."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"internal error {what} ({Path(last.filename).name}, {last.name}): please report the document"
+
+
+def _found(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
+    """The finding on one step, with the reasons that were not checked and, if asked for, what is needed."""
+    found = decide_step(step, effort, advise=advise)
     if step.quoted:
         said = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
         evidence = replace(found.evidence, text=found.evidence.text + said)
@@ -357,6 +372,22 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
 
         figures = {**found.evidence.figures, "necessity": drop_each(step, effort)}
         found = replace(found, evidence=replace(found.evidence, figures=figures))
+    return found
+
+
+def report_step(step: Step | Unread, effort: Effort, require: str = "", necessity: bool = False) -> StepReport:
+    """Decide and report one step."""
+    start = time.perf_counter()
+    expected = next((o.value for o in reversed(step.options) if o.key == "expect"), "")
+    if expected not in ("", "refuted"):
+        step = Unread(step.id, step.line, step.text, f"'% expect: {expected}' is not understood: only 'refuted' is", [])
+        expected = ""
+    if isinstance(step, Unread):
+        return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
+    try:
+        found = _found(step, effort, not expected, necessity)
+    except Exception as error:  # a fault of the checker in one step: said there, and the other steps are checked
+        found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     seconds = time.perf_counter() - start
     about = (step.id, step.line, step.text, found.verdict, found.evidence, found.counterexample)
     return StepReport(*about, seconds, expected, required=require)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.check import Step, Unread
     from attention_core.derivation.records import StepReport
 
-OPTION = "derivation_files"
+OPTION, TIME = "derivation_files", "derivation_seconds"
 DEFAULT = "derivations/*.md"
 SUFFIXES = (".md", ".markdown", ".tex")
 
@@ -46,6 +46,18 @@ def wanted(path: Path, config: pytest.Config) -> bool:
     except ValueError:
         return False
     return any(matches(relative, pattern) for pattern in config.getini(OPTION))
+
+
+def seconds(config: pytest.Config) -> float:
+    """The time of one step, as the ini option says."""
+    said = config.getini(TIME)
+    try:
+        found = float(said)
+    except ValueError:
+        found = 0.0
+    if not 0.1 <= found <= 86400:
+        raise pytest.UsageError(f"{TIME} is a number of seconds from 0.1 to 86400, not '{said}'")
+    return found
 
 
 class StepFailure(Exception):
@@ -74,7 +86,7 @@ class StepItem(pytest.Item):
         from attention_core.derivation.check import report_step
         from attention_core.derivation.decide import Effort
 
-        report = report_step(self.step, Effort())
+        report = report_step(self.step, Effort(seconds=seconds(self.config)))
         self.user_properties += properties(report)
         if not report.passed:
             raise StepFailure("\n".join(told(report)))
@@ -119,9 +131,10 @@ def properties(report: StepReport) -> list[tuple[str, object]]:
 
 
 def add_option(parser: pytest.Parser) -> None:
-    """The ini option."""
+    """The ini options."""
     about = f"documents whose derivations are checked, relative to the rootdir (default: {DEFAULT})"
     parser.addini(OPTION, about, type="args", default=[DEFAULT])
+    parser.addini(TIME, "processor time for one step of a derivation (default: 8)", default="8")
 
 
 def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:

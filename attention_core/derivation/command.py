@@ -37,9 +37,11 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Another seed, other cases."
 )
+@click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
+              help="Processor time for one step; behind it the step is UNDECIDED.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
 def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
-           explain: bool, necessity: bool, seed: int, quiet: bool) -> None:  # fmt: skip
+           explain: bool, necessity: bool, seed: int, seconds: float, quiet: bool) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
     from attention_core.derivation.decide import Effort
@@ -49,7 +51,7 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
     for file in files:
         try:
             options: dict[str, Any] = {"require": require or "", "only": only, "necessity": necessity}
-            reports.append(check_document(Path(file), effort=Effort(seed=seed), **options))
+            reports.append(check_document(Path(file), effort=Effort(seed=seed, seconds=seconds), **options))
         except OSError as error:
             click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
             unopened = 2
@@ -82,6 +84,9 @@ def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
     if explain:
         for line, text in report.understood:
             click.secho(f"  {line:>5}  {text}", dim=True)
+    elif not quiet or report.status:
+        for line, text in report.not_assumed:
+            click.secho(f"  {line:>5}  {text}", fg="yellow")
     for step in report.steps:
         if not quiet or not step.passed:
             _show_step(step)

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flint import fmpq
 
 from attention_core.derivation.generate import Constraint, Plan
-from attention_core.derivation.graph import TooLarge, Undefined
-from attention_core.derivation.normal import Given, Normal, TooComplex
+from attention_core.derivation.graph import Graph, TooLarge, Undefined
+from attention_core.derivation.normal import Given, Normal, TooComplex, is_nonnegative, is_zero
 from attention_core.derivation.numbers import COMPARE, Imprecise, evaluate, sign_of
 
 
@@ -97,4 +99,24 @@ def _never_zero(plan: Plan) -> str:
     return ""
 
 
-__all__ = ["impossible"]
+def never_defined(graph: Graph, order: Sequence[int], given: Given, sized: bool = False) -> bool:
+    """Whether a node is undefined at every value: 1 over 0, the root of a negative, the logarithm of no positive.
+
+    `sized` says that constants come from sizes as well: then they show nothing.
+    """
+    for node in order:
+        op = graph.ops[node]
+        if sized and not graph.leaves([node]):
+            continue
+        if op == "inv" and is_zero(graph, [graph.args[node][0]], given):
+            return True
+        if op == "log" and is_nonnegative(graph, graph.neg(graph.args[node][0]), given):
+            return True
+        if op == "sqrt":
+            above = graph.sub(graph.neg(graph.args[node][0]), graph.const(fmpq(1, 10**6)))
+            if is_nonnegative(graph, above, given):
+                return True
+    return False
+
+
+__all__ = ["impossible", "never_defined"]

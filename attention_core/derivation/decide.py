@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from flint import arb, fmpq
@@ -16,7 +17,7 @@ from flint import arb, fmpq
 from attention_core.derivation.allsizes import holds_at_all_sizes
 from attention_core.derivation.choices import Choices, altered, shrink
 from attention_core.derivation.compare import Outcome, compare, exact_text
-from attention_core.derivation.contradiction import impossible
+from attention_core.derivation.contradiction import impossible, never_defined
 from attention_core.derivation.declared import Context
 from attention_core.derivation.generate import Case, NoCase, Plan, draw, plan
 from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
@@ -30,15 +31,25 @@ from attention_core.derivation.records import Counterexample, Evidence, Verdict
 from attention_core.derivation.scales import Scale
 from attention_core.derivation.size_conditions import no_sizes
 from attention_core.derivation.size_signs import ordered_at_all_sizes
+from attention_core.derivation.size_ties import constants, whole_marks
 from attention_core.derivation.spaces import Tuples, connected, relevant
 from attention_core.derivation.terms import Relation
 
 register()
 
-LATE = "the time of a step ran out before all sizes were tried: split the step, or give its parts names of their own"
+LATE = (
+    "the time of a step ran out before all sizes were tried: split the step, give its parts names of their own, "
+    "or give it more time (--seconds)"
+)
+SECONDS = 8.0  # of processor time for one step
 ATTEMPTS = 30
 CLIMBS = 2
 FRUITLESS = 12  # altered cases with equal sides after which no other is expected
+SCARCE = 3  # cases
+BEYOND = 1000  # numbers above may be sizes that the ladder leaves out
+NAMED = 40  # tuples of each way up that are looked at there, and of all of them
+CERTAIN = 20  # and for which a contradiction has to be certified
+SEEN = 6  # tuples high up that are enough where the small ones are not defined
 ORDINARY = 5  # larger values are drawn in some cases only
 
 
@@ -48,17 +59,20 @@ class Effort:
 
     `small` cases at each small tuple, fewer where `total` would be passed; `tuples` larger tuples with `large` cases
     each; for an inequality `altered` cases that differ a little from the tightest one, shared among the tuples,
-    `climb` at each at least; `seconds` for one step.
+    `climb` at each at least; `ladder` operations at sizes far larger; without `proofs` a step that holds AGREES
+    at best; `seconds` of processor time for one step, of which a stage may take a share.
     """
 
     small: int = 9
     tuples: int = 4
     large: int = 4
-    seconds: float = 8.0
+    seconds: float = field(default_factory=lambda: SECONDS)
     seed: int = 0
     total: int = 320
     climb: int = 6
-    altered: int = 640
+    altered: int = 320
+    ladder: int = 60_000
+    proofs: bool = True
 
 
 @dataclass(frozen=True)
@@ -154,10 +168,13 @@ class Decider:
         self.effort = effort or Effort()
         self.symbols, self.hypotheses, names = relevant(context, [claim.left, claim.right], extra)
         self.tuples = Tuples(context, names, self.hypotheses)
+        self.tuples.marks = self.marks()
         self.close = connected(context, [claim, *extra], self.hypotheses)
         self.tally = _Tally()
         self.altered, self.waiting = self.effort.altered, 1  # altered cases that are left, tuples that share them
         self.sites: dict[tuple[tuple[str, int], ...], Site | None] = {}
+        self.known = self.sites.copy()  # may be shared by those who decide the same claim with other seeds
+        self.far = False  # whether only far larger sizes refute
         self.reached: dict[str, int] = {}  # the largest sizes that were probed
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
@@ -166,14 +183,38 @@ class Decider:
     def decide(self) -> Finding:
         """The verdict with its evidence."""
         try:
-            found = self.search() or (None if self.everywhere or self.ordered else probe(self))
+            found = self.search()
+            if found is None and self.effort.ladder and not (self.tally.cases and (self.everywhere or self.ordered)):
+                found = self.directed()
             if found is not None:
                 return found
-            return prove(self, self.agreement())
+            return prove(self, self.agreement()) if self.effort.proofs else self.agreement()
         except Unsettled as error:
             return Finding(Verdict.UNDECIDED, Evidence(str(error)))
         except TooLarge as error:
             return Finding(Verdict.UNDECIDED, Evidence(f"too large to decide: {error}"))
+
+    def marks(self) -> list[int]:
+        """Sizes beyond the ladder that the claim names, and for `!=` all that it names."""
+        if not self.tuples.sizes:
+            return []
+        said = constants(self.context, [self.claim])
+        return whole_marks(v for v in said if self.claim.op == "!=" or abs(v) > BEYOND)
+
+    def directed(self) -> Finding | None:
+        """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
+        from attention_core.derivation.pinpoint import pinpoint
+
+        found = pinpoint(self)
+        if found is None:
+            found = probe(self)
+            self.far = found is not None
+        return found
+
+    @property
+    def scarce(self) -> bool:
+        """Whether so few cases were compared that others have to be found."""
+        return self.tally.cases < SCARCE
 
     # -- sites ------------------------------------------------------------------------------------------------------
 
@@ -181,7 +222,9 @@ class Decider:
         """The relation at these sizes, None where they admit no case."""
         place = tuple(env.items())
         if place not in self.sites:
-            self.sites[place] = self.make_site(env)
+            if place not in self.known:
+                self.known[place] = self.make_site(env)
+            self.sites[place] = self.known[place]
         return self.sites[place]
 
     def make_site(self, env: dict[str, int], graph: Graph | None = None) -> Site | None:
@@ -216,10 +259,19 @@ class Decider:
             text = "no sizes and indices that satisfy the conditions among them were found"
             return Finding(Verdict.UNDECIDED, Evidence(text))
         each = max(3, min(self.effort.small, self.effort.total // self.waiting))
-        for count, envs in ((each, small), (self.effort.large, large), (self.effort.small, None)):
-            if envs is None:  # no small sizes admit a case: look further up
-                envs = [] if self.tally.seen else self.tuples.further()
+        for count, said in (
+            (each, small),
+            (self.effort.large, large),
+            (self.effort.small, self.tuples.further),
+            (self.effort.small, self.named),
+        ):
+            high = callable(said)
+            envs = [] if callable(said) else said
+            if callable(said) and not self.tally.cases and (self.tally.undefined or not self.tally.seen):
+                envs = said()  # no small sizes admit a case: look further up
             for env in envs:
+                if high and len(self.tally.tuples) >= SEEN:
+                    break
                 if time.process_time() > self.deadline:
                     return Finding(Verdict.UNDECIDED, Evidence(LATE))
                 share = max(self.effort.climb, self.altered // self.waiting)
@@ -232,6 +284,8 @@ class Decider:
                     if found := self.at(site, count, share):
                         return found
                 except TooLarge as error:
+                    if high:
+                        break
                     if not self.tally.cases:
                         raise
                     self.tally.notes.append(
@@ -239,6 +293,13 @@ class Decider:
                     )
                     break
         return None
+
+    def named(self) -> list[dict[str, int]]:
+        """Tuples around the numbers that the claim and its hypotheses name, and up the ladder."""
+        self.tuples.marks = whole_marks(constants(self.context, [self.claim, *self.hypotheses]))
+        found = [env for way in self.tuples.ladder() for env in islice(way, NAMED)]
+        marks = set(self.tuples.marks)
+        return sorted(found, key=lambda env: not marks & set(env.values()))[:NAMED]
 
     def at(self, site: Site, count: int, share: int = 0) -> Finding | None:
         """Cases at one site, for an inequality `share` altered ones as well; the finding if one refutes."""
@@ -328,12 +389,12 @@ class Decider:
     @cached_property
     def everywhere(self) -> bool:
         """Whether the equation is proved for all sizes."""
-        return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+        return holds_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples, self.effort.seconds)
 
     @cached_property
     def ordered(self) -> bool:
         """Whether the inequality is proved for all sizes."""
-        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples)
+        return ordered_at_all_sizes(self.context, self.claim, self.hypotheses, self.tuples, self.effort.seconds)
 
     def case(self, made: Plan, seed: int) -> tuple[Choices | None, Case | None]:
         """One case, after some attempts."""
@@ -472,24 +533,51 @@ class Decider:
                 Verdict.UNDECIDED, Evidence("no rational values satisfy the hypotheses, as a limit needs them")
             )
         if tally.undefined and not tally.barren:
-            return Finding(Verdict.VACUOUS, Evidence(f"no case is defined: {tally.why} everywhere"))
+            if self.nowhere():
+                return Finding(Verdict.VACUOUS, Evidence(f"no case is defined: {tally.why} everywhere"))
+            text = f"no case that was tried is defined ({tally.why}), at {self.attempts()}"
+            return Finding(Verdict.UNDECIDED, Evidence(text, {}, "say for which values the step is meant"))
         if tally.impossible and not tally.barren:
             why = max(set(tally.impossible), key=tally.impossible.count)
-            return Finding(Verdict.VACUOUS, Evidence(f"the hypotheses cannot be met: {why}"))
+            if not self.tuples.sizes:
+                return Finding(Verdict.VACUOUS, Evidence(f"the hypotheses cannot be met: {why}"))
+            text = f"the hypotheses were not met at any size that was tried: {why}"
+            return Finding(Verdict.UNDECIDED, Evidence(text))
         certificate = self.contradiction()
         if certificate:
             return Finding(Verdict.VACUOUS, Evidence(f"the hypotheses cannot be met: {certificate}"))
         advice = "state the hypotheses so that values can be solved for, one symbol at a time"
         return Finding(Verdict.UNDECIDED, Evidence("no case that satisfies the hypotheses was found", {}, advice))
 
+    def nowhere(self) -> bool:
+        """Whether it is certain that a side is defined at no value.
+
+        A side that is not defined at certain sizes alone says nothing about others: then it is not certain.
+        """
+        sites = list(self.sampled())
+        if not self.tuples.sizes and not self.tuples.indices and None in sites:
+            return True
+        sized = bool(self.tuples.sizes or self.tuples.indices)
+        return bool(sites) and all(s and never_defined(s.low.graph, s.order, s.plan.given(), sized) for s in sites)
+
+    def attempts(self) -> str:
+        """What was tried, in words."""
+        tuples = f"{len(self.sites)} tuples of sizes" if self.tuples.sizes else "one tuple"
+        return f"{tuples} and {self.tally.undefined} cases"
+
+    def sampled(self) -> Iterator[Site | None]:
+        """The sites of the small tuples and of others up the ladder, as far as these are not too large."""
+        high = (env for way in self.tuples.ladder() for env in islice(way, CERTAIN))
+        for env in [*self.tuples.small(), *high]:
+            try:
+                yield self.site(env)
+            except TooLarge:
+                continue
+
     def contradiction(self) -> str:
         """Why no case exists at any size that was tried, if that can be certified; else ''."""
         found = ""
-        for env in self.tuples.small():
-            try:
-                site = self.site(env)
-            except TooLarge:
-                return ""
+        for site in self.sampled():
             if site is not None:
                 found = impossible(site.plan)
                 if not found:

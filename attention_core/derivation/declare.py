@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from attention_core.derivation.assuming import Standing, standings, words_before
 from attention_core.derivation.declared import Context, Declared, Hypothesis
 from attention_core.derivation.display import _condition_chains
 from attention_core.derivation.domains import Domain, domain_of
@@ -50,12 +51,6 @@ _MEANING = re.compile(
     r"dependent|identically|iid|uniformly|either|or|almost|approximately|some|exists?|singular|semidefinite)\b",
     re.IGNORECASE,
 )
-_CLAIMS = re.compile(
-    r"\b(then|hence|thus|therefore|consequently|it follows|follows that|we (?:have|get|find|obtain|see|know)|implies|"
-    r"which (?:gives|means|shows)|this (?:gives|means|shows))\b",
-    re.IGNORECASE,
-)
-_AGAIN = re.compile(r"\b(let|given|assume|suppose|draw|define|put|where)\b", re.IGNORECASE)
 _ADVICE = {
     "orthogonal": r"write $k_i^\top k_j = 0$ for $i \ne j$",
     "orthonormal": r"write $A^\top A = I_m$",
@@ -152,7 +147,9 @@ class Reader:
         self.verb = "let"
         self.sentence = 0
         self.law_index = ""
-        self.claimed = ""  # "then", "hence": what follows in this paragraph is a claim
+        self.standing = Standing.ASSUMED  # of the formula that is read
+        self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
+        self.behind = ""  # the words it stands behind
 
     def read(self, early: str = "") -> None:
         """Declare everything, sentence by sentence; `early` says which domains are declared before all else."""
@@ -163,7 +160,8 @@ class Reader:
             line = self.paragraph.line + "".join(parts[: 2 * MAX_FORMULAS]).count("\n")
             raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
-        done = self.declare_early(parts, early) if early else set()
+        stand = standings(parts)
+        done = self.declare_early(parts, early, stand) if early else set()
         for place, part in enumerate(parts):
             if place in done:
                 binding = False
@@ -171,7 +169,10 @@ class Reader:
                 self.words(part, line)
                 binding = bool(_BINDING.search(part.rstrip()))
             elif part.strip():
-                if binding and self.pending:
+                self.standing, self.behind = stand[place], words_before(parts, place)
+                if binding and self.standing is Standing.SAID and _is_condition(part, line):
+                    self.not_assumed(part, line)
+                elif binding and self.pending:
                     self.bind(_condition_parts(part, line), part, line)
                 elif binding and self.law_index:
                     from attention_core.derivation.drawing import require_whole_range
@@ -185,14 +186,15 @@ class Reader:
             line += part.count("\n")
         self.settle()
 
-    def declare_early(self, parts: list[str], early: str) -> set[int]:
+    def declare_early(self, parts: list[str], early: str, stand: list[Standing]) -> set[int]:
         """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them."""
         done: set[int] = set()
         for sizes in (True,) if early == "sizes" else (True, False):
             line = self.paragraph.line
             for place, part in enumerate(parts):
                 bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
-                if place % 2 and not bound and place not in done and _says_domain(part, line, sizes):
+                said = stand[place] is Standing.SAID
+                if place % 2 and not bound and not said and place not in done and _says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)
                 line += part.count("\n")
@@ -219,12 +221,6 @@ class Reader:
             raise Unreadable(
                 f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line
             )
-        claims = list(_CLAIMS.finditer(text))
-        if claims:
-            self.claimed = claims[-1].group()
-        opened = [m.start() for m in _AGAIN.finditer(text)]
-        if opened and (not claims or opened[-1] > claims[-1].start()):
-            self.claimed = ""
         if re.search(r"\bindependent(ly)?\b", text):
             for name in self.drawn:
                 symbol = self.context.symbols[name]
@@ -261,6 +257,7 @@ class Reader:
             return
         waiting: list[Expr] = []
         for tokens in pieces:
+            self.bold = _bold(tokens) if not waiting else {**self.bold, **_bold(tokens)}
             try:
                 statement = parse_tokens(tokens)
             except Unreadable as error:
@@ -295,13 +292,9 @@ class Reader:
     def item(self, item: _Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""
         op = item.chain.ops[0]
-        if self.claimed and op not in ("in", "sim", ":="):
-            raise Unreadable(
-                f"behind '{self.claimed}', '{written(item.chain)}' is a claim, and a paragraph that declares would "
-                "assume it: start a new paragraph there, and claim it in a display",
-                line,
-            )
-        if op == "in" and len(item.chain.ops) == 1:
+        if self.only_said(item, op, line):
+            self.not_assumed(written(item.chain), line)
+        elif op == "in" and len(item.chain.ops) == 1:
             self.settle()
             self.membership(item, text, line)
         elif op == "sim":
@@ -317,6 +310,19 @@ class Reader:
                 chain = Chain((expr, *item.chain.exprs[1:]), item.chain.ops, item.chain.lines)
                 self.bare_scalar(chain, line)
                 self.pending.append(_Pending(chain, line, written(chain), []))
+
+    def only_said(self, item: _Item, op: str, line: int) -> bool:
+        """Whether a relation is no assumption; a symbol may be introduced behind any words, but not restated."""
+        if op in ("in", "sim"):
+            known = any(name_of(e) in self.context.symbols for e in item.left)
+            return self.standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
+        return op != ":=" and self.standing is not Standing.ASSUMED
+
+    def not_assumed(self, text: str, line: int) -> None:
+        """Say that a relation is left out."""
+        behind = f" (behind '{self.behind}')" if self.behind else ""
+        advice = "a paragraph assumes behind Let, Assume, with, where, such that, and what these words carry on"
+        self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
 
     def defines(self, item: _Item) -> bool:
         """Whether `=` defines: after Let or Put with an undeclared symbol on the left."""
@@ -345,7 +351,21 @@ class Reader:
         self.declare(Declared(name, "array", line, self.context.level, SCALAR), f"{name} is a number")
 
     def declare(self, symbol: Declared, text: str) -> None:
-        """Add a symbol."""
+        """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
+
+        Raises:
+            Unreadable: the other one is declared.
+        """
+        bold = self.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
+        before = self.context.symbols.get(symbol.name)
+        if before is not None and None not in (bold, before.bold) and bold != before.bold:
+            self.context.forget(symbol.name, symbol.line)
+            raise Unreadable(
+                f"{symbol.name} in bold and {symbol.name} plain (line {before.line}) are both declared, and bold is "
+                "read as style: name one of them by another letter",
+                symbol.line,
+            )
+        symbol = replace(symbol, bold=bold)
         self.context.declare(symbol)
         self.context.understood.append((symbol.line, text))
 
@@ -506,6 +526,26 @@ class Reader:
 def _squared(expr: Expr) -> str:
     r"""The name in `\sigma^2`, which defines sigma as the root; '' of anything else."""
     return (name_of(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""
+
+
+def _whole(context: Context, expr: Expr, line: int) -> bool:
+    """Whether a domain says no more than the kind of a symbol: no interval, no set of values, no law."""
+    try:
+        domain = domain_of(Elaborator(context, line=line), expr)
+    except (Unreadable, ShapeMismatch):
+        return True  # whoever declares says what is wrong
+    return domain.lower is None and domain.upper is None and not domain.values
+
+
+def _bold(tokens: list[Tok]) -> dict[str, bool]:
+    """The letters left of the relation, outside scripts, and whether they are in bold."""
+    out: dict[str, bool] = {}
+    for i, token in depth_zero(tokens):
+        if token.kind == "REL":
+            break
+        if token.kind == "NAME" and not (i and tokens[i - 1].kind in ("UNDER", "CARET")):
+            out[token.value] = token.bold
+    return out
 
 
 def _pieces(tokens: list[Tok]) -> list[list[Tok]]:

@@ -35,6 +35,7 @@ class Declared:
     params: tuple[str, ...] = ()
     body: Any = None
     mentions: frozenset[str] = frozenset()
+    bold: bool | None = None  # whether it is declared in bold, if that is known
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Context:
     def forget(self, name: str, line: int) -> None:
         """Drop every declaration and hypothesis that mentions a name, and what mentions those."""
         gone = {name} if name in self.symbols else set()
-        while True:
+        while gone:
             more = {n for n, d in self.symbols.items() if n not in gone and d.mentions & gone}
             if not more:
                 break

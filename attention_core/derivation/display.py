@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.rows import Piece, gathered
-from attention_core.derivation.source import FRAMES, Display, Option
+from attention_core.derivation.source import FRAMES, Display, Option, misspelt
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.tokens import Tok, depth_zero, tokenize
 
@@ -79,6 +79,12 @@ def statements_of(display: Display) -> list[Written]:
         )
         for m in _INNER_OPTION.finditer(text)
     ]
+    for option in options:
+        if not option.value:
+            raise Unreadable(f"the option '% {option.key}:' is empty", option.line)
+    for place, row in enumerate(text.split("\n")):
+        if wrong := misspelt(row):
+            raise Unreadable(wrong, display.line + place)
     tokens = tokenize(text, display.line)
     relations = [t for t in tokens if t.kind in ("REL", "ARROW")]
     if len(relations) > MAX_RELATIONS:

@@ -240,8 +240,8 @@ class Elaborator:
                 return self.subscripted(expr)
             case Sup(base, exponent):
                 return self.power(expr, base, exponent)
-            case Transposed(base):
-                return transpose(self.term(base))
+            case Transposed(base, letter):
+                return self.lettered(base) if letter else transpose(self.term(base))
             case Group():
                 return forms.group(self, expr)
             case Minus(body):
@@ -387,6 +387,11 @@ class Elaborator:
             elif op == "o":
                 result = hadamard(result, right)
             else:
+                if op == "*" and not result.type.scalar and not right.type.scalar:
+                    raise self.fail(
+                        "* and \\times between matrices or vectors may be the matrix product or that of entries: "
+                        "write A B or A \\odot B"
+                    )
                 try:
                     result = product(result, right, dot=op == ".")
                 except ShapeMismatch:
@@ -399,6 +404,32 @@ class Elaborator:
             i += 1
         return result
 
+    def lettered(self, base: Expr) -> Term:
+        """`base^T`: a power of a number where T is a number, else a transpose of what is not a number."""
+        found = self.lookup("T")
+        number = "T" in self.bound or (found is not None and self.symbol_is_number(found))
+        name = written(base)
+        if number and base == Name("e") and self.lookup("e") is None:
+            return self.power(Sup(base, Name("T")), base, Name("T"))
+        body = self.term(base)
+        if body.type.scalar and number:
+            return self.power(Sup(base, Name("T")), base, Name("T"))
+        if body.type.scalar:
+            raise self.fail(
+                f"'{name}^T' transposes a number: write '{name}^\\top' if that is meant; for a power declare T, as in "
+                "'Let $T \\in \\mathbb{N}$'"
+            )
+        if number and body.type.rows == body.type.cols:
+            raise self.fail(f"'{name}^T' may be a transpose or a power, as T is declared: write '{name}^\\top'")
+        return transpose(body)
+
+    def symbol_is_number(self, found: Declared) -> bool:
+        """Whether a declared symbol alone is a number."""
+        if found.params or found.kind in ("family", "function"):
+            return False
+        kind = found.term.type if found.term is not None else found.type
+        return found.kind in ("size", "index") or (kind is not None and kind.scalar)
+
     def power(self, expr: Expr, base: Expr, exponent: Expr) -> Term:
         """`base^exponent`: a name with a mark, an exponential, a power, an inverse, or an index in brackets."""
         name = name_of(expr)
@@ -409,8 +440,18 @@ class Elaborator:
             found = self.lookup(base.text) if isinstance(base, Name) else None
             if found is not None and has_entries(found) and inner.alone and self.is_integer(inner.exprs[0]):
                 return self.subscripted(Sub(base, (inner,)))
+        label = isinstance(exponent, Group) and exponent.bracket in ("(", "[") and name_of(base) is not None
+        if label and not (base == Name("e") and self.lookup("e") is None):
+            raise self.fail(
+                f"{name or written(expr)} is not declared: in brackets it is a label, a symbol of its own; write 'Let "
+                f"${name or written(expr)} \\in \\mathbb{{R}}$' (or its shape), or a power without brackets"
+            )
         if isinstance(base, Name) and base.text == "e" and self.lookup("e") is None:
             return scalar_function("exp", self.term(exponent))
+        if exponent in (Name("-"), Name("+")):
+            raise self.fail(
+                f"a sign above '{written(base)}' is no exponent: write the whole exponent in braces, 10^{{-3}}"
+            )
         body = self.term(base)
         if body.type.kind in ("matrix", "eye"):
             return self.matrix_power(body, exponent)

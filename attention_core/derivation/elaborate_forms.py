@@ -413,6 +413,12 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
     for variable in reversed(expr.by):
         by = elab.term(variable)
         if not _is_variable(by):
+            known = elab.lookup(name_of(variable) or "")
+            if known is not None and known.term is not None:
+                raise elab.fail(
+                    f"'{written(variable)}' is defined (line {known.line}) by other symbols: differentiate by one "
+                    f"of these, or declare '{written(variable)}' with its domain"
+                )
             raise elab.fail(f"'{written(variable)}' is no declared variable, so nothing is differentiated by it")
         body = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
     return body

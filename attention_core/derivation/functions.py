@@ -111,9 +111,9 @@ def _called(name: str | None, arguments: Expr) -> Expr | None:
         case Sup(base, exponent):
             inner = _called(name, base)
             return None if inner is None else Sup(inner, exponent)
-        case Transposed(base):
+        case Transposed(base, letter):
             inner = _called(name, base)
-            return None if inner is None else Transposed(inner)
+            return None if inner is None else Transposed(inner, letter)
         case Sub(base, items):
             inner = _called(name, base)
             return None if inner is None else Sub(inner, items)

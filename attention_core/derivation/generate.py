@@ -186,8 +186,8 @@ def draw(made: Plan, choices: Choices) -> Case:
                 continue
             values[node] = _draw_leaf(made, node, choices, values, shared)
         for node in _assignment_order(made):
-            values[node] = _assigned_value(made, node, values)
-        _require(made, values)
+            values[node] = assigned_value(made, node, values)
+        require(made, values)
     return values
 
 
@@ -201,7 +201,7 @@ def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
                 values[node] = _draw_leaf(made, node, choices, values, {})
         for node in _assignment_order(made) if needed & made.assigned.keys() else ():
             if node in needed:
-                values[node] = _assigned_value(made, node, values)
+                values[node] = assigned_value(made, node, values)
         d = len(group[0])
         framed = made.gram.framed(group)
         frame = orthogonal_matrix(d, choices) if framed else []
@@ -213,7 +213,7 @@ def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
                 direction = _direction(made, vector, drawn, choices)
             drawn.append((vector, direction))
             length = made.gram.lengths.get(vector)
-            entries = list(direction) if length is None else _with_length(made, direction, length, values)
+            entries = list(direction) if length is None else with_length(made, direction, length, values)
             values.update(zip(vector, entries, strict=True))
 
 
@@ -239,7 +239,7 @@ def _direction(made: Plan, vector: Vector, drawn: list[tuple[Vector, list[fmpq]]
     raise NoCase
 
 
-def _with_length(made: Plan, direction: list[fmpq], length: tuple[int, bool], values: Case) -> list[Any]:
+def with_length(made: Plan, direction: list[fmpq], length: tuple[int, bool], values: Case) -> list[Any]:
     """Scale a direction; `length` is the node of the norm, or of its square."""
     node, squared = length
     graph = made.low.graph
@@ -368,12 +368,13 @@ def flat(made: Plan, value: fmpq) -> Case:
             values[node] = fmpq(1) if alone else value
     with precision(128):
         for node in _assignment_order(made):
-            values[node] = _assigned_value(made, node, values)
-        _require(made, values, everywhere=True)
+            values[node] = assigned_value(made, node, values)
+        require(made, values, everywhere=True)
     return values
 
 
-def _require(made: Plan, values: Case, everywhere: bool = False) -> None:
+def require(made: Plan, values: Case, everywhere: bool = False) -> None:
+    """Raise `NoCase` where a hypothesis, or an interval that an entry was not drawn from, does not hold."""
     if not all(_holds(made, c, values) for c in (*made.constraints, *made.checks)):
         raise NoCase
     gram = set(made.gram.leaves())
@@ -403,7 +404,8 @@ def _assignment_order(made: Plan) -> list[int]:
     return order
 
 
-def _assigned_value(made: Plan, node: int, values: Case) -> Any:
+def assigned_value(made: Plan, node: int, values: Case) -> Any:
+    """The value of an entry that follows from others, a function of nothing where it is not rational."""
     graph, source = made.low.graph, made.assigned[node]
     try:
         (found,) = evaluate(graph, [source], values)

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 
 from flint import fmpq
 
-from attention_core.derivation.ceiling import OutOfTime, ceiling
+from attention_core.derivation.ceiling import OutOfTime, ceiling, on_time
 from attention_core.derivation.compare import shown
 from attention_core.derivation.decide import Decider, Effort
 from attention_core.derivation.declared import Context, Declared
@@ -23,9 +22,10 @@ from attention_core.derivation.records import GOOD
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 
-SECONDS = 2.0
 MOST = 40
-LIGHT = Effort(small=5, tuples=1, large=2, seconds=0.6, climb=4, altered=120)
+LIGHT = Effort(small=5, tuples=1, large=2, climb=4, altered=120, ladder=0)
+SHARE = 0.25  # of a step's time, for all guesses about it
+EACH = 0.15  # of a step's time, for one
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,19 @@ class Candidate:
 
 def guess(decider: Decider, extra: list[Relation]) -> str:
     """Advice on a refuted claim, '' without an idea."""
-    factor = _factor(decider) if decider.claim.op == "=" else ""
-    if factor:
-        return factor
-    end = time.process_time() + SECONDS
-    for number, candidate in enumerate(candidates(decider)):
-        if number >= MOST or time.process_time() > end:
-            break
-        if holds_under(decider, extra, candidate):
-            return f"the step holds under the further hypothesis {candidate}: is it missing?"
+    try:
+        with ceiling(SHARE * decider.effort.seconds):
+            factor = _factor(decider) if decider.claim.op == "=" else ""
+            if factor:
+                return factor
+            if decider.far:
+                return ""  # at the sizes that guesses are tried at, the step holds anyway
+            for candidate in islice(candidates(decider), MOST):
+                on_time()
+                if holds_under(decider, extra, candidate):
+                    return f"the step holds under the further hypothesis {candidate}: is it missing?"
+    except OutOfTime:
+        return ""
     return ""
 
 
@@ -60,8 +64,10 @@ def holds_under(decider: Decider, extra: list[Relation], candidate: Candidate) -
         conditions = list(parse_statement(candidate.where).chains) if candidate.where else []
         (chain,) = parse_statement(candidate.text).chains
         more = relations_of(context, chain, conditions, 0)
-        with ceiling(2 * LIGHT.seconds):
-            found = Decider(context, decider.claim, [*extra, *more], replace(LIGHT, seed=decider.effort.seed)).decide()
+        seconds = EACH * decider.effort.seconds
+        light = replace(LIGHT, seed=decider.effort.seed, seconds=seconds)
+        with ceiling(seconds):
+            found = Decider(context, decider.claim, [*extra, *more], light).decide()
     except (Unreadable, ShapeMismatch, RecursionError, Unsettled, OutOfTime):
         return False
     return found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3

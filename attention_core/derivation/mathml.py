@@ -114,10 +114,10 @@ def mathml(node: Expr | None) -> str:
             return f"<msubsup>{mathml(base)}{listed(items)}{mathml(exponent)}</msubsup>"
         case Sup(base, exponent):
             return f"<msup>{mathml(base)}{mathml(exponent)}</msup>"
-        case Transposed(Sub(base, items)):
-            return f"<msubsup>{mathml(base)}{listed(items)}{operator('⊤')}</msubsup>"
-        case Transposed(base):
-            return f"<msup>{mathml(base)}{operator('⊤')}</msup>"
+        case Transposed(Sub(base, items), letter):
+            return f"<msubsup>{mathml(base)}{listed(items)}{name(letter) if letter else operator('⊤')}</msubsup>"
+        case Transposed(base, letter):
+            return f"<msup>{mathml(base)}{name(letter) if letter else operator('⊤')}</msup>"
         case Minus(body):
             return row(operator("−"), mathml(body))
         case Plus(terms):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from attention_core.derivation.ceiling import OutOfTime, ceiling
-from attention_core.derivation.check import Step, claim_of
+from attention_core.derivation.check import CEILING, Step, claim_of
 from attention_core.derivation.decide import Decider, Effort, describe
 from attention_core.derivation.declared import Context
 from attention_core.derivation.graph import Unsettled
@@ -28,7 +28,7 @@ def necessity(step: Step, effort: Effort) -> list[dict[str, Any]]:
     out = []
     for text, line, without, rest in _without_one(context, claim, extra):
         try:
-            with ceiling(effort.seconds):
+            with ceiling(CEILING * effort.seconds):
                 found = Decider(without, claim, rest, effort).decide()
         except (Unsettled, OutOfTime):  # without it, nothing here could decide the step
             continue

@@ -37,6 +37,7 @@ from attention_core.derivation.syntax import (
     Unreadable,
 )
 from attention_core.derivation.tokens import Tok, tokenize
+from attention_core.derivation.written import SIGNS
 
 GRAMMAR = r"""
 start: group (ARROW group)*
@@ -90,6 +91,7 @@ prefixed: head open -> open_call
 open: openfactors | called | prefixed
 openfactors: simple (simple | bracketed)*
 bighead: BIGOP -> bigop | bighead UNDER script -> big_sub | bighead CARET power -> big_sup
+       | bighead TRANS -> big_letter
 body: factors
 body_open: open_first (opfactor)*
 ?open_first: simple | called | prefixed
@@ -272,8 +274,8 @@ class _Build(Transformer[Token, Any]):
             return Sub(Sup(base.base, exponent), base.items)  # \alpha_j^{(t)} is \alpha^{(t)}_j
         return Sup(base, exponent)
 
-    def transposed(self, base: Expr, _: Token) -> Expr:
-        return Transposed(base)
+    def transposed(self, base: Expr, mark: Token) -> Expr:
+        return Transposed(base, str(mark))
 
     def function(self, token: Token) -> Call:
         return Call(str(token), ())
@@ -305,6 +307,11 @@ class _Build(Transformer[Token, Any]):
 
     def big_sup(self, head: Big, _: Token, above: Expr) -> Big:
         return Big(head.op, head.below, above, head.body)
+
+    def big_letter(self, head: Big, mark: Token) -> Big:
+        if not str(mark):
+            raise Unreadable(f"\\top above \\{head.op} is not understood", int(mark.line or 0))
+        return Big(head.op, head.below, Name(str(mark)), head.body)
 
     def big(self, head: Big, body: Expr) -> Expr:
         return Big(head.op, head.below, head.above, body)
@@ -387,13 +394,31 @@ def _explained(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
         return Unreadable("the formula ends too early: something is missing at the end", tokens[-1].line)
     words = {"TEXT": "text", "REL": "relation", "NEWROW": "line break", "AMP": "alignment mark", "FORALL": r"\forall"}
     place = next((i for i, t in enumerate(tokens) if t.start == token.start_pos and t.kind == token.type), len(tokens))
-    if place == 0 and token.type == "REL":
+    shown = _shown(token.type, str(token))
+    if place == 0 and token.type in ("REL", "ARROW"):
         return Unreadable(
-            f"the display begins with '{token}': write what stands on its left side", int(token.line or 0)
+            f"the formula begins with '{shown}': write what stands on its left side", int(token.line or 0)
         )
-    before = " ".join(t.value or t.kind.lower() for t in tokens[max(0, place - 4) : place])
+    before = " ".join(_shown(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
     what = words.get(token.type, "sign")
-    return Unreadable(f"the {what} {str(token) or token.type!r} is not expected after '{before}'", int(token.line or 0))
+    return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", int(token.line or 0))
+
+
+_MARKS = {
+    "CARET": "^", "UNDER": "_", "TRANS": r"^\top", "FRAC": r"\frac", "PFRAC": r"\frac", "SQRT": r"\sqrt",
+    "DOTS": r"\dots", "INF": r"\infty", "NEWROW": r"\\", "AMP": "&", "FORALL": r"\forall",
+    "PARTIAL": r"\partial", "NABLA": r"\nabla",
+    "STOP": ".", "COMMA": ",", "LSET": r"\{", "RSET": r"\}", "LNORM": r"\|", "RNORM": r"\|",
+}  # fmt: skip
+
+
+def _shown(kind: str, value: str) -> str:
+    """A token as it is written."""
+    if kind in ("REL", "ARROW"):
+        return {"=>": r"\implies", "<=>": r"\iff"}.get(value, SIGNS.get(value, value))
+    if kind in ("BIGOP", "FUNC"):
+        return f"\\{value}"
+    return _MARKS.get(kind) or value or kind.lower()
 
 
 def parse_statement(text: str, line: int = 1) -> Statement:

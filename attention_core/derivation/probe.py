@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from attention_core.derivation.decide import Decider, Finding, Site
 
 NODES = 3_500  # of one tuple
-WORK = 15_000  # operations of one way up, all its tuples together
+WORK = 15_000  # operations of one way up, all its tuples together; of all ways: `Effort.ladder`
 CASES = 2
-SECONDS = 0.6  # as the last resort, where operations cost more than they should
+SHARE = 0.075  # of a step's time, as the last resort, where operations cost more than they should
 HEAVY = frozenset({"expect", "det", "inv", "limit"})  # what costs far more than its operations count
+ARRANGED = frozenset({5, 7, 9, 11, 13, 16, 21, 24, 33, 64, 100, 256})  # largest sizes at which plain arrays are tried
 FRAMED = 24  # entries of vectors with given inner products
 
 
@@ -33,30 +34,37 @@ def probe(decider: Decider) -> Finding | None:
     sides = (decider.claim.left, decider.claim.right)
     if decider.moves or any(t.op in HEAVY for side in sides for t in side.walk()):
         return None
-    end = min(decider.deadline, time.process_time() + SECONDS)
+    left = decider.effort.ladder
+    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
     for way in decider.tuples.ladder():
-        work = 0
+        work, most = 0, min(WORK, left)
         for env in way:
-            if time.process_time() > end or work > WORK:
+            if time.process_time() > end or work >= most:
                 break
+            graph = Graph(NODES)
             try:
-                site = decider.make_site(env, Graph(NODES))
-                if site is None or len(site.plan.gram.leaves()) > FRAMED:
+                site = decider.make_site(env, graph)
+                work += graph.work
+                if site is None:
                     continue
+                if len(site.plan.gram.leaves()) > FRAMED:
+                    break  # further up there are more of them
                 each = _cost(site)
                 if each > NODES:
                     break
                 found, tried = _at(decider, site)
             except TooLarge:
+                work += graph.work
                 break
             except Unsettled:
                 continue
             if found is not None:
                 return found
-            work += site.low.graph.work + tried * each
+            work += tried * each
             if tried:
                 for name in decider.tuples.sizes:
                     reached[name] = max(reached.get(name, 0), env[name])
+        left -= work
     decider.reached = {n: v for n, v in reached.items() if v > 3}
     return None
 
@@ -78,21 +86,24 @@ def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
         if outcome.holds is False:
             return (decider.shown(site, case, outcome) if made is None else decider.refuted(site, made)), tried
         tried += outcome.holds is True
-    return None, tried
+    if max((site.env[n] for n in decider.tuples.sizes), default=0) not in ARRANGED:
+        return None, tried
+    from attention_core.derivation.pinpoint import at_patterns
+
+    return at_patterns(decider, site), tried
 
 
 def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Case]]:
     """Drawn cases, and flat ones whose entries are all alike, as large as a bound on their norm lets them be."""
-    if not site.plan.entries:
-        yield [], {}
-        return
-    for number in range(CASES):
+    for number in range(CASES if site.plan.entries else 1):
         choices = Choices(decider.effort.seed * 1_000_003 + 577 + number)
         try:
             case = draw(site.plan, choices)
         except (NoCase, Undefined, ZeroDivisionError, Imprecise):
             continue
         yield choices.made, case
+    if not site.plan.entries:
+        return
     length = max(site.env[n] for n in decider.tuples.sizes)
     root = next(k for k in range(1, length + 1) if k * k >= length)
     for value in (fmpq(1), fmpq(1, root), fmpq(-1)):

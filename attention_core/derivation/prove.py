@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.decide import Decider, Finding, Site
     from attention_core.derivation.generate import Case
 
-PROOF_SECONDS = 1.5
+SHARE = 0.19  # of a step's time
 MOST_TUPLES = 90
 MOST_SIZES = 12
 
@@ -73,7 +73,7 @@ def prove(decider: Decider, found: Finding) -> Finding:
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, {**found.evidence.figures, "rule": rule}))
     if decider.claim.op not in ("=", "<=", ">="):
         return found
-    deadline = min(time.process_time() + PROOF_SECONDS, decider.deadline)
+    deadline = min(time.process_time() + SHARE * decider.effort.seconds, decider.deadline)
     sizes = decider.tuples.sizes
     needed = _needed(decider)
     proved = 0
@@ -110,7 +110,7 @@ def _needed(decider: Decider) -> int | None:
     if claim.op != "=":
         names = relation_names(context, claim)
         return None if any(context.symbols[n].kind == "size" for n in names) else 1
-    own = [h for h in decider.hypotheses if not any(h is c for c in decider.tuples.conditions)]
+    own = [h for h in decider.hypotheses if not decider.tuples.whole(h)]
     needed = enough_sizes(context, claim, any(h.op == "=" for h in own))
     return needed if needed is not None and needed <= MOST_SIZES else None
 

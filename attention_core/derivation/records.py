@@ -114,6 +114,11 @@ class DocumentReport:
     understood: tuple[tuple[int, str], ...] = ()
 
     @property
+    def not_assumed(self) -> tuple[tuple[int, str], ...]:
+        """The relations in declaring paragraphs that are claims or talk and no hypotheses: (line, text)."""
+        return tuple((line, text) for line, text in self.understood if text.startswith("not assumed: "))
+
+    @property
     def passed(self) -> bool:
         """Whether every step is as the document says, and there is one."""
         return bool(self.steps) and all(step.passed for step in self.steps)
@@ -126,4 +131,5 @@ class DocumentReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The record that `--json` writes."""
-        return {"file": self.file, "steps": [step.as_dict() for step in self.steps]}
+        unused = [{"line": line, "text": text} for line, text in self.not_assumed]
+        return {"file": self.file, "steps": [step.as_dict() for step in self.steps], "not_assumed": unused}

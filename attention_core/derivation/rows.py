@@ -133,6 +133,21 @@ def _has_relation(tokens: list[Tok]) -> bool:
     return any(t.kind in ("REL", "ARROW") for _, t in depth_zero(tokens))
 
 
+def _is_relation(tokens: list[Tok]) -> bool:
+    """Whether a segment is a relation of its own, with a left side."""
+    return _has_relation(tokens) and not _starts_with_relation(tokens)
+
+
+def _leads_to_arrow(segments: list[tuple[str, str, list[Tok]]], place: int) -> bool:
+    """Whether an implication follows a segment before any other words do."""
+    for offset, (kind, word, segment) in enumerate(segments[place:]):
+        if kind == "TEXT" and offset:
+            return bare(word) in ARROWS
+        if any(t.kind == "ARROW" for _, t in depth_zero(segment)):
+            return True
+    return False
+
+
 def _first(tokens: list[Tok]) -> str:
     return next((t.kind for t in tokens if t.kind != "GAP"), "")
 
@@ -163,6 +178,7 @@ class _Splitter:
         self.leads = False  # whether the reason, or the conditions, stand first in their row
         self.bound = False  # whether a condition has been read behind "for"
         self.fresh = True  # whether no formula of this row has been read
+        self.premise = False  # whether an implication follows that this segment may be a premise of
 
     def row(self, tokens: list[Tok]) -> None:
         """Read one row."""
@@ -187,6 +203,7 @@ class _Splitter:
             elif kind in ("AMP", "GAP", "WIDE") and self.binding == "conditions":
                 self.binding = ""
             if _first(segment):
+                self.premise = _leads_to_arrow(segments, place) and any(t is one for one in tokens for t in self.head())
                 self.take(kind, segment)
                 self.fresh = False
         for arrow in arrows:
@@ -195,6 +212,11 @@ class _Splitter:
                     if piece.arrow not in ("", arrow.value):
                         raise Unreadable("two limits in one chain: give each a row of its own", arrow.line)
                     piece.arrow = arrow.value
+
+    def head(self) -> list[Tok]:
+        """The first token of the statement that is gathered, if it has no arrow by now."""
+        piece = self.pieces[-1]
+        return piece.tokens[:1] if not any(t.kind == "ARROW" for t in piece.tokens) else []
 
     def opens_statement(self, row: list[Tok]) -> bool:
         """A row with a relation that does not start with one is a new statement, if the one above is complete."""
@@ -295,7 +317,10 @@ class _Splitter:
             piece.offered.append(segment)
             return
         self.binding = ""
-        if self.continues(piece, segment, kind):
+        if self.premise and kind in ("COMMA", "GAP", "WIDE") and piece.relations() and _is_relation(segment):
+            piece.tokens.append(Tok("AND", ",", segment[0].line, segment[0].start))  # `a = 1, b = 2 \implies`
+            piece.tokens += segment
+        elif self.continues(piece, segment, kind):
             piece.tokens += segment
         else:
             self.pieces.append(Piece(tokens=list(segment)))

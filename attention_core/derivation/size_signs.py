@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 
-from attention_core.derivation.allsizes import SECONDS, Prover
+from attention_core.derivation.allsizes import SHARE, Prover
 from attention_core.derivation.declared import Context
 from attention_core.derivation.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scaled
 from attention_core.derivation.size_conditions import linear
@@ -22,14 +22,16 @@ MAX_DEGREE = 40
 Powers = tuple[tuple[str, int], ...]
 
 
-def ordered_at_all_sizes(context: Context, claim: Relation, hypotheses: Sequence[Relation], tuples: Tuples) -> bool:
+def ordered_at_all_sizes(
+    context: Context, claim: Relation, hypotheses: Sequence[Relation], tuples: Tuples, seconds: float = 8.0
+) -> bool:
     """Whether an inequality between numbers holds at all sizes and values, by the signs of the difference's terms.
 
     Example: n <= n^2 has n^2 - n = (1 + m)^2 - (1 + m) = m + m^2 with n = 1 + m.
     """
     if claim.op not in ("<=", ">=", "<", ">") or not (claim.left.type.scalar and claim.right.type.scalar):
         return False
-    before = ENDS.set(time.process_time() + SECONDS)
+    before = ENDS.set(time.process_time() + SHARE * seconds)
     try:
         prover = Prover(context, hypotheses, tuples)
         low, high = prover.number(claim.left, {}), prover.number(claim.right, {})

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
 _OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
+_LIKE_OPTION = re.compile(r"^\s*(?:<!--\s*)?%\s*([A-Za-z]+)\s*:")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 _SECTION = re.compile(r"^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*\{")
 _LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
@@ -122,6 +124,25 @@ class _Reader:
         self.blocks.append(Display(line, text, tuple(self.options), error))
         self.options = []
 
+    def orphans(self) -> None:
+        """Options that no display follows directly belong to none, and must not reach a later one."""
+        options, self.options = self.options, []
+        for one in options:
+            error = (
+                f"the option '% {one.key}: {one.value}' belongs to no display: it stands right above the one it is for"
+            )
+            self.blocks.append(Display(one.line, f"% {one.key}: {one.value}", (), error))
+
+    def option(self, option: Option) -> None:
+        """An option above a display."""
+        if self.prose:
+            self.orphans()
+        self.flush()
+        if option.value:
+            self.options.append(option)
+        else:
+            self.blocks.append(Display(option.line, f"% {option.key}:", (), f"the option '% {option.key}:' is empty"))
+
     def display(self, close: str, keep: str = "", quoted: bool = False, inside: bool = False) -> None:
         """Gather a display from the current place on, up to `close`; the current place is then behind it.
 
@@ -177,13 +198,16 @@ class _Reader:
         blank, self.blank = self.blank, not text.strip()
         heading, section, fence = (p.match(text) for p in (_HEADING, _SECTION, _FENCE))
         option = _OPTION.match(text)
-        if not self.tex and blank and not self.listed and not option and not self.prose and _INDENTED.match(text):
+        if not self.tex and blank and not self.listed and not self.prose and _INDENTED.match(text):
             self.blank = True  # code goes on
         elif option:
+            self.option(Option(option.group(1), option.group(2), line))
+        elif misspelt(text):
             self.flush()
-            self.options.append(Option(option.group(1), option.group(2), line))
+            self.blocks.append(Display(line, text.strip(), (), misspelt(text)))
         elif heading or section:
             self.flush()
+            self.orphans()
             self.listed = False
             level = len(heading.group(1)) if heading else _LEVELS[section.group(1)] if section else 1
             self.blocks.append(Heading(line, level, text.strip("# \t")))
@@ -191,6 +215,9 @@ class _Reader:
             self.fence(fence.group(1), fence.group(2))
             return
         elif self.blank:
+            if any(one.strip() for one in self.prose):
+                self.flush()
+                self.orphans()
             self.flush()
         elif text.lstrip().startswith("%"):
             pass
@@ -258,6 +285,16 @@ class _Reader:
             self.next_line()
 
 
+def misspelt(text: str) -> str:
+    """What is wrong with a comment that looks like an option and is none, '' of any other line."""
+    found = _LIKE_OPTION.match(text)
+    if not found or found.group(1) in OPTIONS:
+        return ""
+    near = difflib.get_close_matches(found.group(1).lower(), OPTIONS, 1, 0.75)
+    meant = near[0] if near and (len(near[0]) > 2 or found.group(1).lower() == near[0]) else ""
+    return f"'% {found.group(1)}:' is no option: is '% {meant}:' meant?" if meant else ""
+
+
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where `code` stands in a line: backticks up to as many backticks; ``quotes'' of TeX are none."""
     runs = [(m.start(), m.end()) for m in re.finditer(r"`+", text)]
@@ -289,4 +326,5 @@ def blocks_of(text: str) -> list[Block]:
     while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
         reader.step()
     reader.flush()
+    reader.orphans()
     return reader.blocks

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice, product
 
 from attention_core.derivation.declared import Context, Declared
-from attention_core.derivation.graph import Unsettled
+from attention_core.derivation.graph import TooLarge, Unsettled
 from attention_core.derivation.laws import every_outcome
 from attention_core.derivation.lower import Infeasible, Lowering
+from attention_core.derivation.size_ties import FEW, TRIED, constants, met, whole_marks
 from attention_core.derivation.terms import Relation, Term
 
 SMALL_LIMIT = 72
@@ -159,8 +161,10 @@ class Tuples:
         self.context = context
         self.sizes = [n for n in context.symbols if n in names and context.symbols[n].kind == "size"]
         self.indices = [n for n in context.symbols if n in names and context.symbols[n].kind == "index"]
-        self.conditions = [r for r in hypotheses if self.whole(r)]
+        self.conditions = [r for r in hypotheses if self.whole(r) or self.curved(r)]
+        self.ties = [r for r in self.conditions if not self.whole(r)]
         self.starts: dict[str, int] = {}
+        self.marks: list[int] = []  # sizes that the claim's numbers make worth trying
 
     def whole(self, relation: Relation) -> bool:
         """Whether a hypothesis is about sizes and indices alone."""
@@ -168,6 +172,17 @@ class Tuples:
             return False
         ops = {t.op for side in (relation.left, relation.right) for t in side.walk()}
         return ops <= {"int", "size", "const", "add", "neg", "mul", "div"} and "int" in ops
+
+    def curved(self, relation: Relation) -> bool:
+        """Whether a hypothesis is about sizes and indices alone, with powers, roots, logarithms and the like."""
+        if relation.over or relation.where or relation.left.type.kind not in ("scalar", "zero") or self.whole(relation):
+            return False
+        names = relation_names(self.context, relation)
+        ops = {t.op for side in (relation.left, relation.right) for t in side.walk()}
+        known = relation.op in ("=", "!=", "<", "<=", ">", ">=")
+        return (
+            known and bool(names) and names <= {*self.sizes, *self.indices} and not ops & {"leaf", "member", "expect"}
+        )
 
     def feasible(self, env: dict[str, int], only: set[str] | None = None) -> bool:
         """Whether the conditions hold, as far as they speak of `only`."""
@@ -177,9 +192,22 @@ class Tuples:
             if only is not None and not names <= only:
                 continue
             test = Term("test", (relation.left, relation.right), relation.left.type, relation.op)
+            if any(relation is tie for tie in self.ties):
+                if not self.tie_holds(low, relation, test):
+                    return False
+                continue
             if relation.op in ("=", "!=", "<", "<=", ">", ">=") and not low.holds(test, env):
                 return False
         return True
+
+    def tie_holds(self, low: Lowering, relation: Relation, test: Term) -> bool:
+        """Whether a nonlinear condition holds: as fractions where that is enough, else evaluated."""
+        try:
+            return low.holds(test, low.top)
+        except ZeroDivisionError:
+            return False
+        except TooLarge:
+            return met(Lowering(self.context, low.top), relation)
 
     def lowest(self, name: str) -> int:
         """The smallest value of one size that its own conditions allow; 1 if none is found."""
@@ -190,8 +218,8 @@ class Tuples:
     def first(self, name: str) -> int:
         """The same, searched: one by one up to 40, then around the numbers of the conditions and up the ladder."""
         own = [r for r in self.conditions if relation_names(self.context, r) == {name}]
-        said = [int(t.data) for r in own for side in (r.left, r.right) for t in side.walk() if t.op == "const"]
-        further = {v for c in said for v in (c - 1, c, c + 1) if v > NEAR} | {r for r in RUNGS if r > NEAR}
+        said = whole_marks(constants(self.context, own))
+        further = {v for v in said if v > NEAR} | {r for r in RUNGS if r > NEAR}
         below = NEAR
         for value in [*range(1, NEAR + 1), *sorted(further)]:
             if self.feasible({name: value}, {name}):
@@ -211,11 +239,26 @@ class Tuples:
             found += list(self.with_indices(dict(zip(self.sizes, values, strict=True))))
             if len(found) > 4000:
                 break
+        joint = any(r.op == "=" and len(relation_names(self.context, r)) > 1 for r in self.conditions)
+        if len(found) < FEW and (joint or self.ties):
+            found = self.tied or found
         found.sort(key=lambda env: (sum(env[n] for n in self.sizes), sum(env.values()), max(env.values(), default=0)))
         if len(found) > SMALL_LIMIT:
             kept = found[: SMALL_LIMIT // 3]
             rest = found[SMALL_LIMIT // 3 :]
             found = kept + sorted(random.Random(0).sample(rest, SMALL_LIMIT - len(kept)), key=rest.index)
+        return found
+
+    @cached_property
+    def tied(self) -> list[dict[str, int]]:
+        """The first tuples that nonlinear conditions such as n = m^2 leave, among those of small sizes."""
+        found: list[dict[str, int]] = []
+        each = int(TRIED ** (1 / max(1, len(self.sizes))))
+        starts = [self.lowest(n) for n in self.sizes]
+        for values in sorted(product(*(range(low, low + each) for low in starts)), key=lambda v: (sum(v), v)):
+            found += list(self.with_indices(dict(zip(self.sizes, values, strict=True)), limit=4))
+            if len(found) >= LARGE:
+                break
         return found
 
     def first_few(self, k: int, most: int) -> list[dict[str, int]] | None:
@@ -252,7 +295,8 @@ class Tuples:
     def rungs(self, way: set[str]) -> Iterator[dict[str, int]]:
         """The tuples of one way up: some sizes at each rung, and as far above their smallest; the others smallest."""
         low = {n: self.lowest(n) for n in self.sizes}
-        climbed = {tuple(max(rung, low[n]) if n in way else low[n] for n in self.sizes) for rung in RUNGS}
+        rungs = {*RUNGS, *self.marks}
+        climbed = {tuple(max(rung, low[n]) if n in way else low[n] for n in self.sizes) for rung in rungs}
         climbed |= {tuple(low[n] + rung - 1 if n in way else low[n] for n in self.sizes) for rung in RUNGS}
         for values in sorted(climbed, key=lambda v: (sum(v), v)):
             yield from self.few_indices(dict(zip(self.sizes, values, strict=True)))

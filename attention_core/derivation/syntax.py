@@ -48,9 +48,10 @@ class Sup:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """`base^\\top`."""
+    """`base^\\top`; `letter` is "T" if it is written `base^T`, a power where T is declared as a number."""
 
     base: Expr
+    letter: str = ""
 
 
 @dataclass(frozen=True, slots=True)

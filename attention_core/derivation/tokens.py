@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attention_core.derivation.latex import (
     ACCENTS,
@@ -38,6 +38,12 @@ MASTER = re.compile(
     re.DOTALL,
 )
 _ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
+_THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
+_GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
+_SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
+_SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
+_PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
+_TYPED = {"=>": r"\implies or \ge", "<=": r"\le", ">=": r"\ge", "=<": r"\le", "!=": r"\ne", "==": "="}
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 TRANSPOSE = re.compile(
     r"\s*(?:\\top\b|\\intercal\b|T(?![a-zA-Z])|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
@@ -48,12 +54,13 @@ TRANSPOSE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tok:
-    """One token: its kind, its value, its line in the document and where it starts in the display."""
+    """One token: its kind, its value, its line in the document, where it starts in the display, is it in bold?"""
 
     kind: str
     value: str
     line: int
     start: int
+    bold: bool = False
 
 
 def braced(text: str, at: int, line: int) -> tuple[str, int]:
@@ -146,6 +153,8 @@ class Lexer:
             if self.tight and kind == "number" and value[0].isdigit():
                 value = value[0]
             end = self.at + len(value)
+            if kind == "number" and not self.tight:
+                value, end = self.grouped(value, end)
             if kind not in ("space", "comment"):
                 self.tight = max(0, self.tight - 1)
                 end = self.handle(kind, value, end)
@@ -154,6 +163,31 @@ class Lexer:
         if self.stack:
             raise Unreadable("a bracket, a bar or an environment is never closed", self.first)
         return self.out
+
+    def grouped(self, value: str, end: int) -> tuple[str, int]:
+        r"""A number with its groups of three digits behind thin spaces, as in `1\,000`, and where it ends."""
+        row = bool(self.stack) and self.stack[-1] in ("LBRACK", "BEGINMAT")
+        opened = [i for i, t in enumerate(self.out[-20:], max(0, len(self.out) - 20)) if t.kind == "LBRACE"]
+        if self.stack[-1:] == ["LBRACE"] and opened and opened[-1] and self.out[opened[-1] - 1].kind == "UNDER":
+            return value, end  # A_{1 1} has two indices
+        groups = _GROUPS.match(self.text, end)
+        if groups and re.fullmatch(r"\d{1,3}", value):
+            return re.sub(r"\\[a-z]+|[^\d.]", "", value + groups.group()), groups.end()
+        split = (_SPLIT_IN_ROW if row else _SPLIT).match(self.text, end)
+        if split:
+            shown = f"{value}{split.group()}"
+            raise Unreadable(
+                f"'{shown}' may be one number or two: write one number without spaces, a product with \\cdot", self.line
+            )
+        if not self.stack and re.fullmatch(r"[1-9]\d{0,2}", value) and re.match(r",\d{3}(?!\d)", self.text[end:]):
+            shown = f"{value}{self.text[end : end + 4]}"
+            plain = shown.replace(",", "")
+            raise Unreadable(
+                f"'{shown}' may be one number or two: write {plain} or {plain[:-3]}{{,}}{plain[-3:]}, or a space "
+                "behind the comma",
+                self.line,
+            )
+        return value, end
 
     def handle(self, kind: str, value: str, end: int) -> int:
         """Emit what one lexeme means, and say where the next one starts."""
@@ -196,6 +230,8 @@ class Lexer:
 
     def punctuation(self, value: str, end: int) -> int:
         """Brackets, scripts, relations and signs of one character."""
+        if (typed := self.text[self.at : self.at + 2]) in _TYPED:
+            raise Unreadable(f"'{typed}' is not LaTeX: write {_TYPED[typed]}", self.line)
         if value in "([":
             self.open("LPAR" if value == "(" else "LBRACK", value)
         elif value in ")]":
@@ -237,12 +273,17 @@ class Lexer:
 
     def superscript(self, end: int) -> int:
         """`^`: a transpose, or the start of an exponent."""
+        primes = _PRIMES.match(self.text, end)
+        if primes and self.out and self.out[-1].kind == "NAME":
+            self.out[-1] = replace(self.out[-1], value=self.out[-1].value + "'" * primes.group().count("prime"))
+            return primes.end()
         found = TRANSPOSE.match(self.text, end)
         if found:
             if found.group("minus"):
                 self.emit("CARET")
                 self.emit("NUM", "-1")
-            self.emit("TRANS")
+            bare = re.fullmatch(r"\s*(?:T|\{\s*-?\s*T\s*\})", found.group())
+            self.emit("TRANS", "T" if bare else "")
             return found.end()
         self.emit("CARET")
         self.tight = 1
@@ -340,7 +381,7 @@ class Lexer:
         elif name in FUNCTIONS:
             self.emit("FUNC", FUNCTIONS[name])
         elif name in STYLES:
-            return self.styled(end)
+            return self.styled(name, end)
         elif name in WORDS:
             return self.words(name, end)
         elif name in ACCENTS:
@@ -361,7 +402,9 @@ class Lexer:
         elif name in ("tag", "label"):
             inner, end = braced(self.text, end, self.line)
             self.emit("TAG", inner.strip())
-        elif name in ("#", "%", "&", "_", "$"):
+        elif name == "%":
+            raise Unreadable("\\% is not understood: write a hundredth as a number, 0.5 or \\frac{50}{100}", self.line)
+        elif name in ("#", "&", "_", "$"):
             self.emit("NAME", "\\" + name)
         elif name == "prime":
             self.emit("NAME", "'")
@@ -369,8 +412,9 @@ class Lexer:
             raise Unreadable(f"the command \\{name} is not understood; write the formula without it", self.line)
         return end
 
-    def styled(self, end: int) -> int:
-        """Bold is style, except for the vector of ones."""
+    def styled(self, name: str, end: int) -> int:
+        """Bold is style, except for the vector of ones; that it is bold is kept, as both may be declared."""
+        first = len(self.out)
         inner, after = braced(self.text, end, self.line)
         bare = inner.strip()
         if bare == "1":
@@ -379,6 +423,8 @@ class Lexer:
             self.emit("FUNC", "E")
         else:
             self.nested(inner)
+            if name != "mathit":
+                self.out[first:] = [replace(t, bold=True) if t.kind == "NAME" else t for t in self.out[first:]]
         return after
 
     def boxed(self, end: int) -> int:

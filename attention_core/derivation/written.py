@@ -44,8 +44,8 @@ def written(expr: object) -> str:
             return f"{written(base)}_{{{','.join(written(i) for i in items)}}}"
         case Sup(base, exponent):
             return f"{written(base)}^{{{written(exponent)}}}"
-        case Transposed(base):
-            return f"{written(base)}^\\top"
+        case Transposed(base, letter):
+            return f"{written(base)}^{letter}" if letter else f"{written(base)}^\\top"
         case Chain(exprs, ops):
             out = written(exprs[0])
             for op, other in zip(ops, exprs[1:], strict=True):

@@ -196,6 +196,8 @@ def reseeded(done: Sequence[tuple[Piece, Any]], count: int) -> str:
     least = min(per_step.values()) if len(per_step) == count and count else 0
     text = (
         "## Right steps under other seeds\n\n"
+        "A decision is the search of cases, which alone may refute by what a seed draws: proofs are left out, and "
+        f"sizes far up are tried at every {pieces.LADDER}th seed.\n\n"
         f"{decisions} decisions about right steps with other seeds (of the {200 * count} that 200 seeds make): "
         f"{verdicts['REFUTED']} refuted, {sum(verdicts.values()) - verdicts['REFUTED']} not decided. With "
         f"{verdicts['REFUTED']} refuted in so many, the rate of false refutations is below {bound:.1e} (95 %)"

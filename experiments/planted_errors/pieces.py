@@ -25,14 +25,16 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "power"))
 from breaks import Break, breaks, said
 from store import Store
 
-from attention_core.derivation.check import Step, decide_step, steps_of
-from attention_core.derivation.decide import Effort
+from attention_core.derivation.check import Step, claim_of, decide_step, steps_of
+from attention_core.derivation.decide import Decider, Effort
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 HOME = ROOT / "derivations"
 PATIENT = Effort(seconds=60.0)
 """A step's own time is measured; a busy machine must not change what it comes to."""
+LADDER = 10
+"""With other seeds, sizes far up are tried at every one of so many."""
 Piece = tuple[Any, ...]
 SHOWING = ("collection", "command", "mathml", "page")
 """Modules that show verdicts and make none: no result depends on them."""
@@ -116,11 +118,22 @@ def extent(values: dict[str, Any], sizes: set[str]) -> tuple[int, int]:
 
 
 def reseeded(piece: Piece) -> dict[str, Any]:
-    """The verdicts of a right step under a range of seeds."""
+    """The verdicts of a right step under a range of seeds, from the search of cases alone: proofs refute nothing and
+    depend on no seed. Sizes far up the ladder are tried at every tenth seed."""
     *_, first, last = piece
-    start, verdicts = time.process_time(), {}
+    start, step = time.process_time(), chosen(piece)
+    random = bool(step.option("check"))
+    context, claim, extra = (step.context, None, []) if random else claim_of(step)
+    known: dict[Any, Any] = {}  # what a seed does not change: the step at each of its sizes
+    verdicts = {}
     for seed in range(first, last):
-        verdicts[seed] = str(decide_step(chosen(piece), replace(PATIENT, seed=seed)).verdict)
+        effort = replace(PATIENT, seed=seed, proofs=False, ladder=0 if seed % LADDER else PATIENT.ladder)
+        if claim is None:
+            verdicts[seed] = str(decide_step(step, effort).verdict)
+            continue
+        decider = Decider(context, claim, extra, effort)
+        decider.known = known
+        verdicts[seed] = str(decider.decide().verdict)
     bad = {seed: v for seed, v in verdicts.items() if v not in ("PROVED", "EXACT", "AGREES", "STATISTICAL")}
     return {"count": len(verdicts), "bad": bad, "seconds": round(time.process_time() - start, 3)}
 

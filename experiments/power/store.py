@@ -1,6 +1,6 @@
 """Results on disk: one JSON line per finished piece of work, keyed by the code that was run, so that a run goes on.
 
-A key is a hash of everything the result depends on: the suite, the mutants, the versions and the seed.
+A key is a hash of all that the result depends on: the suite, the mutant, what its row declares, the versions, the seed.
 """
 
 from __future__ import annotations
@@ -55,11 +55,34 @@ def module(name: str) -> str:
     return hashlib.sha256(json.dumps(sorted(sources(name).items())).encode()).hexdigest()
 
 
-def key(file: str, *parts: Any) -> str:
-    """A short name of one piece of work on a target of module `file`."""
+@cache
+def rows() -> dict[str, Any]:
+    """The rows of the catalogue by name; read where a key is asked for, since that imports every mutant."""
+    from mutants.catalogue.odd import CORRECT
+    from mutants.catalogue.table import FAULTS
+
+    return {row.name: row for row in (*FAULTS, *CORRECT)}
+
+
+def declared(name: str) -> list[Any]:
+    """What a row declares of its target, which stands in the catalogue and not beside the target; of others nothing."""
+    if name not in rows():
+        return []
+    return [[field, plain(value)] for field, value in sorted(rows()[name].record.items())]
+
+
+def plain(value: Any) -> Any:
+    """A declared value as text: a function by its code."""
+    code = getattr(value, "__code__", None)
+    return repr(value) if code is None else [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
+
+
+def key(file: str, name: str, *parts: Any) -> str:
+    """A short name of one piece of work on the target `name` of module `file`."""
     listed, laws = FINETUNE
     code = suite(laws) if file in sources(listed) else suite()
-    return hashlib.sha256(json.dumps([code, module(file), *parts]).encode()).hexdigest()[:16]
+    found = [code, module(file), declared(name), name, *parts]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 
 
 class Store:

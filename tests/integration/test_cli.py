@@ -104,6 +104,13 @@ EXPECTED = {
 }
 
 
+EVENTS = {
+    "t.py:hangs": "hang", "t.py:dies": "crash", "t.py:exits": "exit", "t.py:leaves": "exit", "t.py:shape": "wrong shape",
+    "t.py:dtype": "wrong dtype", "t.py:key_error": "", "t.py:doubled": "",
+}  # fmt: skip
+"""What happened where any law would have met it."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("cli")
@@ -125,6 +132,29 @@ def reports(verified: subprocess.CompletedProcess[str], folder: Path) -> dict[st
     assert verified.returncode == 1, verified.stderr
     data = json.loads((folder / "r.json").read_text())
     return {report["target"]: report for report in data["reports"]}
+
+
+@pytest.mark.parametrize("target", EVENTS)
+def test_a_result_is_named_by_what_happened(
+    target: str, reports: dict[str, Any], verified: subprocess.CompletedProcess[str]
+) -> None:
+    (found,) = (r["counterexample"] for r in reports[target]["laws"] if r["counterexample"])
+    assert found["event"] == EVENTS[target]
+    wanted = f"# {found['event'] or LAW}: "
+    assert any(line.startswith(wanted) for line in found["snippet"].splitlines())
+    assert f"{target}: refuted ({EVENTS[target] or LAW}" in verified.stdout
+
+
+@pytest.mark.parametrize("target", ["t.py:hangs", "t.py:exits", "t.py:leaves"])
+def test_the_snippet_of_a_lost_call_fails(target: str, reports: dict[str, Any], folder: Path) -> None:
+    (found,) = (r["counterexample"] for r in reports[target]["laws"] if r["counterexample"])
+    run = subprocess.run(
+        [sys.executable, "-c", found["snippet"]], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode in (1, 3)
+    assert {"t.py:hangs": "Timeout (0:00:02)", "t.py:exits": "AssertionError: the call did not", "t.py:leaves": ""}[
+        target
+    ] in run.stderr
 
 
 def test_every_target_gets_its_verdict_in_order(reports: dict[str, Any]) -> None:
@@ -280,7 +310,7 @@ def test_help_names_every_command_and_option() -> None:
     for option in ("--effort", "--seed", "--law", "--contract", "--device", "--dtype", "--timeout", "--json", "--html",
                    "--junit", "--known-failures", "--layout", "--out-layout", "--returns", "--causal", "--mask-true",
                    "--dead-rows", "--masked-nan", "--accumulate", "--deterministic", "--gradients", "--mask-gradient",
-                   "--second-gradients", "--sizes", "--array", "--claims", "--factory", "--arg", "--parameter", "--kind",
+                   "--second-gradients", "--validates", "--sizes", "--array", "--claims", "--factory", "--arg", "--parameter", "--kind",
                    "--pairing", "--name"):  # fmt: skip
         assert option in options, option
     assert "Exit status: 1 if any target is refuted" in options

@@ -69,7 +69,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     own = [] if installed else ["-p", "attention_core.plugin"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *own, "-p", "no:cacheprovider", "--color=no", *arguments],
+        [sys.executable, "-m", "pytest", *own, "-p", "no:cacheprovider", "--color=no", "-o", "derivation_seconds=120", *arguments],
         cwd=folder, capture_output=True, text=True, timeout=300, check=False,
         env={**environment, "PYTHONPATH": path, "COLUMNS": "160"},
     )  # fmt: skip

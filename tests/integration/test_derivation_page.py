@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "derivations.md").read_text(encodin
 def test_the_command_says_what_the_page_shows(tmp_path: Path) -> None:
     path = tmp_path / "mean.md"
     path.write_text(EXAMPLE, encoding="utf-8")
-    run = CliRunner().invoke(main, ["derive", str(path)])
+    run = CliRunner().invoke(main, ["derive", str(path), "--seconds", "120"])
     assert run.exit_code == 1
     (shown,) = re.findall(r"```\n(mean\.md\n.*?)```", PAGE, re.DOTALL)
     lines = [line for line in shown.splitlines()[1:] if line]

@@ -98,15 +98,15 @@ def test_the_command_writes_json_and_ends_with_the_status(tmp_path: Path) -> Non
     good.write_text(AVERAGE, encoding="utf-8")
     bad.write_text(AVERAGE.replace("n-2) e^{-S} R", "n-2) e^{-S} R / 9"), encoding="utf-8")
     odd.write_text("$$ x = 1 $$\n", encoding="utf-8")
-    run = CliRunner().invoke(main, ["derive", str(good), "--json"])
+    run = CliRunner().invoke(main, ["derive", "--seconds", "120", str(good), "--json"])
     assert run.exit_code == 0, run.output
     (document,) = json.loads(run.output)["documents"]
     assert document["file"] == str(good)
     assert [s["line"] for s in document["steps"]] == [6, 7]
     assert {"id", "line", "text", "verdict", "evidence", "counterexample", "seconds"} <= set(document["steps"][0])
-    assert CliRunner().invoke(main, ["derive", str(bad)]).exit_code == 1
-    assert CliRunner().invoke(main, ["derive", str(odd)]).exit_code == 2
-    assert CliRunner().invoke(main, ["derive", str(odd), str(bad)]).exit_code == 1
+    assert CliRunner().invoke(main, ["derive", "--seconds", "120", str(bad)]).exit_code == 1
+    assert CliRunner().invoke(main, ["derive", "--seconds", "120", str(odd)]).exit_code == 2
+    assert CliRunner().invoke(main, ["derive", "--seconds", "120", str(odd), str(bad)]).exit_code == 1
     missing = CliRunner().invoke(main, ["derive", str(tmp_path / "none.md")])
     assert missing.exit_code == 2 and "none.md cannot be read: No such file or directory" in missing.output
 
@@ -114,7 +114,7 @@ def test_the_command_writes_json_and_ends_with_the_status(tmp_path: Path) -> Non
 def test_the_text_shows_the_line_both_sides_and_the_values(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 1 \\tag{square} $$\n", encoding="utf-8")
-    run = CliRunner().invoke(main, ["derive", str(path)])
+    run = CliRunner().invoke(main, ["derive", "--seconds", "120", str(path)])
     assert run.exit_code == 1
     assert "3  REFUTED  square" in run.output
     assert "4 is not 2 at x = 1" in run.output
@@ -138,7 +138,7 @@ def test_only_chooses_steps_by_name() -> None:
 def test_explain_and_necessity_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text(EXTRACTION, encoding="utf-8")
-    run = CliRunner().invoke(main, ["derive", str(path), "--explain", "--necessity"])
+    run = CliRunner().invoke(main, ["derive", "--seconds", "120", str(path), "--explain", "--necessity"])
     assert run.exit_code == 0, run.output
     assert "A: a d x m matrix" in run.output
     assert "M is defined as 2 A A^\\top, a d x d matrix" in run.output

@@ -15,7 +15,7 @@ from attention_core.conformance import check_implementation
 from attention_core.conformance.implementation import Implementation, TargetError
 from attention_core.conformance.report import Report
 from attention_core.conformance.target import load_target
-from attention_core.conformance.verify import failed_report, verify_target
+from attention_core.conformance.verify import exit_status, failed_report, verify_target
 
 TARGETS = """
 import torch
@@ -53,6 +53,9 @@ def attention(query, key, value):
     s = query @ np.swapaxes(key, -1, -2) / np.sqrt(query.shape[-1])
     p = np.exp(s - s.max(-1, keepdims=True))
     return p / p.sum(-1, keepdims=True) @ value
+
+def broken(query, key, value):
+    return value[np.array(["a"])]
 """
 LAW = "agrees_with_truth"
 
@@ -112,14 +115,27 @@ def test_a_mistake_found_in_the_worker_is_told_as_well() -> None:
     assert "Traceback" in report.traceback
 
 
-def test_arrays_of_another_library_are_guessed() -> None:
-    report = verified("n.py:attention")
-    assert report.verdict in ("refuted", "incomplete")
+def test_arrays_of_another_library_are_told_and_nothing_is_judged() -> None:
+    wants = "the plain call fails with arrays of torch and works with those of numpy: give --array numpy"
+    for report in (verified("n.py:attention"), verify_target("n.py:attention", {}, effort="quick", laws=(LAW,))):
+        assert (report.verdict, exit_status([report])) == ("incomplete", 2)
+        assert report.problem == f"{wants} (in Python array='numpy')"
+        assert report.counterexamples == [] and report.advice == []
+        assert {r.status for r in report.laws} == {"not_applicable"}
+    assert verified("n.py:attention", LAW, array="numpy").advice == []
+    assert verified("t.py:right", LAW, array="numpy").problem == (
+        "the plain call fails with arrays of numpy and works with those of torch: "
+        "give --array torch (in Python array='torch')"
+    )
+
+
+def test_a_fault_beside_the_arrays_of_another_library_is_advised_on() -> None:
+    report = verified("n.py:broken")
+    assert report.problem.startswith("the core is refused")  # with NumPy's arrays, too
     assert report.advice[0] == (
         "it was called with arrays of torch, but its file imports numpy and not torch: "
         "give --array numpy (in Python array='numpy')"
     )
-    assert verified("n.py:attention", LAW, array="numpy").advice == []
 
 
 RETURNS = [
@@ -172,8 +188,10 @@ def test_a_mask_that_enlarges_the_result_says_how_to_mend_it() -> None:
             s = s.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else s + mask
         return torch.softmax(s, -1) @ value
 
-    record = Implementation(added, "f", dtypes=("float32",))
-    (found,) = check_implementation(record, "quick", laws=("mask_must_not_enlarge_the_result",)).counterexamples
+    record, law = Implementation(added, "f", dtypes=("float32",)), "mask_must_not_enlarge_the_result"
+    (unasked,) = check_implementation(record, "quick", laws=(law,)).laws
+    assert (unasked.status, unasked.message.partition(" is ")[0]) == ("not_applicable", "validates")
+    (found,) = check_implementation(record.with_(validates=True), "quick", laws=(law,)).counterexamples
     mend = "if torch.broadcast_shapes(mask.shape, scores.shape) != scores.shape: raise ValueError"
     assert found.message.endswith(mend)
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,6 +50,23 @@ def test_a_correct_target_is_refuted_by_no_law(power: dict[str, ModuleType]) -> 
     (row,) = (r for r in CORRECT if r.name == "rotary.by_exponential")
     line = power["trial"].run_trial(row, "quick", 1, whole=True, shrink=False)
     assert line.refuting == [] and line.odd == {} and line.laws > 3
+
+
+def test_keys_follow_what_a_row_declares(power: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    store = power["store"]
+    row = next(r for r in FAULTS if r.record.get("accumulate") == "float32")
+
+    def of_row() -> str:
+        found: str = store.key(row.file, row.name, "quick", 0, True)
+        return found
+
+    keys = [of_row()]
+    for record in ({}, {**row.record, "sizes": lambda *n: n[0] > 1}, {**row.record, "sizes": lambda *n: n[0] > 2}):
+        monkeypatch.setitem(store.rows(), row.name, replace(row, record=record))
+        keys.append(of_row())
+    assert len(set(keys)) == 4
+    monkeypatch.setitem(store.rows(), row.name, replace(row, record=dict(reversed(row.record.items()))))
+    assert of_row() == keys[0]
 
 
 def test_keys_follow_what_a_mutant_imports(power: dict[str, ModuleType]) -> None:

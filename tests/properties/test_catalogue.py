@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from mutants.catalogue import known, second_witnesses, stated, third_witnesses, witnesses
@@ -13,6 +16,7 @@ from mutants.catalogue.table import FAULTS, named
 from mutants.judging import judged, refuted
 
 from attention_core.conformance.check import Session
+from attention_core.conformance.contracts import contract_named
 
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
 SECOND = [r for r in FAULTS if "second_sight" in r.tags]
@@ -41,6 +45,44 @@ def test_real_faults_name_their_threads() -> None:
 def test_enough_faults_are_of_our_making() -> None:
     hard = [r for r in FAULTS if "hard" in r.tags and r.faulty and r.source == ("own",)]
     assert len(hard) >= 60
+
+
+def lacking(found: Row) -> list[str]:
+    """What a row would have to declare for its fault to be one: what its laws ask for, and what its words say."""
+    own = found.name.rpartition(".")[2]
+    laws = [law for law in contract_named(found.contract).laws if law.mutant == own and law.declares is not None]
+    record = found.implementation()
+    missing = [f"{law.name}: {law.because}" for law in laws if law.declares and not law.declares(record)]
+    if found.contract == "attention":
+        missing += [f for words, f, v in SAID if words.search(found.about) and found.record.get(f) != v]
+    return missing
+
+
+SAID: list[tuple[re.Pattern[str], str, Any]] = [
+    (re.compile(r"mask's gradient|gradient of (a|the) mask"), "mask_gradient", True),
+    (
+        re.compile(r"\b(added|summed|sums?|accumulated)\b[^.]*\b(bfloat16|float16|dtype|two bytes)"),
+        "accumulate",
+        "float32",
+    ),
+]
+"""Words that tell a fault which is none without a declaration: low precision is allowed, no gradient of a mask is asked."""
+
+
+@pytest.mark.parametrize("row", [r for r in FAULTS if r.faulty], ids=lambda r: r.name)
+def test_a_row_declares_what_makes_its_fault_one(row: Row) -> None:
+    assert lacking(row) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("gradients.key_gradient_added_in_its_dtype", "accumulate"), ("gradients.mask_not_summed", "mask_gradient"),
+        ("refusal.large_mask_broadcasts_the_scores", "validates"),
+    ],
+)  # fmt: skip
+def test_a_row_that_declares_nothing_is_noticed(name: str, field: str) -> None:
+    assert any(field in line for line in lacking(replace(named(name), record={})))
 
 
 @pytest.mark.parametrize("row", [r for r in (*FAULTS, *CORRECT) if r.name not in NEEDS], ids=lambda r: r.name)

@@ -123,7 +123,7 @@ def test_the_hypotheses_decide_whether_it_is_proved() -> None:
 
 
 def test_a_proof_is_given_up_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.derivation.allsizes.SECONDS", 0.0)
+    monkeypatch.setattr("attention_core.derivation.allsizes.SHARE", 0.0)
     text = "Let $n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{n}$.\n\n$$ x^\\top y = \\sum_{i=1}^n y_i x_i $$\n"
     (step,) = check_document(text).steps
     assert step.verdict == "EXACT"

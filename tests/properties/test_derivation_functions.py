@@ -9,7 +9,7 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.decide import Effort
 
-LIGHT = Effort(small=4, tuples=1, large=2, altered=40)
+LIGHT = Effort(small=4, tuples=1, large=2, altered=40, seconds=120)
 HEAD = (
     "Let $n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{n}$ and $a, b \\in \\mathbb{R}$. Put $\\sigma(t) := \\frac{1}{1 + e^{-t}}$, "
     "$f(z) := \\log \\sum_{i=1}^n e^{z_i}$, $g(u, v) := \\sum_{i=1}^{n} u_i v_i$, $h(x) = \\frac{1}{2} \\|x\\|^2$ and "

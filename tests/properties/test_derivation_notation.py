@@ -9,7 +9,7 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.decide import Effort
 
-LIGHT = Effort(small=4, tuples=1, large=2, altered=40)
+LIGHT = Effort(small=4, tuples=1, large=2, altered=40, seconds=120)
 HEAD = (
     "Let $m, n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{n}$, $A, B \\in \\mathbb{R}^{m \\times n}$, $s, t \\in \\mathbb{R}$ and "
     "$i \\in \\{1, \\dots, n\\}$. Let $e' \\sim \\mathcal{N}(1, 1/2)$, $u \\sim \\operatorname{Uniform}[0, 2]$, "

@@ -74,5 +74,17 @@ def test_the_line_behind_the_last_block_is_named() -> None:
     assert step.line == MAX_BLOCKS + 1 and f"split it above line {MAX_BLOCKS + 1}" in step.evidence.text
 
 
+def test_a_document_with_too_many_declared_formulas_is_split() -> None:
+    paragraphs = [
+        " ".join(f"Let $y_{{{5 * k + i}}} \\in \\mathbb{{R}}$." for i in range(5)) for k in range(MAX_BLOCKS // 5)
+    ]
+    text = "\n\n".join(paragraphs)
+    (step,) = check_document(text + "\n\nLet $z \\in \\mathbb{R}$.\n").steps
+    assert (
+        step.verdict == "UNREADABLE"
+        and f"split the document above line {2 * len(paragraphs) + 1}" in step.evidence.text
+    )
+
+
 def test_several_displays_of_one_line_are_read() -> None:
     assert [t for _, t, _ in shown("a $$ 1 = 1 $$ b $$ 2 = 2 $$ c \\[ 3 = 3 \\]\n")] == ["1 = 1", "2 = 2", "3 = 3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -119,3 +120,32 @@ def test_an_output_without_a_graph_is_right_where_it_depends_on_nothing() -> Non
 
 def test_the_sweep_has_every_block_edge_and_both_neighbours() -> None:
     assert {edge + step for edge in (8, 16, 32, 64, 128) for step in (-1, 0, 1)} <= set(SWEEP)
+
+
+def test_the_lengths_at_which_gradients_go_wrong_are_made_small_and_told() -> None:
+    found = judged("every_length_around_blocks_has_true_gradients", last_rows_lost(), shrink=True).counterexample
+    assert found is not None
+    assert "B=1 H=1 n_q=1 n_kv=65 " in found.case
+    assert "for n_q=1 n_kv=65" in found.message
+    assert "zlib" not in found.snippet
+
+
+def last_rows_lost() -> Callable[..., Tensor]:
+    """Its backward forgets the keys behind the last whole block of 64."""
+
+    class Lost(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, key: Tensor) -> Tensor:
+            return key.clone()
+
+        @staticmethod
+        def backward(ctx: Any, *down: Tensor) -> Tensor:
+            n = down[0].shape[-2]
+            kept = torch.arange(n) < (n // 64 * 64 if n > 64 else n)
+            return down[0] * kept[:, None]
+
+    def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        scores = query @ Lost.apply(key).transpose(-1, -2) * query.shape[-1] ** -0.5
+        return torch.softmax(scores, -1) @ value
+
+    return attention

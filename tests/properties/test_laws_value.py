@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from mutants import value as mutants
-from mutants.judging import held, refuted
+from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 
 from attention_core.conformance.laws import value, value_relations
@@ -112,3 +112,14 @@ def test_drawn_matrices_are_orthogonal_and_of_all_kinds(d: int) -> None:
         assert np.abs(u.T @ u - np.eye(d)).max() <= 4 * d * d * 2.0**-53
         exact += bool(np.array_equal(u.T @ u, np.eye(d)))
     assert 0 < exact < 12 or d == 1
+
+
+def test_of_two_calls_that_do_not_agree_the_wrong_one_is_shown() -> None:
+    """Late values have no gradient: of [v; v] the second half is lost, and the single v is right."""
+    result = judged("gradients_of_doubled_keys_add_up", mutants.MUTANTS["late_values_detached"](), shrink=True)
+    assert result.counterexample is not None
+    assert "two calls do not agree, and this one is wrong: got 0 at" in result.message
+    space: dict[str, Any] = {}
+    program = result.counterexample.snippet.replace("# put your implementation here:  attention = ...", "")
+    exec(program, {"attention": correct, "__name__": "snippet"}, space)  # the same lines hold for what is right
+    assert space["want"] != 0.0

@@ -213,3 +213,10 @@ def test_every_verdict_and_status_has_a_style() -> None:
     assert set(STYLES) == {*STATUSES, *VERDICTS}
     assert looked([]) == "0 laws held on 0 problems, no counterexample"
     assert verdict_line(Report("f")).startswith("[yellow]f: incomplete")
+
+
+def test_the_reasons_of_what_does_not_apply_add_up() -> None:
+    reasons = ["a", "a", "a", "b", "b", "c", "d", "e"]
+    laws = [LawResult(f"n{i}", "not_applicable", 0, 0.0, None, reason) for i, reason in enumerate(reasons)]
+    text = shown(Report("f", laws=[law("held"), *laws]))
+    assert "8 laws not applicable (-v lists them): 3 x a; 2 x b; c; 2 for other reasons" in text

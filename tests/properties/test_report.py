@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ REPORT_KEYS = [
 LAW_KEYS = [
     "law", "status", "cases", "seconds", "counterexample", "message", "family", "refused", "minimum_met", "powers",
 ]  # fmt: skip
-COUNTEREXAMPLE_KEYS = ["law", "message", "case", "data", "snippet", "got", "want", "bound"]
+COUNTEREXAMPLE_KEYS = ["law", "message", "case", "data", "snippet", "got", "want", "bound", "event"]
 
 
 def law(status: str, name: str = "", **changes: Any) -> LawResult:
@@ -129,6 +129,27 @@ def test_a_report_is_printed_as_one_line() -> None:
     assert repr(report) == f"<Report {report}>"
     assert str(Report("f", laws=[law("held")])) == "f: conforms (1 law held on 3 problems, no counterexample)"
     assert str(Report("f", failed=True, problem="no such file")) == "f: error (no such file)"
+
+
+def met(name: str, event: str, message: str) -> LawResult:
+    """A law under which something happened that has nothing to do with it."""
+    return law("refuted", name, message=message, counterexample=replace(EXAMPLE, law=name, event=event))
+
+
+def test_what_any_law_would_have_met_is_named_once_and_counted() -> None:
+    shape = "out: got shape (1, 2), but should be (2, 1)"
+    laws = [met("agrees_with_truth", "wrong shape", shape), law("refuted", "b"), met("c", "wrong shape", "other sizes")]
+    assert Report("f", laws=laws).reason() == f"wrong shape: {shape} (2 laws), b"
+    lost = [met("a", "hang", "the call did not return: no answer within 3 s")]
+    assert Report("f", laws=lost, problem="given up").reason() == "hang: no answer within 3 s; given up"
+    assert [c.title for c in Report("f", laws=lost + laws[1:2]).counterexamples] == ["hang", EXAMPLE.law]
+
+
+def test_a_refuted_target_tells_known_failures_that_no_longer_fail_too() -> None:
+    passes = [law("unexpected_pass", "p"), law("unexpected_pass", "q")]
+    assert Report("f", laws=[law("refuted", "a"), passes[0]]).reason() == "a; 1 known failure no longer fails: p"
+    told = Report("f", laws=[law("refuted", "a"), *passes], problem="no core").reason()
+    assert told == "a; 2 known failures no longer fail: p, q; no core"
 
 
 PARTIAL: list[tuple[list[LawResult], str, bool, str]] = [

@@ -25,7 +25,7 @@ from attention_core.conformance.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, 
 from attention_core.conformance.law import Law
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.search import EFFORTS, judge_one, minimise, minimum, run_law
+from attention_core.conformance.search import EFFORTS, judge_one, minimise, minimum, run_law, unreadable
 from attention_core.conformance.small_search import small_cases
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
@@ -299,8 +299,28 @@ def test_minimising_stays_within_its_allowance(calls: int) -> None:
         made.append(case)
         raise broken()
 
-    minimise(law(counted), CONTRACT, subject(), Space(), Found(drawn_cases()[0], broken()), calls)
+    case = next(c for c in drawn_cases() if not unreadable(c))
+    minimise(law(counted), CONTRACT, subject(), Space(), Found(case, broken()), calls)
     assert len(made) == calls
+
+
+@pytest.mark.parametrize("calls", [0, 1, 7])
+def test_a_case_that_nobody_could_read_is_worth_more_calls(calls: int) -> None:
+    case = next(c for c in drawn_cases() if unreadable(c))
+    end = minimise(law(always), CONTRACT, subject(), Space(), Found(case, broken()), calls)
+    assert unreadable(end.case) == (calls == 0)
+
+
+def test_what_is_lost_again_and_again_is_not_called_for_being_unreadable() -> None:
+    made: list[Case] = []
+
+    def hangs(subject: Any, case: Any) -> None:
+        made.append(case)
+        raise broken("the call did not return: no answer within 60 s", "crash")
+
+    case = next(c for c in drawn_cases() if unreadable(c))
+    minimise(law(hangs), CONTRACT, subject(), Space(), Found(case, hung := broken(LOST[-1][0].message, "crash")), 50)
+    assert made == [] and allowance(hung, 50) == 0
 
 
 def test_reductions_stay_within_the_wish_and_the_declared_sizes() -> None:

@@ -90,6 +90,9 @@ CONTAINS = [
     (Space(grouped=False), case(), False),
     (Space(grouped=False), case(kv_heads=4), True),
     (Space(dtypes=("float64",)), case(), False),
+    (Space(min_q=129, min_kv=129), case(), False),
+    (Space(min_q=129, min_kv=129, floor=False), case(), True),
+    (Space(min_heads=99, floor=False), case(), False),
 ]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -67,6 +68,31 @@ def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
 def test_where_no_call_works_the_plain_law_speaks() -> None:
     names = ["weights_are_a_distribution", "agrees_with_truth", "no_row_sees_a_later_one"]
     assert [r.law for r in by_telling([result(name) for name in names])] == [names[1], names[0], names[2]]
+
+
+def of_lengths(name: str, n: int, message: str = "m") -> LawResult:
+    """A refuted law whose counterexample has n keys."""
+    shapes = {"query": {"shape": [1, 1, 1, 2]}, "key": {"shape": [1, 1, n, 2]}}
+    return replace(result(name, **shapes), message=message)
+
+
+def test_a_gradient_wrong_at_some_lengths_is_told_by_the_law_of_lengths() -> None:
+    lengths, sums, widths = (
+        "every_length_around_blocks_has_true_gradients", "gradients_of_doubled_keys_add_up",
+        "head_sizes_may_be_odd_and_differ",
+    )  # fmt: skip
+    wrong = "gradient of key for d=3 d_v=1: got 0, but should be 1"
+    met = [
+        of_lengths(widths, 65, wrong),
+        of_lengths(sums, 33),
+        of_lengths(lengths, 65),
+        of_lengths("key_gradient_is_true", 65),
+    ]
+    assert [r.law for r in by_telling(met)] == [lengths, widths, sums, "key_gradient_is_true"]
+    met[0] = of_lengths(widths, 1, wrong)  # within any block: the widths it is
+    assert [r.law for r in by_telling(met)][:2] == [widths, lengths]
+    met.append(of_lengths("key_gradient_is_true", 2))
+    assert [r.law for r in by_telling(met[1:])][:2] == ["key_gradient_is_true", lengths]
 
 
 def test_equals_keep_their_order() -> None:

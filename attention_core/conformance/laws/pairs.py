@@ -88,8 +88,32 @@ def same_gradients(
         bound = go(getattr(limits, name)) + getattr(other_limits, name) + np.abs(after - before)
         chosen = (where or {}).get(name)
         told = f"{what}: gradient of {name}"
-        compare(second.gradients[name], first.gradients[name], bound, told, go, chosen)
+        try:
+            compare(second.gradients[name], first.gradients[name], bound, told, go, chosen)
+        except Violation as violation:
+            if violation.evidence.kind == "pair" or chosen is not None:
+                raise
+            sides = (second.gradients[name], after, getattr(other_limits, name)), (
+                first.gradients[name], getattr(true_first, name), getattr(limits, name)
+            )  # fmt: skip
+            raise wrong_side(violation, told, sides) from None
         require_true_finiteness(second.gradients[name], after, bound, told, chosen)
+
+
+def wrong_side(
+    violation: Violation, what: str, sides: tuple[tuple[Result, NDArray, NDArray], ...]
+) -> Violation:  # fmt: skip
+    """Of two calls that do not agree in a sum of elements, the one that is wrong, against the truth.
+
+    The snippet of such a pair could only hold the other call's number, and that may be the wrong one. If both were
+    within their budgets, the sums would agree within the sum of these.
+    """
+    for result, true, limit in sides:
+        try:
+            require_close(result, true, limit, f"{what}: two calls do not agree, and this one is wrong")
+        except Violation as found:
+            return found
+    return violation
 
 
 def compare(second: Result, first: Result, bound: NDArray, what: str, go: Move, where: NDArray | None) -> None:

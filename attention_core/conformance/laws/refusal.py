@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from attention_core.conformance.evidence import (
     require_close,
 )
 from attention_core.conformance.exchange import NDArray, Request
+from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law, needs
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
@@ -39,7 +41,7 @@ def must_raise(subject: Subject, request: Request, contradiction: str, mend: str
             kind = "crash" if said.startswith("the call did not return") else "must_raise"
             raise Violation(
                 f"{contradiction}: got {said}, but should be refused by a ValueError or TypeError",
-                Evidence((Shown(request),), kind=kind),
+                Evidence((Shown(request),), kind=kind, event=violation.evidence.event),
             ) from None
     message = f"{contradiction}: got a result, but should be refused{mend}"
     raise Violation(message, Evidence((Shown(request),), kind="must_raise"))
@@ -50,19 +52,26 @@ def drawn(case: Case, shape: tuple[int, ...], purpose: str) -> NDArray:
     return case.rng(purpose).integers(-3, 4, size=shape).astype(float)
 
 
-def other_than(n: int, rng: np.random.Generator) -> int:
-    """A size near n that is not n: one less, one more, or 1, which broadcasting would hide."""
-    return int(rng.choice([m for m in (n - 1, n + 1, 1) if m >= 1 and m != n]))
+def other_than(n: int, rng: np.random.Generator, broadcasts: bool) -> int:
+    """A size near n that is not n: one less, one more, or 1.
+
+    With `broadcasts` neither of the two is 1: of such axes array libraries make the size of the other, and a function
+    that leaves the check to them (an einsum) has not promised more.
+    """
+    found = [m for m in (n - 1, n + 1, 1) if m >= (2 if broadcasts else 1) and m != n]
+    if not found or (broadcasts and n == 1):
+        raise NotApplicable(f"{n} and another size that no broadcasting makes equal")
+    return int(rng.choice(found))
 
 
 def head_sizes_of_query_and_key_must_agree(subject: Subject, case: Case) -> None:
     """A query and a key of different head sizes are refused.
 
-    Formula: d(query) != d(key) must raise
+    Formula: d(query) != d(key) must raise (one of them 1, which broadcasts, where `validates` is declared)
     Source: design of the contract: contradictions must raise
     Mutant: head_size_cut_to_shorter
     """
-    d = other_than(case.sizes[2], case.rng("head size"))
+    d = other_than(case.sizes[2], case.rng("head size"), not subject.implementation.validates)
     bad = case.with_(key=drawn(case, (*case.key.shape[:-1], d), "key"))
     must_raise(subject, subject.binding.request(bad), f"query of head size {case.sizes[2]} with key of {d}")
 
@@ -70,12 +79,12 @@ def head_sizes_of_query_and_key_must_agree(subject: Subject, case: Case) -> None
 def lengths_of_key_and_value_must_agree(subject: Subject, case: Case) -> None:
     """A key and a value of different lengths are refused.
 
-    Formula: n(key) != n(value) must raise
+    Formula: n(key) != n(value) must raise (one of them 1, which broadcasts, where `validates` is declared)
     Source: design of the contract: contradictions must raise
     Mutant: lengths_cut_to_shorter
     """
     n_kv = case.sizes[1]
-    n = other_than(n_kv, case.rng("length"))
+    n = other_than(n_kv, case.rng("length"), not subject.implementation.validates)
     bad = case.with_(value=drawn(case, (*case.value.shape[:-2], n, case.value.shape[-1]), "value"))
     must_raise(subject, subject.binding.request(bad), f"{n_kv} keys with {n} values")
 
@@ -93,15 +102,17 @@ def mask_must_broadcast_to_the_scores(subject: Subject, case: Case) -> None:
 def mask_must_not_enlarge_the_result(subject: Subject, case: Case) -> None:
     """A mask with more than one row, key, head or batch where the scores have one is refused, not broadcast.
 
+    Asked of what is declared to validate: no caller is told to pass such a mask, and array libraries broadcast it.
+
     Formula: n of an axis of the mask > 1 where the scores have 1 must raise
-    Source: design of the contract: contradictions must raise
+    Source: the declaration `validates`
     Mutant: large_mask_broadcasts_the_scores
     """
     if 1 not in (*case.query.shape[:-1], case.sizes[1]):
         case = _one_of_something(case)
     library = {"torch": "torch", "numpy": "np", "jax": "jnp"}[subject.implementation.array]
     mend = (
-        "; a mask may not make the result larger than the query does: before adding it to the scores write "
+        "; declared to validate, so a mask may not make the result larger than the query does: before adding it write "
         f"if {library}.broadcast_shapes(mask.shape, scores.shape) != scores.shape: raise ValueError"
     )
     _wrong_mask(subject, case, [n == 1 for n in (*case.query.shape[:-1], case.sizes[1])], mend)
@@ -199,15 +210,22 @@ SHORT = Space(max_n=17, grouped=False, masks=("none",), causal=(False,), scales=
 MASKED = SHORT.with_(masks=("bool", "finite"))
 
 
-def _law(check: Callable[[Subject, Case], int | None], space: Space = SHORT, claim: str = "") -> Law:
-    return Law(check, "refusal", needs=needs(claim) if claim else needs(), space=space, large=4, small=12)
+NOT_DECLARED = "validates is not declared, so a mask too large for the scores need not be refused"
+
+
+def _law(check: Callable[[Subject, Case], int | None], space: Space = SHORT, claim: str = "", **told: Any) -> Law:
+    return Law(check, "refusal", needs=needs(claim) if claim else needs(), space=space, large=4, small=12, **told)
+
+
+def _validates(implementation: Implementation) -> bool:
+    return implementation.validates
 
 
 LAWS = (
     _law(head_sizes_of_query_and_key_must_agree),
     _law(lengths_of_key_and_value_must_agree),
     _law(mask_must_broadcast_to_the_scores, MASKED, "attn_mask"),
-    _law(mask_must_not_enlarge_the_result, MASKED, "attn_mask"),
+    _law(mask_must_not_enlarge_the_result, MASKED, "attn_mask", declares=_validates, because=NOT_DECLARED),
     _law(query_heads_must_be_a_multiple_of_key_heads),
     _law(broadcast_keys_are_refused_or_right, SHORT.with_(causal=(False, True), min_batch=2, min_heads=2)),
 )

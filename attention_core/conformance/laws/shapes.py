@@ -220,7 +220,7 @@ def _judge_masks_of_the_outer_axis(subject: Subject, case: Case) -> None:
     judge_gradients(subject, other, "for two batch axes and a mask of the outer one")
 
 
-LONG = Space(min_q=EDGES[-1] + 1, min_kv=EDGES[-1] + 1, max_n=EDGES[-1] + 1, small=False)
+LONG = Space(min_q=EDGES[-1] + 1, min_kv=EDGES[-1] + 1, max_n=EDGES[-1] + 1, small=False, floor=False)
 SHORT = Space(max_n=33)
 
 

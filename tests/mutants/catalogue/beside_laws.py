@@ -44,6 +44,7 @@ CORRECT = {
 """Functions of these files that are right (one of them only where bottom right is declared)."""
 HELPERS = {"with_mask", "filled", "other_backward", "swapped_backward", "pairs", "build_lse", "without_causality"}
 DECLARED: dict[str, dict[str, Any]] = {
+    "large_mask_broadcasts_the_scores": {"validates": True},
     "weights_before_softmax": {"returns": "out,weights"},
     "weights_dropped_out": {"returns": "out,weights"},
     "lse_base_two": {"returns": "out,lse"},

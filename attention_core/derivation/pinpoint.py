@@ -1,0 +1,337 @@
+# Where a relation could fail that random small numbers never hit: at the numbers the claim names, between them, at
+# one-hot and two-valued arrays, and where a search in float64 comes closest. A case refutes only when compared exactly.
+"""A directed search for counterexamples."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from flint import fmpq, fmpq_poly, fmpz_poly
+
+from attention_core.derivation.compare import compare
+from attention_core.derivation.complete import Completion, completion
+from attention_core.derivation.floats import Column, columns, number, supported
+from attention_core.derivation.generate import NoCase
+from attention_core.derivation.graph import TooLarge, Undefined
+from attention_core.derivation.normal import Given, Normal, TooComplex
+from attention_core.derivation.numbers import Imprecise
+from attention_core.derivation.patterns import patterns
+from attention_core.derivation.size_ties import constants
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from attention_core.derivation.decide import Decider, Finding, Site
+
+SITES = 6
+ROUNDS = 14
+PARENTS, CHILDREN = 12, 84
+MARKED = 6  # entries that are given each number of the claim in turn, where there are no more
+MARKS = 48
+DEGREE = 40
+CERTIFIED = 6  # exact comparisons at one tuple
+DEFINED = 12  # compared cases where no drawn one could be
+SURELY = 1e-9  # what float64 calls a violation, relatively; below it the exact comparison decides
+SHARE = 0.075  # of a step's time, as the last resort
+POLYNOMIAL = frozenset({"const", "leaf", "add", "mul", "powi"})
+HEAVY = frozenset({"expect", "det", "inv", "limit"})
+Points = Any  # a matrix: a row for each free entry, a column for each point
+
+
+@dataclass
+class Search:
+    """One tuple: how cases are completed, the order of evaluation, and what was seen."""
+
+    decider: Decider
+    site: Site
+    made: Completion
+    rng: np.random.Generator
+    tried: int = 0
+
+    def scores(self, points: Points) -> Column:
+        """How far each point is from holding: above 0 where it fails, minus infinity where it is no case."""
+        import numpy as np
+
+        op = self.decider.claim.op
+        values: dict[int, Column] = {n: points[k].copy() for k, n in enumerate(self.made.free)}
+        good = self.made.fill(values)
+        found = columns(self.site.low.graph, self.site.order, values)
+        worst: Any = np.full(points.shape[1], -np.inf)
+        with np.errstate(all="ignore"):
+            for a, b in self.site.pairs:
+                left, right = (found[a], found[b]) if op not in (">", ">=") else (found[b], found[a])
+                size = np.maximum(np.maximum(np.abs(left), np.abs(right)), 1e-300)
+                gap = np.where(left == right, 0.0, (left - right) / size)
+                worst = np.maximum(worst, {"=": np.abs(gap), "!=": -np.abs(gap)}.get(op, gap))
+        return np.where(good & np.isfinite(worst), worst, -np.inf)
+
+    def certify(self, points: Points, scores: Column) -> Finding | None:
+        """Compare the most promising points exactly, each with simple numbers near it first."""
+        import numpy as np
+
+        op = self.decider.claim.op
+        least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(op, SURELY if op == "=" else 1e-15)
+        for place in np.argsort(-scores)[:3]:
+            if scores[place] < least or self.tried >= CERTIFIED:
+                break
+            self.tried += 1
+            for values in self.simple(points[:, place]):
+                if found := self.compared(values):
+                    return found
+        return None
+
+    def simple(self, point: Column) -> Iterator[dict[int, fmpq]]:
+        """The point with its numbers rounded where it fails all the same, and as it is."""
+        import numpy as np
+
+        exact = [Fraction(float(v)) for v in point]
+        for most in (1, 12, 1000):
+            rounded = [v.limit_denominator(most) for v in exact]
+            values = dict(zip(self.made.free, (fmpq(v.numerator, v.denominator) for v in rounded), strict=True))
+            column = np.array([[float(v)] for v in rounded])
+            if self.scores(column)[0] >= -1e-12:
+                yield values
+        yield dict(zip(self.made.free, (fmpq(v.numerator, v.denominator) for v in exact), strict=True))
+
+    def compared(self, free: dict[int, fmpq]) -> Finding | None:
+        """The finding if the exact case refutes."""
+        try:
+            case = self.made.case(free)
+            outcome = compare(
+                self.site.low.graph, self.site.pairs, self.decider.claim.op, case, self.site.order, most=512
+            )
+        except (NoCase, Undefined, Imprecise, TooLarge, ZeroDivisionError):
+            return None
+        if outcome.holds is False:
+            return self.decider.shown(self.site, case, outcome)
+        if outcome.holds and self.decider.scarce:
+            self.decider.tally.add(outcome)
+            if self.site.env not in self.decider.tally.tuples:
+                self.decider.tally.tuples.append(self.site.env)
+        return None
+
+
+def pinpoint(decider: Decider) -> Finding | None:
+    """Search at some small tuples; the finding if a case refutes. Where no case was compared, some are."""
+    sides = (decider.claim.left, decider.claim.right)
+    if decider.moves or decider.claim.op == "->" or any(t.op in HEAVY for side in sides for t in side.walk()):
+        return None
+    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
+    marks = numbers(decider)
+    for env in _some(decider.tuples.small()):
+        if time.process_time() > end:
+            break
+        try:
+            site = decider.site(env)
+            found = None if site is None else _at(decider, site, marks)
+        except TooLarge:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _some(envs: list[dict[str, int]]) -> list[dict[str, int]]:
+    """A few of the small tuples, spread over all."""
+    step = max(1, len(envs) // SITES)
+    return envs[::-1][::step][:SITES]
+
+
+def search_of(decider: Decider, site: Site) -> Search | None:
+    """The search at one tuple, None where cases cannot be completed or an operation has no form in float64."""
+    import numpy as np
+
+    graph = site.low.graph
+    made = completion(site.plan) if site.plan.entries else None
+    if made is None or not any(graph.ops[n] == "leaf" for n in site.order):
+        return None
+    orders = [site.order, *(c.order for c in site.plan.constraints)]
+    orders += [tuple(graph.reachable([s])) for s in site.plan.assigned.values()]
+    if not all(supported(graph, order) for order in orders):
+        return None
+    return Search(decider, site, made, np.random.default_rng(decider.effort.seed))
+
+
+def numbers(decider: Decider) -> list[float]:
+    """Numbers worth trying: those of the claim and its hypotheses, next to them, their roots, halves, between two."""
+    said = sorted({*constants(decider.context, [decider.claim]), *constants(decider.context, decider.hypotheses)})
+    plain = [number(fmpq(v.numerator, v.denominator)) for v in said]
+    found: dict[float, None] = dict.fromkeys(plain)
+    found.update(dict.fromkeys(-v for v in plain))
+    sizes = sorted({abs(v) for v in plain})
+    between = [(a + b) / 2 for a, b in pairwise(sizes)]
+    found.update(dict.fromkeys([*between, *(-v for v in between)]))
+    for value in plain:
+        size = abs(value)
+        root = size**0.5
+        more = [value + 1, value - 1, value / 2, -value / 2, 2 * value, root, -root, root + 1]
+        if size:
+            more += [1 / value, math.log(size) + 1, math.log(size) - 1, 2 / root]
+        found.update(dict.fromkeys(more))
+    return [v for v in found if abs(v) <= 1e60][:MARKS]
+
+
+def _at(decider: Decider, site: Site, marks: list[float]) -> Finding | None:
+    """The search at one tuple."""
+    import numpy as np
+
+    search = search_of(decider, site)
+    if search is None:
+        return None
+    for value in turning_points(site, search.made.free):
+        if found := search.compared({search.made.free[0]: value}):
+            return found
+    points = _start(search, marks)
+    if not points.shape[1]:
+        return None
+    scores = search.scores(points)
+    if decider.scarce:
+        for place in np.flatnonzero(np.isfinite(scores))[:DEFINED]:
+            values = {
+                n: fmpq(*float(v).as_integer_ratio()) for n, v in zip(search.made.free, points[:, place], strict=True)
+            }
+            if found := search.compared(values):
+                return found
+    if found := search.certify(points, scores):
+        return found
+    if decider.claim.op not in ("<", "<=", ">", ">="):
+        return None
+    for step in range(ROUNDS):
+        points, scores = _next(search, points, scores, marks, step)
+        if points is None:
+            return None
+        if found := search.certify(points, scores):
+            return found
+        if search.tried >= CERTIFIED:
+            return None
+    return None
+
+
+def turning_points(site: Site, free: list[int]) -> list[fmpq]:
+    """For a polynomial in one number: its real roots, those of its derivative, and points between and beside them."""
+    if len(free) != 1 or len(site.pairs) != 1:
+        return []
+    graph, difference = site.low.graph, site.low.graph.sub(*site.pairs[0])
+    if not all(graph.ops[n] in POLYNOMIAL for n in graph.reachable([difference])):
+        return []
+    try:
+        form = Normal(graph, [difference], Given(), {}, float("inf"))
+        top, bottom = form.of(difference)
+    except (TooComplex, OverflowError, ZeroDivisionError, TooLarge, ArithmeticError):
+        return []
+    if form.atoms or not bottom.is_constant() or not 1 < top.total_degree() <= DEGREE:
+        return []
+    coefficients = [fmpq(0)] * (top.total_degree() + 1)
+    for monomial, c in zip(top.monoms(), top.coeffs(), strict=True):
+        coefficients[sum(monomial)] = c
+    found: set[fmpq] = set()
+    for poly in (fmpq_poly(coefficients), fmpq_poly(coefficients).derivative()):
+        for root, _ in poly.roots():
+            found.add(root)
+        found |= {_near(r) for r, _ in fmpz_poly(list(poly.numer())).complex_roots() if r.imag.contains(0)}
+    ordered = sorted(found)
+    between = [(a + b) / 2 for a, b in pairwise(ordered)]
+    return [*ordered, *between, *([ordered[0] - 1, ordered[-1] + 1] if ordered else [])]
+
+
+def _near(root: Any) -> fmpq:
+    return fmpq(*float(root.real.mid()).as_integer_ratio())
+
+
+def _start(search: Search, marks: list[float]) -> Points:
+    """Drawn cases, patterns, and the numbers of the claim at one entry, or at two, of a drawn case."""
+    import numpy as np
+
+    drawn = []
+    free = search.made.free
+    for seed in range(6):
+        _, case = search.decider.case(search.site.plan, 4001 + seed)
+        if case is not None:
+            drawn.append([_float(case[n]) for n in free])
+    base = np.array(drawn).T if drawn else np.ones((len(free), 1))
+    out = [base, patterns(search.site, free, search.rng, 24)]
+    rows = [k for k, n in enumerate(free) if not search.site.plan.entries[n][0].values]
+    for chosen in _chosen(rows[:MARKED] if len(rows) <= 3 * MARKED else rows[:1], len(marks)):
+        for start in (base[:, :1], np.ones((len(free), 1)), np.zeros((len(free), 1))):
+            block = np.repeat(start, len(chosen[1]), axis=1)
+            for place, row in enumerate(chosen[0]):
+                block[row] = [marks[pick[place]] for pick in chosen[1]]
+            out.append(block)
+    return np.concatenate(out, axis=1)
+
+
+def _chosen(rows: list[int], count: int) -> Iterator[tuple[tuple[int, ...], list[tuple[int, ...]]]]:
+    """Which rows take which numbers: one row each of them, the first two rows each pair of the first few."""
+    for row in rows:
+        if count:
+            yield (row,), [(k,) for k in range(count)]
+    if len(rows) > 1 and count:
+        few = min(count, 8)
+        yield (rows[0], rows[1]), [(a, b) for a in range(few) for b in range(few)]
+
+
+def _float(value: Any) -> float:
+    if callable(value):
+        value = value()
+    return number(value) if isinstance(value, fmpq) else float(value.mid())
+
+
+def _next(search: Search, points: Points, scores: Column, marks: list[float], step: int) -> tuple[Points, Column]:
+    """The tightest points and children of them: entries moved, scaled, set to another's or to a number of the claim."""
+    import numpy as np
+
+    apart = np.isfinite(scores) & (np.abs(scores) > 1e-13)  # equal sides say nothing about other places
+    ranked = np.argsort(-np.where(apart, scores, -np.inf))[:PARENTS]
+    ranked = ranked[apart[ranked]]
+    if not len(ranked):
+        return None, scores
+    parents, rng = points[:, ranked], search.rng
+    free = search.made.free
+    children = parents[:, rng.integers(0, len(ranked) // 2 + 1, CHILDREN)].copy()
+    other = parents[:, rng.integers(0, len(ranked), CHILDREN)] - parents[:, rng.integers(0, len(ranked), CHILDREN)]
+    listed = np.array([bool(search.site.plan.entries[n][0].values) for n in free])
+    at, kind = rng.integers(0, len(free), CHILDREN), rng.integers(0, 8, CHILDREN)
+    steps = rng.choice([-1.0, 1.0], CHILDREN) * 2.0 ** -rng.integers(0, 4 + step, CHILDREN)
+    every = np.arange(CHILDREN)
+    now, borrowed = children[at, every], children[rng.integers(0, len(free), CHILDREN), every]
+    marked = np.array(marks or [0.0])[rng.integers(0, max(1, len(marks)), CHILDREN)]
+    moved = np.select(
+        [kind < 3, kind == 3, kind == 4, kind == 5],
+        [now + steps * (1 + np.abs(now)), borrowed, -borrowed, marked],
+        now,
+    )
+    children[at, every] = moved
+    children = np.where(kind == 6, children * (1 + steps), children)
+    children = np.where(kind == 7, children + 0.7 * other, children)
+    children = np.where(listed[:, None], parents[:, [0]], children)
+    joined = np.concatenate([parents, children], axis=1)
+    return joined, np.concatenate([scores[ranked], search.scores(children)])
+
+
+def at_patterns(decider: Decider, site: Site) -> Finding | None:
+    """One-hot, two-valued and other plain arrays at one larger tuple, and the best of them changed array by array."""
+    import numpy as np
+
+    search = search_of(decider, site)
+    if search is None:
+        return None
+    points = patterns(site, search.made.free, search.rng, 48)
+    for _ in range(3):
+        scores = search.scores(points)
+        if found := search.certify(points, scores):
+            return found
+        finite = np.flatnonzero(np.isfinite(scores) & (np.abs(scores) > 1e-13))
+        if not len(finite) or decider.claim.op not in ("<", "<=", ">", ">="):
+            return None
+        best = finite[np.argsort(-scores[finite])[:2]]
+        points = patterns(site, search.made.free, search.rng, 48, points[:, best])
+    return None
+
+
+__all__ = ["at_patterns", "pinpoint"]

@@ -1,0 +1,95 @@
+# Conditions among sizes and indices with powers, roots or logarithms, and the numbers that conditions and claims name.
+# Such a condition is evaluated at whole numbers; nothing about it is assumed beyond that.
+"""Nonlinear conditions among sizes, and numbers worth trying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from math import ceil, floor, isqrt
+
+from flint import fmpq
+
+from attention_core.derivation.declared import Context
+from attention_core.derivation.graph import TooLarge, Undefined
+from attention_core.derivation.lower import Infeasible, Lowering
+from attention_core.derivation.numbers import COMPARE, Imprecise, evaluate, exact, precision, sign_of
+from attention_core.derivation.terms import Relation, Term
+
+BITS = (128, 1024)
+HIGHEST = 10**60  # no number above is worth trying
+UNFIXED = frozenset({"int", "size", "leaf", "member", "expect", "limit", "infinity", "bind", "reduce", "entry"})
+FEW = 3  # fewer small tuples than this call for a search among larger ones
+TRIED = 2_000  # tuples looked at in that search
+
+
+def met(low: Lowering, relation: Relation) -> bool:
+    """Whether a condition among sizes and indices holds at those of `low`; what cannot be told is no objection."""
+    try:
+        node = low.graph.sub(low.number(relation.left), low.number(relation.right))
+    except (Infeasible, Undefined, ZeroDivisionError):
+        return False
+    except TooLarge:
+        return True
+    for bits in BITS:
+        try:
+            with precision(bits):
+                (found,) = evaluate(low.graph, [node], {})
+                return COMPARE[relation.op](sign_of(found))
+        except Imprecise:
+            continue
+        except (Undefined, ZeroDivisionError):
+            return False
+        except TooLarge:
+            return True
+    return True
+
+
+def constants(context: Context, relations: Iterable[Relation]) -> list[Fraction]:
+    """The numbers that relations name: every part without symbols, such as 10^7, to 30 bits where it is irrational."""
+    found: dict[Fraction, None] = {}
+    for relation in relations:
+        for side in (relation.left, relation.right):
+            for part in _closed(side):
+                value = _value(context, part)
+                if value is not None and abs(value) <= HIGHEST:
+                    found[value] = None
+    return list(found)
+
+
+def _closed(term: Term) -> Iterator[Term]:
+    """The numbers in a term, and the largest parts of it that no symbol occurs in."""
+    sizes = (s for t in term.walk() if t.type.kind == "matrix" for s in (t.type.rows, t.type.cols))
+    if not any(t.op in UNFIXED for t in term.walk()) and not any(s.symbols() for s in sizes):
+        yield term
+        yield from (t for t in term.walk() if t.op == "const")
+        return
+    for part in term.args:
+        yield from _closed(part)
+
+
+def _value(context: Context, term: Term) -> Fraction | None:
+    try:
+        low = Lowering(context, {})
+        with precision(128):
+            (found,) = evaluate(low.graph, [low.number(term)], {})
+            if not exact(found):
+                if not found.is_finite() or found.abs_upper() > HIGHEST:
+                    return None
+                found = fmpq(int((found.mid() * 2**30).floor().unique_fmpz() or 0), 2**30)
+    except (Infeasible, Undefined, Imprecise, TooLarge, ZeroDivisionError):
+        return None
+    return Fraction(int(found.p), int(found.q))
+
+
+def whole_marks(said: Iterable[Fraction]) -> list[int]:
+    """Whole numbers around those a claim names, their roots, squares, halves and doubles."""
+    found: set[int] = set()
+    for value in said:
+        size = abs(value)
+        for mark in {size, size / 2, 2 * size, Fraction(isqrt(floor(size)))} | ({size * size} if size < 100 else set()):
+            found |= {floor(mark) - 1, floor(mark), ceil(mark), ceil(mark) + 1}
+    return sorted(v for v in found if 1 <= v <= HIGHEST)
+
+
+__all__ = ["FEW", "TRIED", "constants", "met", "whole_marks"]

@@ -1,0 +1,86 @@
+# Completed cases against the hypotheses they were completed for, in float64 and exactly, and the two against each other.
+# Hypotheses that need more than one vector at a time are left to the generator of cases.
+"""Cases that follow from their free entries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from attention_core.derivation.check import Step, claim_of, steps_of
+from attention_core.derivation.complete import Completion, completion
+from attention_core.derivation.decide import Decider
+from attention_core.derivation.generate import NoCase
+from attention_core.derivation.numbers import ball, precision
+
+
+def completed(declared: str, **sizes: int) -> Completion | None:
+    (step,) = [s for s in steps_of(f"{declared}\n\n$$ x = y $$\n")[0] if isinstance(s, Step)]
+    decider = Decider(*claim_of(step))
+    site = decider.site(sizes)
+    assert site is not None
+    return completion(site.plan)
+
+
+XY = r"Let $x, y \in \mathbb{R}$"
+
+
+@pytest.mark.parametrize(
+    ("declared", "x", "y", "found"),
+    [
+        (f"{XY} with $x^2 + y^2 = 1$.", fmpq(3, 5), fmpq(1), 0.8),
+        (f"{XY} with $x^2 + y^2 = 1$.", fmpq(3, 5), fmpq(-1), -0.8),
+        (f"{XY} with $x^2 + y^2 = 1$.", fmpq(1, 2), fmpq(1), 3**0.5 / 2),
+        (f"{XY} with $x^2 + y^2 + y = 1$.", fmpq(1, 2), fmpq(1), 0.5),
+        (f"{XY} with $x^2 + y^2 + y = 1$.", fmpq(0), fmpq(1), (5**0.5 - 1) / 2),
+        (f"{XY} with $x^2 - y^2 - y = 0$.", fmpq(1), fmpq(1), (5**0.5 - 1) / 2),
+        (f"{XY} with $2 x + 3 y = 12$.", fmpq(3), fmpq(0), 2.0),
+        (f"{XY} with $y = e^x$.", fmpq(1), fmpq(0), np.e),
+    ],
+)
+def test_what_an_equation_fixes_is_solved_for(declared: str, x: fmpq, y: fmpq, found: float) -> None:
+    made = completed(declared)
+    assert made is not None
+    free = dict(zip(sorted(made.plan.order), (x, y), strict=True))
+    values = {n: np.array([float(v.p) / float(v.q)]) for n, v in free.items()}
+    last = max(made.plan.order)
+    assert made.fill(values).all() and values[last][0] == pytest.approx(found, rel=1e-12)
+    with precision(128):
+        exact = made.case({n: v for n, v in free.items() if n in made.free})[last]
+        value = exact() if callable(exact) else exact
+        assert float(ball(value).mid()) == pytest.approx(found, rel=1e-12)
+
+
+def test_points_that_break_a_hypothesis_are_no_cases() -> None:
+    made = completed(f"{XY} with $x^2 + y^2 = 1$ and $x \\ge 0$.")
+    assert made is not None
+    first, last = sorted(made.plan.order)
+    values = {first: np.array([0.5, -0.5, 2.0]), last: np.ones(3)}
+    assert list(made.fill(values)) == [True, False, False]
+    for x in (fmpq(-1, 2), fmpq(2)):
+        with pytest.raises(NoCase):
+            made.case({first: x, last: fmpq(1)})
+
+
+def test_entries_with_listed_values_take_no_others() -> None:
+    made = completed(r"Let $x \sim \operatorname{Bernoulli}(1/3)$ and $y \in \mathbb{R}$.")
+    assert made is not None
+    first, last = sorted(made.plan.order)
+    values = {first: np.array([0.0, 1.0, 0.5, 2.0]), last: np.ones(4)}
+    assert list(made.fill(values)) == [True, True, False, False]
+    assert made.case({first: fmpq(1), last: fmpq(1)})[first] == 1
+    with pytest.raises(NoCase):
+        made.case({first: fmpq(1, 2), last: fmpq(1)})
+
+
+def test_a_vector_gets_its_length() -> None:
+    made = completed(r"Let $n \in \mathbb{N}$, $x, y \in \mathbb{R}^n$ with $\|x\| = 2$.", n=2)
+    assert made is not None
+    values = {n: np.array([float(k)]) for k, n in enumerate(sorted(made.plan.order))}
+    assert made.fill(values).all()
+    assert sum(values[n][0] ** 2 for n in sorted(made.plan.order)[:2]) == pytest.approx(4)
+
+
+def test_orthogonal_vectors_are_left_to_the_generator() -> None:
+    assert completed(r"Let $n \in \mathbb{N}$, $x, y \in \mathbb{R}^n$ with $x^\top y = 0$.", n=2) is None

@@ -1,0 +1,75 @@
+# What stands above a letter: a power, a transpose, a label. T above a letter is a power where T is declared as a number.
+# What could be two of these is refused, with what to write instead.
+"""Superscripts, and products that have two readings."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+LETTERS = (
+    "$x, \\gamma, \\beta \\in \\mathbb{R}$, $Q, K \\in \\mathbb{R}^{m \\times n}$, $A, B \\in \\mathbb{R}^{n \\times n}$, "
+    "$u, v \\in \\mathbb{R}^{n}$"
+)
+DECLARED = f"Let $T, m, n \\in \\mathbb{{N}}$, {LETTERS}.\n\n"
+BARE = f"Let $m, n \\in \\mathbb{{N}}$, {LETTERS}.\n\n"
+
+
+def outcome(head: str, display: str) -> tuple[str, str]:
+    (step,) = check_document(f"{head}$$ {display} $$\n").steps
+    return str(step.verdict), step.evidence.text
+
+
+@pytest.mark.parametrize("display", [r"\gamma^T = \gamma", r"\gamma^{T} = \gamma", r"\gamma^{-T} = \gamma", r"e^T = e"])
+def test_a_declared_t_above_a_number_is_an_exponent(display: str) -> None:
+    assert outcome(DECLARED, display)[0] == "REFUTED"
+    verdict, words = outcome(BARE, display)
+    assert verdict == "UNREADABLE" and "transposes a number" in words and "^\\top" in words
+
+
+@pytest.mark.parametrize(
+    "display",
+    [r"\gamma^{T+1} = \gamma \gamma^T", r"\sum_{t=1}^T \beta^{T-t} = \sum_{t=1}^{T} \beta^{t-1}", r"\gamma^{-T} \gamma^T = 1",
+     r"\prod_{t=1}^T \gamma = \gamma^T", r"(Q K^T)^\top = K Q^T", r"u^T v = v^\top u"],
+)  # fmt: skip
+def test_powers_and_transposes_with_a_declared_t(display: str) -> None:
+    assert outcome(DECLARED, display)[0] in ("PROVED", "EXACT", "AGREES")
+
+
+def test_t_above_a_matrix_is_a_transpose_unless_it_could_be_a_power() -> None:
+    assert outcome(BARE, "(A B)^T = B^T A^T")[0] == "PROVED"
+    assert outcome(BARE, "(A B)^T = B^T A^\\mathsf{T}")[0] == "PROVED"
+    verdict, words = outcome(DECLARED, "(A B)^T = B^T A^T")
+    assert verdict == "UNREADABLE" and "a transpose or a power" in words
+    assert outcome(DECLARED, "(A B)^\\top = B^\\top A^\\top")[0] == "PROVED"
+    array = "Let $T \\in \\mathbb{R}^{2 \\times 2}$.\n\n"
+    assert outcome(array, "(T T)^T = T^T T^T")[0] == "PROVED"
+
+
+def test_no_message_shows_a_name_of_the_reader() -> None:
+    for display in (r"\sum_{t=1}^\top \beta = 1", r"\log^T(x) = 1"):
+        verdict, words = outcome(DECLARED, display)
+        assert verdict == "UNREADABLE" and "TRANS" not in words, words
+
+
+@pytest.mark.parametrize("display", ["x^{(1)} x^{(2)} = x^3", "x^{[2]} = x^2", "x^{(n)} = x^n"])
+def test_a_superscript_in_brackets_is_a_label(display: str) -> None:
+    verdict, words = outcome(BARE, display)
+    assert verdict == "UNREADABLE" and "it is a label" in words
+
+
+def test_a_declared_label_is_a_symbol_of_its_own() -> None:
+    head = "Let $x, x^{(1)}, x^{(2)} \\in \\mathbb{R}$.\n\n"
+    assert outcome(head, "x^{(1)} x^{(2)} = x^{(2)} x^{(1)}")[0] == "PROVED"
+    assert outcome(head, "x^{(1)} x^{(2)} = x^3")[0] == "REFUTED"
+    assert outcome(BARE, "2^{(n)} = 2^n")[0] == "AGREES"
+    assert outcome(BARE, "e^{(x)} = e^x")[0] == "PROVED"
+
+
+@pytest.mark.parametrize("display", ["A * B = A B", r"A \ast B = A \odot B", r"A \times B = A B", "u * v = v * u"])
+def test_a_star_between_matrices_has_two_readings(display: str) -> None:
+    verdict, words = outcome(BARE, display)
+    assert verdict == "UNREADABLE" and r"\odot" in words
+    assert outcome(BARE, r"\gamma * A = A * \gamma")[0] == "PROVED"
+    assert outcome(BARE, r"2 \times 3 * x = 6 x")[0] == "PROVED"
