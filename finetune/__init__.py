@@ -19,6 +19,8 @@
   checkpoints, from a folder. `models.classifier`: a classifier (first token, or mean of the real ones) and the tied
   masked-LM head, on our encoder or any AutoModel, and their losses for the trainer. A batch is {"input_ids",
   "attention_mask", "token_type_ids"?, "labels"}, by transformers' names.
+* `peft`: head, prompt, prefix, LoRA and bias-only tuning of any of these; files as the library `peft` writes them.
+* `data.tokenize`: byte pairs and WordPiece to read; everything else uses the library `tokenizers`.
 * `optimiser`: decay groups by module, warm-up and cosine by tokens. `train.Trainer`: knows no model; it is given a
   model, a loss that returns (sum, tokens) and a source. `checkpoint`: all of a run's state, written atomically.
 * `evaluate`: greedy answers, accuracy, "not known" from log-probabilities. `recipes`: the source's numbers. `cli`.

@@ -1,0 +1,35 @@
+"""Head tuning: everything is frozen but the head. The base has no gradient, and keeps nothing for a backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from finetune.errors import BadInput
+from finetune.peft.files import Saved
+from finetune.peft.protocol import Adapter, Method
+from finetune.peft.targets import head_of
+
+
+@dataclass(frozen=True)
+class Head(Method):
+    """Train the head: classes (d + 1) parameters, 2 d + 2 for two classes.
+
+    Source: the assignment of Johns Hopkins' CS 601.471, section 3.2 ("head-tuning").
+    """
+
+    name = "head"
+    peft_types = ("FINETUNE_HEAD",)  # no word of the library's
+
+    def inject(self, model: nn.Module) -> Adapter:
+        """Freeze the backbone. Raises: BadInput for a model without a head of its own."""
+        head = head_of(model)
+        if not head:
+            raise BadInput(f"{type(model).__name__} has no head that could be trained: put a Classifier around it")
+        return Adapter(model, self, head)
+
+    @classmethod
+    def of_config(cls, saved: Saved, model: nn.Module) -> Head:
+        """There are no options."""
+        return cls()
