@@ -15,6 +15,10 @@
 * `models.gpt.GPT`: a decoder to read in one sitting; attention by name (`vanilla`, `synthesizer`, `rotary`) from
   `attention_core`. `models.mingpt`: checkpoints of minGPT's two shapes. `models.sampling`: greedy, temperature,
   top-k, top-p.
+* `models.encoder.Encoder`: BERT, RoBERTa and DistilBERT to read in one sitting. `models.huggingface`: their
+  checkpoints, from a folder. `models.classifier`: a classifier (first token, or mean of the real ones) and the tied
+  masked-LM head, on our encoder or any AutoModel, and their losses for the trainer. A batch is {"input_ids",
+  "attention_mask", "token_type_ids"?, "labels"}, by transformers' names.
 * `optimiser`: decay groups by module, warm-up and cosine by tokens. `train.Trainer`: knows no model; it is given a
   model, a loss that returns (sum, tokens) and a source. `checkpoint`: all of a run's state, written atomically.
 * `evaluate`: greedy answers, accuracy, "not known" from log-probabilities. `recipes`: the source's numbers. `cli`.

@@ -68,10 +68,17 @@ def save(path: str | Path, tree: Any) -> None:
     Example: save("run.checkpoint", {"model": model.state_dict(), "step": 7}).
     Source: the format is https://huggingface.co/docs/safetensors; os.replace is atomic on POSIX and Windows.
     """
-    path = Path(path)
     tensors: dict[str, Tensor] = {}
     told = json.dumps({"schema": SCHEMA, "tree": flattened(tree, tensors)})
-    data = bytes_of(tensors, {KEY: told})
+    replace_file(path, bytes_of(tensors, {KEY: told}))
+
+
+def replace_file(path: str | Path, data: bytes) -> None:
+    """Write a file, all or nothing: beside it first, flushed, then put in its place in one step of the file system.
+
+    Raises: BadInput where it cannot be written; the old file is there as before then.
+    """
+    path = Path(path)
     part = path.with_name(f".{path.name}.part")
     try:
         with open(part, "wb") as file:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT
+from finetune.models.weights import put_weights
 
 NAMES_2022 = {
     "transformer.wte.weight": "tok_emb.weight",
@@ -73,16 +73,6 @@ def load_weights(model: GPT, state: Mapping[str, Tensor], name: str = "the param
     Raises: BadInput, naming the first difference, where they are of another model or of other sizes; nothing is
         changed then.
     """
-    own = model.state_dict()
-    told = f"{name} do not fit this model ({model.config.attention}, {len(own)} tensors)"
-    for key in own:
-        if key not in state:
-            raise BadInput(f"{told}: {key} is missing")
-        if own[key].shape != state[key].shape:
-            got, should = tuple(state[key].shape), tuple(own[key].shape)
-            raise BadInput(f"{told}: {key} has the shape {got}, but should have {should}")
-    extra = [key for key in state if key not in own]
-    if extra:
-        raise BadInput(f"{told}: it has no {extra[0]}")
-    with torch.no_grad():
-        model.load_state_dict(dict(state))
+    put_weights(
+        model, state, f"{name} do not fit this model ({model.config.attention}, {len(model.state_dict())} tensors)"
+    )

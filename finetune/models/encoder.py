@@ -1,0 +1,213 @@
+"""BERT to read in one sitting: embeddings, then blocks of attention and feed-forward, each followed by a norm.
+
+RoBERTa and DistilBERT are the same with other positions or without segments. `huggingface` loads all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attention_core.dispatch import load
+from attention_core.heads import merge_heads, split_heads
+from finetune.errors import BadInput
+from finetune.models.gpt import initialise
+
+ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
+    "gelu": nn.GELU,
+    "gelu_new": lambda: nn.GELU("tanh"),
+    "gelu_pytorch_tanh": lambda: nn.GELU("tanh"),
+    "relu": nn.ReLU,
+    "silu": nn.SiLU,
+}
+"""What stands between the two layers of a feed-forward part, by the names of Hugging Face's configurations."""
+
+KeysAndValues = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The sizes of an encoder; the defaults are those of bert-base-uncased: 108,891,648 parameters without its pooler.
+
+    Args: vocab_size, ids; block_size, longest sequence; n_layer, n_head, n_embd; n_hidden, width of the feed-forward
+        part; segments, kinds of token (0: the model has no table of them); first_position, the row of the first token
+        in the table of positions (RoBERTa: 2); pad_id, the id of padding; activation, a key of `ACTIVATIONS`;
+        norm_eps, of the norms; dropout, of embeddings and residuals; attention_dropout, of weights; kernel, a row of
+        attention_core's kernel table.
+    Raises: BadInput where a size is not positive, the heads do not divide the features, or a share is no share.
+    """
+
+    vocab_size: int = 30522
+    block_size: int = 512
+    n_layer: int = 12
+    n_head: int = 12
+    n_embd: int = 768
+    n_hidden: int = 3072
+    segments: int = 2
+    first_position: int = 0
+    pad_id: int = 0
+    activation: str = "gelu"
+    norm_eps: float = 1e-12
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    kernel: str = "torch:default"
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd", "n_hidden"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.n_embd % self.n_head:
+            raise BadInput(f"n_embd={self.n_embd} is not divisible by n_head={self.n_head}")
+        if self.segments < 0 or self.first_position < 0 or not 0 <= self.pad_id < self.vocab_size:
+            told = f"segments={self.segments}, first_position={self.first_position}, pad_id={self.pad_id}"
+            raise BadInput(f"{told} do not go together with a vocabulary of {self.vocab_size}")
+        if self.activation not in ACTIVATIONS:
+            raise BadInput(f"activation {self.activation!r} is none of {', '.join(ACTIVATIONS)}")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise BadInput(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The sizes as JSON values."""
+        return asdict(self)
+
+
+class SelfAttention(nn.Module):
+    """Every token attends to every real one, and to the keys and values of a prefix where there is one."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.query, self.key, self.value, self.proj = (nn.Linear(config.n_embd, config.n_embd) for _ in range(4))
+        self.n_head, self.dropout, self.kernel = config.n_head, config.attention_dropout, config.kernel
+
+    def forward(
+        self, x: Float[Tensor, "B n E"], mask: Bool[Tensor, "B 1 1 n_kv"] | None, past: KeysAndValues | None
+    ) -> Float[Tensor, "B n E"]:
+        """Attend; `mask` is True at the keys that are real, those of the prefix first."""
+        q, k, v = (split_heads(linear(x), self.n_head) for linear in (self.query, self.key, self.value))  # (B, H, n, d)
+        if past is not None:
+            k, v = torch.cat((past[0], k), 2), torch.cat((past[1], v), 2)  # (B, H, P + n, d)
+        y = load(self.kernel)(q, k, v, attn_mask=mask, dropout_p=self.dropout if self.training else 0.0)
+        out: Tensor = self.proj(merge_heads(y))  # (B, n, E)
+        return out
+
+
+class EncoderBlock(nn.Module):
+    """norm(x + attention(x)), then norm(x + feed-forward(x)), each with dropout on what is added."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        E = config.n_embd
+        self.attn = SelfAttention(config)
+        self.ln1, self.ln2 = nn.LayerNorm(E, config.norm_eps), nn.LayerNorm(E, config.norm_eps)
+        self.mlp = nn.Sequential(
+            nn.Linear(E, config.n_hidden), ACTIVATIONS[config.activation](), nn.Linear(config.n_hidden, E)
+        )
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(
+        self, x: Float[Tensor, "B n E"], mask: Bool[Tensor, "B 1 1 n_kv"] | None, past: KeysAndValues | None
+    ) -> Float[Tensor, "B n E"]:
+        """One block."""
+        x = self.ln1(x + self.drop(self.attn(x, mask, past)))
+        return cast(Tensor, self.ln2(x + self.drop(self.mlp(x))))
+
+
+class Encoder(nn.Module):
+    """x = norm(E[ids] + P[positions] + S[segments]), then block_L(... block_1(x)): one vector for every token.
+
+    The arguments of a call have the names that transformers gives them, so that a model of either kind can stand where
+    the other does; the result is the tensor that is `last_hidden_state` there. Two things differ. Positions count from
+    the first real token, so that padding on the left changes nothing (BERT and DistilBERT of transformers count the
+    padding, too). And padding is told by `attention_mask` alone, never by an id: masked-LM training may put the id of
+    padding in the place of a real token.
+
+    Args: config.
+    Example: Encoder(EncoderConfig(99, n_layer=1))(torch.ones(2, 5, dtype=torch.long)).shape == (2, 5, 768).
+    Source: Devlin et al., "BERT" (2019), section 3; Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019).
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        E = config.n_embd
+        self.config = config
+        self.tok_emb = nn.Embedding(config.vocab_size, E)
+        self.pos_emb = nn.Embedding(config.first_position + config.block_size, E)
+        self.type_emb = nn.Embedding(config.segments, E) if config.segments else None
+        self.ln_emb = nn.LayerNorm(E, config.norm_eps)
+        self.drop = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.n_layer))
+        self.apply(initialise)
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The table of token vectors."""
+        return self.tok_emb
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B n"] | None = None,
+        attention_mask: Int[Tensor, "B n_kv"] | None = None,
+        token_type_ids: Int[Tensor, "B n"] | None = None,
+        position_ids: Int[Tensor, "B n"] | None = None,
+        inputs_embeds: Float[Tensor, "B n E"] | None = None,
+        past_key_values: Sequence[KeysAndValues] | None = None,
+    ) -> Float[Tensor, "B n E"]:
+        """The vectors of the tokens.
+
+        Args: input_ids (B, n), or inputs_embeds (B, n, E) in their place; attention_mask (B, P + n), not 0 where a
+            token is real, None for everywhere; token_type_ids (B, n), None for 0; position_ids (B, n), rows of the
+            table of positions, None for first_position + P + 0, 1, ... from the first real token; past_key_values,
+            one pair (B, H, P, n_embd / H) a layer, keys and values that every token attends to besides.
+        Raises: BadInput for more than block_size tokens, for sizes that contradict each other, or for segments where
+            the model has none.
+        """
+        x = self._embedded(input_ids, inputs_embeds)
+        P = 0 if past_key_values is None else past_key_values[0][0].shape[2]
+        B, n = x.shape[:2]
+        if P + n > self.config.block_size:
+            raise BadInput(f"{P + n} tokens do not fit into a block of {self.config.block_size}")
+        if attention_mask is not None and attention_mask.shape != (B, P + n):
+            got = tuple(attention_mask.shape)
+            raise BadInput(f"attention_mask has the shape {got}, but should have {(B, P + n)}, the prefix of {P} first")
+        if past_key_values is not None and len(past_key_values) != len(self.blocks):
+            raise BadInput(f"{len(past_key_values)} pairs of keys and values do not fit {len(self.blocks)} layers")
+        real = None if attention_mask is None else attention_mask.bool()
+        if position_ids is None:
+            position_ids = self.config.first_position + P + places(None if real is None else real[:, P:], n, x.device)
+        x = x + self.pos_emb(position_ids)
+        if self.type_emb is not None:
+            x = x + (self.type_emb.weight[0] if token_type_ids is None else self.type_emb(token_type_ids))
+        elif token_type_ids is not None and bool(token_type_ids.any()):
+            raise BadInput("this model has no table of segments: token_type_ids must be 0")
+        x = self.drop(self.ln_emb(x))
+        mask = None if real is None else real[:, None, None, :]  # (B, 1, 1, P + n)
+        for number, block in enumerate(self.blocks):
+            x = block(x, mask, None if past_key_values is None else past_key_values[number])
+        return cast(Tensor, x)
+
+    def _embedded(self, ids: Tensor | None, vectors: Tensor | None) -> Tensor:
+        """The token vectors, from whichever of the two was given."""
+        if (ids is None) == (vectors is None):
+            raise BadInput("give either input_ids or inputs_embeds")
+        if ids is not None:
+            return cast(Tensor, self.tok_emb(ids))
+        assert vectors is not None
+        return vectors
+
+
+def places(real: Bool[Tensor, "B n"] | None, n: int, device: torch.device) -> Int[Tensor, "#B n"]:
+    """The number of each token, counted from the first real one of its row; padding in front of that one gets 0.
+
+    Example: places(torch.tensor([[False, True, True]]), 3, torch.device("cpu")) is [[0, 0, 1]].
+    """
+    order = torch.arange(n, device=device)[None]
+    if real is None:
+        return order
+    first = real.to(torch.int8).argmax(1, keepdim=True) if n else 0
+    found: Tensor = (order - first).clamp(min=0)
+    return found
