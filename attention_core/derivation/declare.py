@@ -354,8 +354,10 @@ class Reader:
         """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
 
         Raises:
-            Unreadable: the other one is declared.
+            Unreadable: the other one is declared; or its domain would drop the law it has in this paragraph.
         """
+        if self.keeps_its_law(symbol):
+            return
         bold = self.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
         before = self.context.symbols.get(symbol.name)
         if before is not None and None not in (bold, before.bold) and bold != before.bold:
@@ -368,6 +370,27 @@ class Reader:
         symbol = replace(symbol, bold=bold)
         self.context.declare(symbol)
         self.context.understood.append((symbol.line, text))
+
+    def keeps_its_law(self, symbol: Declared) -> bool:
+        r"""Whether a domain only repeats that of a symbol drawn here: `x \sim ...` with `x \in \mathbb{R}^d`.
+
+        Raises:
+            Unreadable: it says something else.
+        """
+        before = self.context.symbols.get(symbol.name)
+        if before is None or before.law is None or before.line < self.paragraph.line:
+            return False
+        if symbol.law is not None or symbol.term is not None or symbol.body is not None:
+            return False
+        plain = symbol.lower is None and symbol.upper is None and not symbol.values
+        if plain and (symbol.kind, symbol.type) == (before.kind, before.type) and symbol.lowest == before.lowest:
+            self.context.understood.append((symbol.line, f"{symbol.name}: random as above, its domain repeated"))
+            return True
+        raise Unreadable(
+            f"{symbol.name} is drawn from a law in line {before.line}, as {before.type}, and another domain would drop "
+            "the law: say the domain before the law, or nothing",
+            symbol.line,
+        )
 
     # -- membership -----------------------------------------------------------------------------------------------
 

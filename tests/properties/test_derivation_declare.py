@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from attention_core.derivation import check_document
 from attention_core.derivation.declare import MAX_FORMULAS
+from attention_core.derivation.records import GOOD
 
 
 def outcomes(text: str) -> list[tuple[str, str]]:
@@ -39,3 +42,30 @@ def test_a_paragraph_of_very_many_formulas_is_to_be_split() -> None:
             "UNREADABLE",
             f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line",
         )
+
+
+DRAWN = "Let $d, n \\in \\mathbb{N}$ and let $q, k \\sim \\mathcal{N}(0, I_d)$ be independent"
+VARIANCE = "$$ \\operatorname{Var}[q^\\top k] = d $$\n"
+
+
+@pytest.mark.parametrize("said", [", with $q, k \\in \\mathbb{R}^{d}$.", ", where $q \\in \\mathbb{R}^d$.", "."])
+def test_a_domain_behind_a_law_keeps_the_law(said: str) -> None:
+    (step,) = check_document(DRAWN + said + "\n\n" + VARIANCE).steps
+    assert step.verdict in GOOD, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ", with $q, k \\in \\mathbb{R}^{1 \\times d}$.",
+        ", with $q_1, \\dots, q_n \\in \\mathbb{R}$.",
+    ],
+)
+def test_another_domain_behind_a_law_is_refused(said: str) -> None:
+    first = check_document(DRAWN + said + "\n\n" + VARIANCE).steps[0]
+    assert first.verdict == "UNREADABLE" and "is drawn from a law in line 1" in first.evidence.text
+
+
+def test_a_law_of_an_earlier_paragraph_gives_way() -> None:
+    text = DRAWN + ".\n\nLet $q, k \\in \\mathbb{R}^{d}$.\n\n$$ q^\\top k = k^\\top q $$\n\n" + VARIANCE
+    assert [str(s.verdict) for s in check_document(text).steps] == ["PROVED", "REFUTED"]
