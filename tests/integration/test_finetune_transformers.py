@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 import torch
-from numeric.encoder_error import bound
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from finetune.models.classifier import Classifier
 from finetune.models.huggingface import load_encoder, load_masked_lm
+from tests.numeric.encoder_error import bound
 
 pytestmark = pytest.mark.slow
 transformers = pytest.importorskip("transformers")

@@ -10,11 +10,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numeric.encoder_error import bound
 from torch import Tensor
 
 from finetune.errors import BadInput
 from finetune.models.encoder import ACTIVATIONS, Encoder, EncoderConfig
+from tests.numeric.encoder_error import bound
 
 V, N, E = 23, 19, 12
 SMALL = EncoderConfig(V, N, 2, 3, E, 7, 2, dropout=0.5, attention_dropout=0.5)

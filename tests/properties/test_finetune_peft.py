@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from numeric.encoder_error import bound
 from torch import Tensor, nn
 
 from finetune.errors import BadInput
@@ -21,6 +20,7 @@ from finetune.optimiser import adamw
 from finetune.peft import METHODS, Bias, Head, LoRA, Method, Prefix, Prompt, inject, load
 from finetune.peft.lora import LoRAAdapter
 from finetune.peft.prompt import joined
+from tests.numeric.encoder_error import bound
 
 V, N, E, H, L, h = 23, 29, 12, 3, 2, 7
 HEAD = 2 * E + 2
