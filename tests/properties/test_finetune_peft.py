@@ -84,6 +84,7 @@ def test_only_what_is_trainable_changes_and_it_does_change(method: Method) -> No
     of = model()
     before = {name: p.detach().clone() for name, p in of.named_parameters()}
     adapter = inject(of, method)
+    assert set(adapter.trainable()) == {*adapter.trained, *adapter.own} < set(dict(of.named_parameters()))
     shaken(of)  # B of LoRA starts at 0, and A has no gradient then
     start = {name: p.detach().clone() for name, p in of.named_parameters()}
     of.train()
