@@ -60,11 +60,16 @@ class Case:
         """A generator that depends on the case's seed and on what it is for, not on the order of calls."""
         return np.random.default_rng([self.seed, *purpose.encode()])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether query, key and value hold the friendly numbers of small and shrunk cases: what goes with them, too."""
+        return all(_halves(a) for a in (self.query, self.key, self.value))
+
     def cotangent(self, purpose: str = "cotangent") -> NDArray:
         """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs."""
         shape = (*self.query.shape[:-1], self.value.shape[-1])
         rng = self.rng(purpose)
-        if all(_halves(a) for a in (self.query, self.key, self.value)):
+        if self.is_plain:
             return rng.integers(-2, 3, shape).astype(float)
         return round_to(rng.standard_normal(shape), self.dtype)
 

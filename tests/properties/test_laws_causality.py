@@ -5,6 +5,7 @@ Both alignments are tried; what is right under one is a mutant under the other.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -98,3 +99,15 @@ def test_a_function_without_the_flag_is_not_judged() -> None:
 
     result = judged("no_row_sees_a_later_one", attention)
     assert (result.status, result.message) == ("not_applicable", "is_causal not claimed")
+
+
+def test_a_counterexample_holds_whole_numbers_in_what_was_planted_too() -> None:
+    def masked_after_the_softmax(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, -1)
+        return (weights.tril() if is_causal else weights) @ value
+
+    found = judged("no_row_sees_a_later_one", masked_after_the_softmax, dtypes=("float32",), shrink=200).counterexample
+    assert found is not None
+    tensors = re.findall(r"^[kv]2? = torch\.tensor\((.*)\)$", found.snippet, re.MULTILINE)
+    numbers = [float(number) for line in tensors for number in re.findall(r"-?[\d.]+", line)]
+    assert len(numbers) >= 4 and all(number.is_integer() for number in numbers), found.snippet
