@@ -1,5 +1,5 @@
-# Break what judges others, the oracle, the rounding and the budgets, in a seeded sample of small ways (mutmut's), and see
-# which breaks their tests miss; every one that is missed stands in survivors.json with the reason, or is told as open.
+# Break what judges others (oracle, rounding, budgets) in a seeded sample of small ways, mutmut's, and see which breaks their
+# tests miss; every one that is missed stands in survivors.json with the reason, or is told as open.
 """Mutation testing of the oracle and the budgets: python experiments/mutation/run.py --write docs/mutation.md
 
 Wants a checkout of its own with mutmut installed (`tox run -e mutation`): mutmut works in the folder `mutants`. What is
@@ -22,8 +22,8 @@ from scipy.stats import binomtest
 ROOT = Path(__file__).resolve().parents[2]
 REASONS = Path(__file__).parent / "survivors.json"
 SAMPLE = {
-    "attention_core.oracle.truth": 80, "attention_core.oracle.gradients": 90, "attention_core.conformance.error_rows": 120,
-    "attention_core.conformance.budget": 100, "attention_core.conformance.error_backward": 90,
+    "attention_core.oracle.truth": 80, "attention_core.oracle.gradients": 90,
+    "attention_core.conformance.error_rows": 120, "attention_core.conformance.budget": 100, "attention_core.conformance.error_backward": 90,
     "attention_core.conformance.contracts": 70, "attention_core.conformance.rounding": 50,
     "attention_core.oracle.masks": 148, "attention_core.oracle.positions": 158,
 }  # fmt: skip
@@ -71,15 +71,15 @@ def page(modules: Sequence[Module], reasons: dict[str, str], seed: int) -> str:
     weighted = sum(m.of * (1 - len(m.survived) / len(m.drawn)) for m in modules) / sum(m.of for m in modules)
     lines = [
         "# Breaking the judge", "",
-        "What judges others is broken in small ways, and its own tests run: mutants of mutmut (another operator, constant,",
-        "argument or branch), drawn with a seed from each module. Written by `tox run -e mutation`.", "",
+        "What judges others is broken in small ways, and its own tests run: mutants of mutmut (another operator,",
+        "constant, argument or branch), drawn with a seed from each module. Written by `tox run -e mutation`.", "",
         f"**{killed} of {drawn} are noticed; weighted by the sizes of the modules, {weighted:.0%}.** Seed {seed}.", "",
         "| module | mutants | tried | noticed | 95 % interval | no fault, or noticed elsewhere | with these |",
         "|---|--:|--:|--:|---|--:|--:|", *(m.row(reasons) for m in modules), "",
         "## What is not noticed", "",
     ]  # fmt: skip
     for module in modules:
-        lines += [f"* `{name.removeprefix('attention_core.')}`: {reasons.get(name, 'open')}" for name in module.survived]
+        lines += [f"* `{m.removeprefix('attention_core.')}`: {reasons.get(m, 'open')}" for m in module.survived]
     return "\n".join(lines) + "\n"
 
 
