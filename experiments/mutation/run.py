@@ -1,5 +1,5 @@
-# Break what judges others (oracle, rounding, budgets) in a seeded sample of small ways, mutmut's, and see which breaks their
-# tests miss; every one that is missed stands in survivors.json with the reason, or is told as open.
+# Break what judges others (oracle, rounding, budgets) in a seeded sample of small ways, mutmut's, and see which breaks
+# their tests miss; every one that is missed stands in survivors.json with the reason, or is told as open.
 """Mutation testing of the oracle and the budgets: python experiments/mutation/run.py --write docs/mutation.md
 
 Wants a checkout of its own with mutmut installed (`tox run -e mutation`): mutmut works in the folder `mutants`. What is
@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 REASONS = Path(__file__).parent / "survivors.json"
 SAMPLE = {
     "attention_core.oracle.truth": 80, "attention_core.oracle.gradients": 90,
-    "attention_core.conformance.error_rows": 120, "attention_core.conformance.budget": 100, "attention_core.conformance.error_backward": 90,
-    "attention_core.conformance.contracts": 70, "attention_core.conformance.rounding": 50,
-    "attention_core.oracle.masks": 148, "attention_core.oracle.positions": 158,
+    "attention_core.conformance.error_rows": 120, "attention_core.conformance.budget": 100,
+    "attention_core.conformance.error_backward": 90, "attention_core.conformance.contracts": 70,
+    "attention_core.conformance.rounding": 50, "attention_core.oracle.masks": 148, "attention_core.oracle.positions": 158,
 }  # fmt: skip
 """Mutants tried of each module, all of the small ones."""
 KILLED, SURVIVED = (1, -24), 0
