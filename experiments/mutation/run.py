@@ -25,7 +25,8 @@ SAMPLE = {
     "attention_core.oracle.truth": 80, "attention_core.oracle.gradients": 90,
     "attention_core.conformance.error_rows": 120, "attention_core.conformance.budget": 100,
     "attention_core.conformance.error_backward": 90, "attention_core.conformance.contracts": 70,
-    "attention_core.conformance.rounding": 50, "attention_core.oracle.masks": 148, "attention_core.oracle.positions": 158,
+    "attention_core.conformance.rounding": 50,
+    "attention_core.oracle.masks": 148, "attention_core.oracle.positions": 158,
 }  # fmt: skip
 """Mutants tried of each module, all of the small ones."""
 KILLED, SURVIVED = (1, -24), 0
