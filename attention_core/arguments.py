@@ -119,11 +119,21 @@ def _fit(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
-    """The common shape of tensors of these shapes, or None where there is none."""
-    try:
-        return tuple(torch.broadcast_shapes(*shapes))  # type: ignore[no-untyped-call]  # untyped in torch
-    except RuntimeError:
-        return None
+    """The common shape of tensors of these shapes, or None where there is none.
+
+    Written out since torch's own imports a second's worth of the compiler at its first call.
+
+    Example: broadcast((3, 1), (4,)) is (3, 4), broadcast((2,), (3,)) is None.
+    """
+    common = [1] * max(map(len, shapes))
+    for shape in shapes:
+        for axis, size in enumerate(reversed(shape)):
+            if size == 1 or size == common[axis]:
+                continue
+            if common[axis] != 1:
+                return None
+            common[axis] = size
+    return tuple(reversed(common))
 
 
 def check_heads(H: int, H_kv: int, H_v: int, enable_gqa: bool) -> None:

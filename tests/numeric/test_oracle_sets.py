@@ -48,6 +48,59 @@ def test_masks_are_the_sets_they_say(n_q: int, n_kv: int) -> None:
         oracle.causal_mask(n_q, n_kv, "middle")
 
 
+@pytest.mark.parametrize(("n_q", "n_kv"), [(2, 5), (5, 2)])
+def test_the_first_query_faces_the_first_key_unless_told_otherwise(n_q: int, n_kv: int) -> None:
+    first = "top_left"
+    np.testing.assert_array_equal(oracle.causal_mask(n_q, n_kv), oracle.causal_mask(n_q, n_kv, first))
+    np.testing.assert_array_equal(oracle.sliding_window(n_q, n_kv, 2), oracle.sliding_window(n_q, n_kv, 2, first))
+    np.testing.assert_array_equal(oracle.prefix(n_q, n_kv, 1), oracle.prefix(n_q, n_kv, 1, first))
+    np.testing.assert_array_equal(
+        oracle.allowed(n_q, n_kv, is_causal=True), oracle.allowed(n_q, n_kv, None, True, first)
+    )
+
+
+@pytest.mark.parametrize("alignment", ["top_left", "bottom_right"])
+def test_the_allowed_pairs_are_those_of_mask_and_causality_together(alignment: str) -> None:
+    n_q, n_kv, o = 2, 4, 2 if alignment == "bottom_right" else 0
+    pairs = list(itertools.product(range(n_q), range(n_kv)))
+    keep = np.array([[True, False, True, True], [False, True, True, False]])
+    bias = np.where(keep, [[0.0, 0.0, -1e9, 3.0], [0.0, -1.0, 0.0, 0.0]], -np.inf)
+    for mask, forbids in ((None, np.zeros_like(keep)), (keep, ~keep), (bias, ~keep), (keep.tolist(), ~keep)):
+        for is_causal in (False, True):
+            got = oracle.allowed(n_q, n_kv, mask, is_causal, alignment)
+            assert got.dtype == bool and got.shape == (n_q, n_kv)
+            assert all(got[i, j] == (not forbids[i, j] and (not is_causal or j <= i + o)) for i, j in pairs)
+    assert oracle.allowed(2, 3).shape == (2, 3) and oracle.allowed(2, 3).all()  # all of them, causal only if asked
+    # A mask that forbids nothing is no mask at all to the sums, which spares them a pass.
+    assert oracle.masks.allowed_or_none(2, 4, np.ones((2, 4), dtype=bool), False, alignment) is None
+
+
+def test_segments_take_the_query_at_its_position() -> None:
+    ids = np.array([[0, 0, 1, 1, 2]])
+    last = oracle.segments(2, 5, ids, "bottom_right")[0, 0]
+    assert last.tolist() == [[False, False, True, True, False], [False, False, False, False, True]]
+    assert oracle.segments(2, 4, ids)[0, 0].tolist() == [[True, True, False, False]] * 2
+
+
+def test_rotary_pairs_neighbours_by_default_and_takes_whole_numbers() -> None:
+    x = np.arange(8).reshape(1, 2, 4)
+    turned = oracle.rotary(x, [0, 3])
+    assert turned.dtype == np.float64
+    np.testing.assert_array_equal(turned, oracle.rotary(x * 1.0, [0, 3], pairing="interleaved"))
+    np.testing.assert_array_equal(turned[0, 0], x[0, 0])
+    assert not np.array_equal(turned, oracle.rotary(x, [0, 3], pairing="half"))
+    assert oracle.rotary(np.ones((1, 1, 0)), [5]).shape == (1, 1, 0)
+    np.testing.assert_array_equal(oracle.rotary(x * 1.0, np.float32([0, 3])), turned)
+    assert oracle.rotary(np.ones((1, 1, 2), np.float32), [1]).dtype == np.float64
+
+
+def test_slopes_beyond_a_power_of_two_are_every_second_of_twice_as_many_heads() -> None:
+    for heads in (3, 5, 7, 15):
+        power = 2 ** (heads.bit_length() - 1)
+        wanted = [*oracle.alibi_slopes(power), *oracle.alibi_slopes(2 * power)[::2][: heads - power]]
+        assert oracle.alibi_slopes(heads).tolist() == wanted
+
+
 def test_alibi_slopes_are_the_published_ones() -> None:
     assert oracle.alibi_slopes(8).tolist() == [2.0**-h for h in range(1, 9)]  # 1/2 ... 1/256
     assert oracle.alibi_slopes(16)[::2].tolist() == [2.0 ** (-h - 0.5) for h in range(8)]

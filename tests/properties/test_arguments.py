@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attention_core.arguments import attended_pairs, broadcast, prepare
 
@@ -44,3 +47,12 @@ def test_a_part_takes_its_keys_its_columns_and_a_bias_that_is_one_column_whole()
 def test_broadcast_says_none_where_shapes_do_not_fit() -> None:
     assert broadcast((2, 1), (3,)) == (2, 3)
     assert broadcast((2, 2), (3,)) is None
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=3))
+def test_broadcast_is_numpys(shapes: list[list[int]]) -> None:
+    try:
+        wanted = np.broadcast_shapes(*map(tuple, shapes))
+    except ValueError:
+        wanted = None
+    assert broadcast(*shapes) == wanted

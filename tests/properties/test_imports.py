@@ -222,3 +222,11 @@ def test_import_is_light(package: str) -> None:
 
 def test_a_heavy_import_would_be_seen() -> None:
     assert loaded_after("import attention_core, sympy", "attention_core") & set(HEAVY) == {"sympy"}
+
+
+def test_the_first_call_imports_no_compiler() -> None:
+    call = "q = torch.zeros(1, 4, 1024, 64); a.attention(q, q, q, masking.sliding_window(64)); a.attention(q[0], q[0], q[0])"
+    loaded = loaded_after(
+        f"import torch, attention_core as a; from attention_core import masking; {call}", "attention_core"
+    )
+    assert "sympy" not in loaded  # torch's compiler brings it, which takes a second
