@@ -79,6 +79,8 @@ def replace_file(path: str | Path, data: bytes) -> None:
     Raises: BadInput where it cannot be written; the old file is there as before then.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():  # a device or a folder, which os.replace would put an end to
+        raise BadInput(f"{path} cannot be written: it is no ordinary file")
     part = path.with_name(f".{path.name}.part")
     try:
         with open(part, "wb") as file:

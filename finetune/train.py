@@ -168,7 +168,8 @@ class Trainer:
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:
-            raise BadInput(f"the checkpoint is of another model: {str(error).splitlines()[-1].strip()}") from None
+            line = str(error).splitlines()[-1].strip()
+            raise BadInput(f"the checkpoint is of another model: {line[:120]}") from None
         self.optimizer.load_state_dict(state["optimizer"])
         restore_random_states(state["random"])
         self.epoch, self.position = state["epoch"], state["position"]
