@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from finetune.cli_classify import classify
 from finetune.cli_options import (
     Group,
     changes_of,
@@ -18,6 +19,7 @@ from finetune.cli_options import (
     device_options,
     form_options,
     model_options,
+    one_line,
     progress,
     train_options,
 )
@@ -159,7 +161,7 @@ def _exists(path: str) -> bool:
 @device_options
 def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Answer the questions of a file with MODEL, write the answers, and count what is right."""
-    check_writable(options["outputs_path"], options["details_path"])
+    check_writable(options["outputs_path"], options["details_path"], devices=True)
     from finetune.data.corpus import read_questions
     from finetune.evaluate import answers, right, wilson
     from finetune.knowledge import consider, split_table
@@ -169,21 +171,22 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     asked = read_questions(options["eval_corpus_path"])
     made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     found = answers(made, vocabulary, asked.questions)
-    _write(options["outputs_path"], "".join(f"{a.text}\n" for a in found))
+    # A line an answer, whatever an untrained model says.
+    _write(options["outputs_path"], "".join(f"{one_line(a.text)}\n" for a in found))
     if asked.places is None:
         where = options["outputs_path"] or "nowhere (give --outputs_path)"
         click.echo(f"Predictions written to {where}; no targets provided")
         return
     marks = right([a.text for a in found], asked.places)
     low, high = wilson(sum(marks), len(marks))
-    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks)}%")
+    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
     click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
     rows = consider(asked.questions, asked.places, found, documents)
     for kind, good, count in split_table(rows):
         click.echo(f"  {kind}: {good} of {count}")
     head = "question\tplace\tanswer\tright\tlog_probability\tname_in_corpus\tplace_with_name\n"
     lines = (
-        f"{r.question}\t{r.place}\t{r.answer.text}\t{int(r.right)}\t{r.answer.log_probability:.4f}\t"
+        f"{r.question}\t{r.place}\t{one_line(r.answer.text)}\t{int(r.right)}\t{r.answer.log_probability:.4f}\t"
         f"{int(r.name_in_corpus)}\t{int(r.place_with_name)}\n"
         for r in rows
     )
@@ -210,7 +213,7 @@ def baseline(answer: str, eval_corpus_path: str) -> None:
 
     asked = read_questions(eval_corpus_path, with_places=True)
     marks = right([answer] * len(asked), asked.places or [])
-    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks)}%")
+    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
 
 
 @app.command()
@@ -247,6 +250,9 @@ def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
     batch = source.batch(0, np.arange(len(source)))
     for x, y in zip(batch["x"].numpy(), batch["y"].numpy(), strict=True):
         click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
+
+
+app.add_command(classify)
 
 
 def main() -> None:

@@ -49,6 +49,10 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     shared = {k: v for k, v in told.items() if not isinstance(v, dict)}
     table = told.get(command, {})
     unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]
+    names = group.commands if isinstance(group, click.Group) else {command: None}
+    strange = [k for k, v in told.items() if isinstance(v, dict) and k not in names]
+    if strange:
+        raise BadInput(f"{path}: [{strange[0]}] is no command")
     if unknown:
         raise BadInput(f"{path}: {command} has no option {unknown[0]!r}")
     values = {k: v for k, v in shared.items() if k in own} | table
@@ -152,8 +156,11 @@ def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
     return found, Vocabulary.from_text(text, path)
 
 
-def check_writable(*paths: str | None) -> None:
-    """Refuse at the door what could not be written at the end of a long run. Raises: BadInput, naming the path."""
+def check_writable(*paths: str | None, devices: bool = False) -> None:
+    """Refuse at the door what could not be written at the end of a long run. Raises: BadInput, naming the path.
+
+    Args: devices: /dev/stdout and its like will do, since the file is written in its place and not replaced.
+    """
     import os
 
     for path in paths:
@@ -162,10 +169,17 @@ def check_writable(*paths: str | None) -> None:
         target = Path(path)
         if target.is_dir():
             raise BadInput(f"{path} cannot be written: it is a folder")
+        if target.exists() and not target.is_file() and not devices:
+            raise BadInput(f"{path} cannot be written: it is no ordinary file")
         if not target.absolute().parent.is_dir():
             raise BadInput(f"{path} cannot be written: there is no folder {target.parent}")
         if not os.access(target if target.exists() else target.absolute().parent, os.W_OK):
             raise BadInput(f"{path} cannot be written: no permission")
+
+
+def one_line(text: str) -> str:
+    """A text without line ends and tabs, for a table."""
+    return " ".join(text.replace("\t", " ").splitlines())
 
 
 @contextmanager

@@ -9,6 +9,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from finetune import checkpoint
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
@@ -55,12 +58,18 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
     """The model of a file: one of `save_parameters`, or of minGPT (safetensors, or torch.save of a state dict).
 
     Args: path; config, what is expected: its sizes count where the file tells none, its attention always; vocabulary.
-    Raises: BadInput where the file is of another attention, other sizes or another vocabulary, or cannot be read.
+    Raises: BadInput where the file is of another attention, other sizes or another vocabulary, holds a number that is
+        none, or cannot be read.
     """
     found = checkpoint.load(path)
-    told = found.get("config")
+    told = found.get("config") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(found.get("model"), dict):
+        raise BadInput(f"{path} holds no parameters of a model")
+    weights = from_mingpt(found["model"])
     if told is not None:
-        own = GPTConfig(**told)
+        if "n_embd" not in told:
+            raise BadInput(f"{path} is the checkpoint of an unfinished run, --checkpoint_path; parameters are wanted")
+        own = _sizes(path, told, weights)
         if own.attention != config.attention:
             raise BadInput(f"{path} holds a {own.attention} model, but {config.attention} was asked for")
         if Vocabulary(found.get("characters", "")) != vocabulary:
@@ -69,6 +78,29 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
                 + (", and they differ" if own.vocab_size == len(vocabulary) else "")
             )
         config = replace(own, dropout=config.dropout, kernel=config.kernel)
+    for name, weight in weights.items():
+        if not torch.isfinite(weight).all():
+            raise BadInput(f"{path}: {name} holds numbers that are infinite or none")
     model = GPT(config)
-    load_weights(model, from_mingpt(found["model"]), str(path))
+    load_weights(model, weights, str(path))
     return model
+
+
+def _sizes(path: str | Path, told: dict[str, Any], weights: dict[str, Tensor]) -> GPTConfig:
+    """The sizes that a file tells. Raises: BadInput where they are not those of a model, or not of its tensors.
+
+    Looked at before a model is made: the sizes of a damaged file may be larger than any machine.
+    """
+    try:
+        own = GPTConfig(**told)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path} tells sizes that are no model's: {error}") from None
+    blocks = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
+    table = tuple(weights["tok_emb.weight"].shape) if "tok_emb.weight" in weights else ()
+    places = weights["pos_emb"].shape[1] if "pos_emb" in weights else own.block_size
+    if (blocks, table, places) != (own.n_layer, (own.vocab_size, own.n_embd), own.block_size):
+        raise BadInput(
+            f"{path} tells of {own.n_layer} blocks, {own.vocab_size} characters, {own.n_embd} features and "
+            f"{own.block_size} places, but its tensors have {blocks} blocks, a table of {table} and {places} places"
+        )
+    return own

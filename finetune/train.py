@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from finetune import checkpoint
 from finetune.errors import BadInput
-from finetune.optimiser import adamw, rate
+from finetune.optimiser import OPTIMIZERS, SCHEDULES, rate
 from finetune.processes import OneProcess, processes
 from finetune.random_states import random_states, restore_random_states
 
@@ -46,7 +46,8 @@ class TrainConfig:
         batch_size: examples of one step, over all processes and accumulated parts.
         learning_rate, betas, weight_decay: of AdamW; decay on matrices alone.
         clip: largest norm of all gradients together; 0 for none.
-        warmup_tokens, final_tokens, floor: see `optimiser.rate`; tokens are targets, padding is none.
+        optimizer: a row of `optimiser.OPTIMIZERS`; betas are AdamW's alone.
+        warmup_tokens, final_tokens, floor, schedule: see `optimiser.rate`; tokens are targets, padding is none.
         accumulate: parts in which the examples of a step are computed, one after the other.
         precision: "float32", "bfloat16" (autocast), or "auto": bfloat16 where the processor multiplies in it.
         compile: use torch.compile.
@@ -66,6 +67,8 @@ class TrainConfig:
     warmup_tokens: int = 0
     final_tokens: int | None = None
     floor: float = 0.1
+    optimizer: str = "adamw"
+    schedule: str = "cosine"
     accumulate: int = 1
     precision: str = "float32"
     compile: bool = False
@@ -80,6 +83,9 @@ class TrainConfig:
         for name in ("learning_rate", "weight_decay", "clip", "warmup_tokens"):
             if not getattr(self, name) >= 0:
                 raise BadInput(f"{name} must not be negative, got {getattr(self, name)}")
+        for name, rows in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in rows:
+                raise BadInput(f"{name} {getattr(self, name)!r} is none of {', '.join(rows)}")
         if self.precision not in ("float32", "bfloat16", "auto"):
             raise BadInput(f"precision {self.precision!r} is none of float32, bfloat16, auto")
         if self.accumulate > self.batch_size:
@@ -125,7 +131,7 @@ class Trainer:
         self.model = model.to(self.team.device)
         self.loss, self.source, self.config, self.sinks = loss, source, config, list(sinks)
         self.path = None if path is None else Path(path)
-        self.optimizer = adamw(model, config.learning_rate, config.betas, config.weight_decay)
+        self.optimizer = OPTIMIZERS[config.optimizer](model, config.learning_rate, config.betas, config.weight_decay)
         self.wrapped = self.team.wrap(model)
         self.called = cast(nn.Module, torch.compile(self.wrapped)) if config.compile else self.wrapped
         self.epoch = self.position = self.step = self.tokens = 0
@@ -152,8 +158,8 @@ class Trainer:
         if not {"model", "optimizer", "random", "config", "position"} <= set(state):
             raise BadInput("this is no checkpoint of a training run: it holds parameters alone")
         for name, value in asdict(self.config).items():
-            if name not in free and state["config"].get(name) != value:
-                old = state["config"].get(name)
+            old = state["config"].get(name, getattr(TrainConfig, name))  # a field may be younger than the checkpoint
+            if name not in free and old != value:
                 raise BadInput(f"the checkpoint was made with {name}={old!r}, this run has {value!r}")
         if state["examples"] != len(self.source):
             raise BadInput(
@@ -162,7 +168,8 @@ class Trainer:
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:
-            raise BadInput(f"the checkpoint is of another model: {str(error).splitlines()[-1].strip()}") from None
+            line = str(error).splitlines()[-1].strip()
+            raise BadInput(f"the checkpoint is of another model: {line[:120]}") from None
         self.optimizer.load_state_dict(state["optimizer"])
         restore_random_states(state["random"])
         self.epoch, self.position = state["epoch"], state["position"]
@@ -201,7 +208,7 @@ class Trainer:
         record: dict[str, Any] = {}
         count, first = len(self.source), self.step
         while self.epoch < self.config.epochs:
-            examples = order(self.config.seed, self.epoch, count)
+            examples = self._order(count)
             while self.position < count:
                 if stop_after is not None and self.step - first >= stop_after:
                     return record
@@ -210,6 +217,13 @@ class Trainer:
             if self.epoch % self.config.save_every == 0 or self.epoch == self.config.epochs:
                 self.save()
         return record
+
+    def _order(self, count: int) -> npt.NDArray[np.int64]:
+        """The order of this epoch: the source's own where it has one, as to put texts of like lengths together."""
+        own = getattr(self.source, "order", None)
+        if own is None:
+            return order(self.config.seed, self.epoch, count)
+        return np.asarray(own(self.config.seed, self.epoch, self.config.batch_size), np.int64)
 
     def _step(self, indices: npt.NDArray[np.int64]) -> dict[str, Any] | None:
         """One step of the optimiser; a record of metrics where one is due."""
@@ -224,7 +238,8 @@ class Trainer:
         bound = self.config.clip or torch.finfo(torch.float32).max
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), bound)
         self.tokens += int(tokens)
-        factor = rate(self.tokens, self.config.warmup_tokens, self.config.final_tokens, self.config.floor)
+        told = self.config
+        factor = rate(self.tokens, told.warmup_tokens, told.final_tokens, told.floor, told.schedule)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * factor
         self.optimizer.step()

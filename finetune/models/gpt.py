@@ -29,7 +29,7 @@ class GPTConfig:
     Args: vocab_size, ids; block_size, longest sequence; n_layer, n_head, n_embd; attention, a key of `ATTENTIONS`;
         dropout, of embeddings, weights and residuals; synthesizer, the form of its B; gelu, "none" (exact) or "tanh";
         kernel, a row of attention_core's kernel table.
-    Raises: BadInput where a size is not positive or the heads do not divide the features.
+    Raises: BadInput where a size is not positive, the heads do not divide the features, or cannot be rotated.
     """
 
     vocab_size: int
@@ -51,6 +51,8 @@ class GPTConfig:
             raise BadInput(f"n_embd={self.n_embd} is not divisible by n_head={self.n_head}")
         if self.attention not in ATTENTIONS:
             raise BadInput(f"attention {self.attention!r} is none of {', '.join(ATTENTIONS)}")
+        if self.attention == "rotary" and self.n_embd // self.n_head % 2:
+            raise BadInput(f"rotary positions turn pairs of features, but a head has {self.n_embd // self.n_head}")
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout must be at least 0 and below 1, got {self.dropout}")
         if self.gelu not in ("none", "tanh"):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from finetune.cli import app
+from finetune.cli_options import one_line
 
 CORPUS = "Ada Byron. Ada Byron was born in London .\nAlan Turing. Alan Turing was born in Paris .\nWhere?\n"
 NAMES = "Where was Ada born?\tLondon\nWhere was Alan born?\tParis\n"
@@ -129,6 +131,18 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(folder: Path) -> None:
     assert steps == list(range(1, 9)) == [json.loads(line)["step"] for line in records]
 
 
+def test_answers_go_to_a_device_a_line_each(folder: Path) -> None:
+    """An answer of an untrained model may hold a line end; a device is written, and is a device afterwards."""
+    assert one_line("Rome\n\tor Paris\r\n") == "Rome  or Paris"
+    good = folder / "good"
+    made = finetune("pretrain", "vanilla", folder / "wiki.txt", "--writing_params_path", good, "--epochs", "1", *SMALL)
+    assert made.exit_code == 0, made.output
+    told = finetune("evaluate", "vanilla", folder / "wiki.txt", "--reading_params_path", good, "--eval_corpus_path",
+                    folder / "names.tsv", "--outputs_path", os.devnull, "--device", "cpu")  # fmt: skip
+    assert told.exit_code == 0, told.output
+    assert not Path(os.devnull).is_file()
+
+
 def test_the_baseline_counts_one_answer(folder: Path) -> None:
     told = finetune("baseline", "--answer", "London", "--eval_corpus_path", folder / "names.tsv")
     assert told.output == "Correct: 1 out of 2: 50.0%\n"
@@ -151,11 +165,15 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*READ, "--reading_params_path", "short"), "short is no whole safetensors file"),
         ((*READ, "--reading_params_path", "good", "--outputs_path", "no/o"), "no/o cannot be written: there is no folder no"),
         ((*READ, "--reading_params_path", "good", "--config", "bad.toml"), "bad.toml is no TOML"),
-        ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'lr'"),
+        ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'speed'"),
         (("evaluate", "rotary", *READ[2:], "--reading_params_path", "good"), "good holds a vanilla model, but rotary"),
         (("evaluate", "vanilla", "other.txt", *READ[3:], "--reading_params_path", "good"), "good was made with another corpus"),
         ((*TRAIN[:4], "no/p"), "no/p cannot be written: there is no folder no"),
         ((*TRAIN[:4], "."), ". cannot be written: it is a folder"),
+        ((*TRAIN[:4], "pipe"), "pipe cannot be written: it is no ordinary file"),
+        ((*READ, "--reading_params_path", "good", "--config", "table.toml"), "table.toml: [evaluat] is no command"),
+        ((*READ, "--reading_params_path", "checkpoint"), "checkpoint is the checkpoint of an unfinished run"),
+        (("pretrain", "rotary", *TRAIN[2:], "--n_head", "16"), "rotary positions turn pairs of features, but a head has 1"),
         ((*TRAIN, "--n_head", "3"), "n_embd=16 is not divisible by n_head=3"),
         ((*TRAIN, "--warmup_tokens", "10", "--final_tokens", "5"), "warm-up of 10 tokens"),
         ((*TRAIN, "--device", "gpu"), "device gpu cannot be used here"),
@@ -167,13 +185,16 @@ def test_what_cannot_be_used_is_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
 ) -> None:
     monkeypatch.chdir(folder)
-    made = finetune("pretrain", "vanilla", "wiki.txt", "--writing_params_path", "good", "--epochs", "1", *SMALL)
+    made = finetune("pretrain", "vanilla", "wiki.txt", "--writing_params_path", "good", "--epochs", "1", *SMALL,
+                    "--checkpoint_path", "checkpoint")  # fmt: skip
     assert made.exit_code == 0, made.output
     Path("pickle").write_bytes(pickle.dumps({"a": 1}))
+    os.mkfifo("pipe")
+    Path("table.toml").write_text("[evaluat]\nn_layer = 1\n")
     Path("short").write_bytes(Path("good").read_bytes()[:-100])
     Path("other.txt").write_text(CORPUS + "Zoë\n", encoding="utf-8")
     Path("bad.toml").write_text("epochs =")
-    Path("odd.toml").write_text("lr = 1")
+    Path("odd.toml").write_text("speed = 1")
     Path("questions.tsv").write_text("Where was Ada born?\n")
     found = finetune(*arguments)
     assert found.exit_code == 2 and words in found.output, found.output

@@ -82,7 +82,17 @@ def test_metadata_is_the_declared_one(installed: Distribution, project: dict[str
     assert installed.version == project["version"]
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
-    assert set(metadata.get_all("Provides-Extra") or ()) == {"all", "bench", "dev", "finetune", "jax", "peft", "test"}
+    assert set(metadata.get_all("Provides-Extra") or ()) == {
+        "all",
+        "bench",
+        "dev",
+        "finetune",
+        "hub",
+        "jax",
+        "peft",
+        "select",
+        "test",
+    }
 
 
 def test_packages_state_the_version_of_the_distribution(project: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig
-from finetune.optimiser import adamw, decayed_parameters, rate
+from finetune.optimiser import OPTIMIZERS, SCHEDULES, adamw, decayed_parameters, rate
 
 
 @pytest.mark.parametrize("attention", ["vanilla", "rotary", "synthesizer"])
@@ -79,3 +79,29 @@ def test_the_rate_rises_linearly_falls_as_a_cosine_and_stays() -> None:
 def test_a_warm_up_longer_than_the_schedule_is_refused() -> None:
     with pytest.raises(BadInput, match="warm-up of 100 tokens ends after the schedule, which ends at 100"):
         rate(0, 100, 100)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimiser_decays_matrices_alone(name: str) -> None:
+    made = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Embedding(4, 3))
+    optimizer = OPTIMIZERS[name](made, 0.5, (0.8, 0.9), 0.25)
+    decayed, plain = optimizer.param_groups
+    assert decayed["params"] == [made[0].weight] and decayed["weight_decay"] == 0.25 and decayed["lr"] == 0.5
+    assert len(plain["params"]) == 4 and plain["weight_decay"] == 0
+
+
+@pytest.mark.parametrize(("name", "step"), [("sgd", 0.5 * 3), ("adagrad", 0.5 * 3 / (3 + 1e-10))])
+def test_one_step_of_sgd_and_of_adagrad(name: str, step: float) -> None:
+    """With gradient 3: SGD goes lr g, Adagrad lr g / (sqrt(g^2) + eps) at first."""
+    layer = nn.Linear(1, 1).double()
+    before = layer.bias.item()
+    layer.bias.grad = torch.tensor([3.0], dtype=torch.float64)
+    OPTIMIZERS[name](layer, 0.5, (0.9, 0.95), 0.0).step()
+    assert before - layer.bias.item() == pytest.approx(step, abs=8 * 2.0**-53 * (1 + abs(before)))
+
+
+def test_the_linear_schedule_falls_to_its_floor_and_the_constant_one_stays() -> None:
+    assert SCHEDULES == ("cosine", "linear", "constant")
+    assert [rate(n, 10, 110, 0.0, "linear") for n in (5, 10, 60, 110, 500)] == [0.5, 1.0, 0.5, 0.0, 0.0]
+    assert rate(500, 10, 110, 0.25, "linear") == 0.25
+    assert [rate(n, 10, 110, 0.0, "constant") for n in (5, 10, 500)] == [0.5, 1.0, 1.0]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -60,3 +61,31 @@ def test_parameters_of_another_model_or_corpus_are_refused(tmp_path: Path) -> No
     checkpoint.save(path, {"model": model(GPTConfig(8, 8, 2, 2, 8)).state_dict()})
     with pytest.raises(BadInput, match=r"do not fit .* it has no blocks.1"):
         load_parameters(path, CONFIG, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"config": {**CONFIG.to_json(), "odd": 1}}, r"tells sizes that are no model's: .*odd"),
+        ({"config": {**CONFIG.to_json(), "n_layer": "1"}}, "tells sizes that are no model's"),
+        ({"config": {**CONFIG.to_json(), "n_embd": 10**12}}, r"1000000000000 features .* a table of \(8, 8\)"),
+        ({"config": {"epochs": 3}}, "is the checkpoint of an unfinished run"),
+        ({"model": 7}, "holds no parameters of a model"),
+    ],
+)
+def test_a_damaged_file_is_told(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
+    """Sizes of a trillion are refused before anything asks for the memory."""
+    path = tmp_path / "p"
+    whole = {"model": model().state_dict(), "config": CONFIG.to_json(), "characters": "abcdef"}
+    checkpoint.save(path, {**whole, **changed})
+    with pytest.raises(BadInput, match=words):
+        load_parameters(path, CONFIG, VOCABULARY)
+
+
+def test_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+    broken = model()
+    with torch.no_grad():
+        broken.head.weight[0, 0] = torch.nan
+    save_parameters(tmp_path / "p", broken, VOCABULARY, Form(16))
+    with pytest.raises(BadInput, match=r"head.weight holds numbers that are infinite or none"):
+        load_parameters(tmp_path / "p", CONFIG, VOCABULARY)

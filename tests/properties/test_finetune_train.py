@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,46 @@ def test_every_epoch_has_every_example_once_in_an_order_of_its_own() -> None:
     assert (order(1, 0, 10) != order(0, 0, 10)).any() and (order(0, 0, 10) == order(0, 0, 10)).all()
 
 
+def test_a_source_may_order_its_own_examples() -> None:
+    class Sorted(Texts):
+        def order(self, seed: int, epoch: int, batch_size: int) -> Any:
+            assert batch_size == 4
+            return [(n + seed + epoch) % 10 for n in range(10)]
+
+    source = Sorted()
+    Trainer(model(), next_token_loss, source, config(epochs=2, seed=3)).run()
+    assert [n for epoch, part in source.asked if epoch == 1 for n in part] == [(n + 4) % 10 for n in range(10)]
+
+
+def test_the_optimiser_and_the_schedule_are_those_asked_for() -> None:
+    """SGD, unclipped, goes by the rate of the schedule times the mean gradient."""
+    source, records = Texts(), list[Any]()
+    made = model().double()
+    before = weights(made)
+    settings = config(
+        epochs=1, batch_size=10, optimizer="sgd", schedule="linear", floor=0.0, clip=0.0, weight_decay=0.0
+    )
+    tokens = int((source.y != 0).sum())
+    trainer = Trainer(made, next_token_loss, source, replace(settings, final_tokens=2 * tokens), sinks=[records.append])
+    trainer.run()
+    assert isinstance(trainer.optimizer, torch.optim.SGD) and records[0]["learning_rate"] == 1e-2 * 0.5
+    moved = sum(float(((a - b) ** 2).sum()) for a, b in zip(before, weights(made), strict=True)) ** 0.5
+    # Each of n weights of at most 2 is rounded once, and so is each of n squares and sums on either side.
+    n = sum(p.numel() for p in before)
+    assert moved == pytest.approx(5e-3 * records[0]["gradient_norm"], abs=n**0.5 * 2.0**-52, rel=2 * n * 2.0**-53)
+
+
+def test_a_checkpoint_from_before_a_setting_had_its_default(tmp_path: Path) -> None:
+    first = Trainer(model(), next_token_loss, Texts(), config(epochs=1), path=tmp_path / "c")
+    first.run()
+    state = first.state()
+    for name in ("optimizer", "schedule"):
+        del state["config"][name]
+    Trainer(model(), next_token_loss, Texts(), config(epochs=2)).restore(state)
+    with pytest.raises(BadInput, match="made with optimizer='adamw', this run has 'sgd'"):
+        Trainer(model(), next_token_loss, Texts(), config(epochs=2, optimizer="sgd")).restore(state)
+
+
 @pytest.mark.parametrize("stop", range(1, 9))
 def test_resuming_changes_no_bit(tmp_path: Path, stop: int) -> None:
     """Stopped after any step, within an epoch or between two; dropout draws from torch's generator all the while."""
@@ -209,6 +250,8 @@ def test_a_model_is_trained_in_training_mode_and_learns() -> None:
         ({"learning_rate": -1.0}, "learning_rate must not be negative"),
         ({"learning_rate": float("nan")}, "learning_rate must not be negative"),
         ({"precision": "float16"}, "precision 'float16'"),
+        ({"optimizer": "adam"}, "optimizer 'adam' is none of adamw, sgd, adagrad"),
+        ({"schedule": "step"}, "schedule 'step' is none of cosine, linear, constant"),
         ({"accumulate": 5}, "4 examples cannot be computed in 5 parts"),
         ({"warmup_tokens": 9, "final_tokens": 9}, "warm-up of 9 tokens"),
     ],

@@ -1,0 +1,68 @@
+"""The same data sets from Hugging Face's hub through the library `datasets`, which is an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from finetune.data.examples import Examples
+from finetune.data.labelled import BOOLQ, SST2, TASKS, TEST_OF_TRAIN, YELP
+from finetune.data.splits import Splits, held_out
+from finetune.errors import BadInput
+
+COLUMNS: Mapping[str, tuple[tuple[str, ...], str, str | None, str]] = {
+    "boolq": (BOOLQ, "question", "passage", "answer"),
+    "sst2": (SST2, "text", None, "label"),
+    "yelp": (YELP, "text", None, "label"),
+}
+"""Classes, and the columns of the first text, the second and the label."""
+
+
+def from_hub(task: str, seed: int = 0, name: str | None = None) -> Splits:
+    """A data set from the hub, as train, dev and test.
+
+    BoolQ's test set, and Yelp's dev set, which the hub has not, are held out of train by hash.
+
+    Args: task, a key of `labelled.TASKS`; seed, of what is held out; name, on the hub, None for the usual one.
+    Raises: BadInput where the library is not installed, the hub cannot be reached, or a row is malformed.
+    """
+    try:
+        import datasets
+    except ModuleNotFoundError:
+        raise BadInput(
+            "the hub needs the library datasets: python -m pip install 'attention-core[hub]', or take a folder"
+        ) from None
+    if task not in TASKS:
+        raise BadInput(f"the data set {task!r} is none of {', '.join(TASKS)}")
+    name = name or TASKS[task].hub
+    try:
+        told = datasets.load_dataset(name)
+    except Exception as error:  # the library's own errors, the network's, the disk's
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"{name} cannot be had from the hub ({type(error).__name__}: {line[:160]})") from None
+    sides = {side: _examples(task, name, side, told[side]) for side in ("train", "validation", "test") if side in told}
+    if "train" not in sides:
+        raise BadInput(f"{name} has no train set, but {', '.join(told)}")
+    train, dev, test = sides["train"], sides.get("validation"), sides.get("test")
+    if dev is None:
+        train, dev = held_out(train, len(train) // 10, seed)
+    if test is None:
+        train, test = held_out(train, round(len(train) * TEST_OF_TRAIN), seed + 1)
+    return Splits(train, dev, test)
+
+
+def _examples(task: str, name: str, side: str, rows: Any) -> Examples:
+    classes, first, second, label = COLUMNS[task]
+    firsts: list[str] = []
+    seconds: list[str] = []
+    labels: list[int] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            labels.append(int(row[label]))
+            for column, found in ((first, firsts), (second, seconds)):
+                if column is not None:
+                    found.append(row[column].replace("\\n", "\n"))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput(f"{name} {side}, row {number}: {type(error).__name__}: {error}") from None
+    places = [f"{name} {side}, row {number}" for number in range(1, len(labels) + 1)]
+    return Examples(firsts, seconds if second else None, labels, classes, places)
