@@ -124,9 +124,10 @@ TAGS = {
     "first_sight": "of these, written last, laws unseen",
     "second_sight": "of these, a second set, laws frozen and unseen",
     "third_sight": "of these, a third set, laws unseen",
+    "fourth_sight": "of these, a fourth set, laws and faults unseen",
     "law": "written beside a law",
 }
-BLIND = ("first_sight", "second_sight", "third_sight")
+BLIND = ("first_sight", "second_sight", "third_sight", "fourth_sight")
 FIRST_SIGHT = Path(__file__).with_name("first_sight.json")
 
 
@@ -134,7 +135,7 @@ def first_sight() -> Iterator[str]:
     """What the laws refuted of each set written without a look at them, when they met it first: kept figures."""
     yield from (
         "## First sight", "",
-        "Three sets were each written in one go without a look at the laws. These are their rates as they were when",
+        "Four sets were each written in one go without a look at the laws. These are their rates as they were when",
         "the laws met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
         "| set | faults | laws of commit | quick | standard |", "|---|--:|---|---|---|",
     )  # fmt: skip

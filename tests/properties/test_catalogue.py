@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from mutants.catalogue import known, second_witnesses, stated, third_witnesses, witnesses
+from mutants.catalogue import fourth_witnesses, known, second_witnesses, stated, third_witnesses, witnesses
 from mutants.catalogue.odd import CORRECT, NEEDS
 from mutants.catalogue.rows import Row, row
 from mutants.catalogue.table import FAULTS, named
@@ -21,7 +21,9 @@ from attention_core.conformance.contracts import contract_named
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
 SECOND = [r for r in FAULTS if "second_sight" in r.tags]
 THIRD = [r for r in FAULTS if "third_sight" in r.tags]
-WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in (*SECOND, *THIRD)]
+FOURTH = [r for r in FAULTS if "fourth_sight" in r.tags]
+ELSEWHERE = (*SECOND, *THIRD, *FOURTH)
+WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in ELSEWHERE]
 JUDGED = [r for r in CORRECT if r.contract == "attention" and r.name not in NEEDS]
 IN_TORCH = [r for r in JUDGED if "array" not in r.record]
 NOT_TAKEN = (LookupError, ValueError, NotImplementedError)
@@ -118,6 +120,18 @@ def test_attention_faults_of_the_third_set_get_a_friendly_call_right(row: Row) -
 def test_the_third_set_is_forty_faults_most_of_them_reported() -> None:
     assert len(THIRD) == 40
     assert sum(r.source != ("own",) for r in THIRD) >= 25
+
+
+@pytest.mark.parametrize("row", FOURTH, ids=lambda r: r.name)
+def test_faults_of_the_fourth_set_are_off_by_more_than_twenty_roundings_and_a_correct_one_is_not(row: Row) -> None:
+    off, correct = fourth_witnesses.WITNESS[row.name.partition(".")[2]]
+    assert off(row.make()) > 1
+    assert off(correct()) <= 1
+
+
+def test_the_fourth_set_is_forty_two_faults_each_with_its_witness() -> None:
+    assert len(FOURTH) == 42
+    assert fourth_witnesses.WITNESS.keys() == {r.name.partition(".")[2] for r in FOURTH}
 
 
 @pytest.mark.parametrize("row", IN_TORCH, ids=lambda r: r.name)

@@ -7,6 +7,11 @@ from mutants.catalogue import (
     finetune_contracts,
     first_sight,
     first_sight_others,
+    fourth_sight,
+    fourth_sight_backward,
+    fourth_sight_caches,
+    fourth_sight_masks,
+    fourth_sight_others,
     hard_backward,
     hard_contracts,
     hard_inputs,
@@ -26,7 +31,8 @@ FAULTS: tuple[Row, ...] = (
     *known.ROWS, *reductions.ROWS, *hard_tiles.ROWS, *hard_inputs.ROWS, *hard_backward.ROWS, *hard_state.ROWS,
     *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *second_sight.ROWS,
     *second_sight_others.ROWS, *third_sight.ROWS, *third_sight_backward.ROWS, *third_sight_others.ROWS,
-    *beside_laws.ROWS, *finetune_contracts.ROWS,
+    *fourth_sight.ROWS, *fourth_sight_backward.ROWS, *fourth_sight_caches.ROWS,
+    *fourth_sight_masks.ROWS, *fourth_sight_others.ROWS, *beside_laws.ROWS, *finetune_contracts.ROWS,
 )  # fmt: skip
 
 
