@@ -23,6 +23,7 @@ from finetune.cli_options import (
     progress,
     train_options,
 )
+from finetune.cli_select import select
 from finetune.errors import BadInput
 
 
@@ -253,6 +254,7 @@ def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
 
 
 app.add_command(classify)
+app.add_command(select)
 
 
 def main() -> None:
