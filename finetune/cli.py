@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from finetune.cli_classify import classify
+from finetune.cli_memory import largest, memory
 from finetune.cli_options import (
     Group,
     changes_of,
@@ -255,6 +256,8 @@ def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
 
 app.add_command(classify)
 app.add_command(select)
+app.add_command(memory)
+app.add_command(largest)
 
 
 def main() -> None:
