@@ -20,6 +20,12 @@
   masked-LM head, on our encoder or any AutoModel, and their losses for the trainer. A batch is {"input_ids",
   "attention_mask", "token_type_ids"?, "labels"}, by transformers' names.
 * `peft`: head, prompt, prefix, LoRA and bias-only tuning of any of these; files as the library `peft` writes them.
+* `data.labelled`, `data.hub`, `data.examples`, `data.splits`: BoolQ, SST-2, Yelp as examples that know their rows.
+  `data.texts`, `data.collate`, `data.unlabelled`: into ids, into padded batches, into batches with hidden tokens.
+* `classify_config`, `classify_data`, `classify`, `classify_result`: a fine-tuning run from options to result.json, with
+  `pretrained` (encoder and tokenizer), `monitor` (dev, the best), `joint` (two losses), `features` (a frozen encoder
+  runs once), `scores`, `sealed` (test is read once), `pictures`; `cli_classify`.
+* `selection`, `selection_result`, `study`, `locks`, `out_of_memory`: many runs, chosen by dev, shared by processes.
 * `data.tokenize`: byte pairs and WordPiece to read; everything else uses the library `tokenizers`.
 * `optimiser`: decay groups by module, warm-up and cosine by tokens. `train.Trainer`: knows no model; it is given a
   model, a loss that returns (sum, tokens) and a source. `checkpoint`: all of a run's state, written atomically.

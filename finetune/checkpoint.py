@@ -124,8 +124,8 @@ def load(path: str | Path) -> Any:
         tensors = tensors_of(raw)
         header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")]).get("__metadata__", {})
     except (SafetensorError, ValueError) as error:
-        # Only now: a header's length may begin with the byte that begins a pickle.
-        if raw[:1] == b"\x80":
+        # Only now: a header's length may begin with the byte that begins a pickle; its first character tells.
+        if raw[:1] == b"\x80" and raw[8:9] != b"{":
             raise BadInput(
                 f"{path} is a pickle, which can run code when it is read, and is refused: save the parameters as "
                 "safetensors"

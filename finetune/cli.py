@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from finetune.cli_classify import classify
 from finetune.cli_options import (
     Group,
     changes_of,
@@ -22,6 +23,7 @@ from finetune.cli_options import (
     progress,
     train_options,
 )
+from finetune.cli_select import select
 from finetune.errors import BadInput
 
 
@@ -249,6 +251,10 @@ def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
     batch = source.batch(0, np.arange(len(source)))
     for x, y in zip(batch["x"].numpy(), batch["y"].numpy(), strict=True):
         click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
+
+
+app.add_command(classify)
+app.add_command(select)
 
 
 def main() -> None:

@@ -93,13 +93,21 @@ class Classifier(nn.Module):
         token_type_ids: Int[Tensor, "B n"] | None = None,
     ) -> Float[Tensor, "B classes"]:
         """The logits of a batch."""
+        logits: Tensor = self.head(self.drop(self.pooled(input_ids, attention_mask, token_type_ids)))
+        return logits
+
+    def pooled(
+        self,
+        input_ids: Int[Tensor, "B n"],
+        attention_mask: Int[Tensor, "B n"] | None = None,
+        token_type_ids: Int[Tensor, "B n"] | None = None,
+    ) -> Float[Tensor, "B E"]:
+        """What the head reads: one vector a text."""
         given: dict[str, Any] = {
             "input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids
         }  # fmt: skip
         x = vectors_of(self.encoder, {name: value for name, value in given.items() if value is not None})
-        pooled = (first_real if self.pool == "first" else mean_real)(attention_mask, x)
-        logits: Tensor = self.head(self.drop(pooled))
-        return logits
+        return (first_real if self.pool == "first" else mean_real)(attention_mask, x)
 
 
 class MaskedLM(nn.Module):

@@ -123,7 +123,7 @@ def load_masked_lm(folder: str | Path) -> MaskedLM:
 def read_config(folder: str | Path) -> tuple[str, EncoderConfig]:
     """The layout and the sizes that a config.json tells. Raises: BadInput, naming the field that is wrong."""
     path = Path(folder) / "config.json"
-    told = _json(path)
+    told = read_json(path)
     kind = told.get("model_type", "bert")  # TinyBERT's does not say
     if not isinstance(kind, str) or kind not in LAYOUTS:
         raise BadInput(f"{path}: model_type {kind!r} is none of {', '.join(LAYOUTS)}")
@@ -184,7 +184,8 @@ class _Fields:
         return float(value)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """A file's JSON object. Raises: BadInput where it is absent, or holds something else."""
     text = read_text(path)
     try:
         told = json.loads(text)
@@ -210,7 +211,7 @@ def read_tensors(folder: str | Path) -> dict[str, Tensor]:
             f"; {pickles[0]} is a pickle, which is not read: save it again with safe_serialization" if pickles else ""
         )
         raise BadInput(f"no model.safetensors in {folder}{hint}")
-    named = _json(index).get("weight_map")
+    named = read_json(index).get("weight_map")
     if not isinstance(named, dict) or not all(isinstance(v, str) for v in named.values()):
         raise BadInput(f"{index}: weight_map should give a file for every tensor")
     found: dict[str, Tensor] = {}

@@ -165,7 +165,7 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*READ, "--reading_params_path", "short"), "short is no whole safetensors file"),
         ((*READ, "--reading_params_path", "good", "--outputs_path", "no/o"), "no/o cannot be written: there is no folder no"),
         ((*READ, "--reading_params_path", "good", "--config", "bad.toml"), "bad.toml is no TOML"),
-        ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'lr'"),
+        ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'speed'"),
         (("evaluate", "rotary", *READ[2:], "--reading_params_path", "good"), "good holds a vanilla model, but rotary"),
         (("evaluate", "vanilla", "other.txt", *READ[3:], "--reading_params_path", "good"), "good was made with another corpus"),
         ((*TRAIN[:4], "no/p"), "no/p cannot be written: there is no folder no"),
@@ -194,7 +194,7 @@ def test_what_cannot_be_used_is_one_line(
     Path("short").write_bytes(Path("good").read_bytes()[:-100])
     Path("other.txt").write_text(CORPUS + "Zoë\n", encoding="utf-8")
     Path("bad.toml").write_text("epochs =")
-    Path("odd.toml").write_text("lr = 1")
+    Path("odd.toml").write_text("speed = 1")
     Path("questions.tsv").write_text("Where was Ada born?\n")
     found = finetune(*arguments)
     assert found.exit_code == 2 and words in found.output, found.output

@@ -1,0 +1,105 @@
+"""The data of a classification run: read, cut down where asked, checked for leaks, its test set sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from finetune.data.examples import Examples
+from finetune.data.hub import from_hub
+from finetune.data.labelled import TASKS, read_splits
+from finetune.data.splits import Leak, Splits, leaks, position, without_leaks
+from finetune.errors import BadInput
+
+SMALL = 10
+"""Examples of each side of `--small_subset`, as the assignment takes them."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Train and dev to be seen, test to be sealed, and what leaks between them."""
+
+    train: Examples
+    dev: Examples
+    test: Examples | None
+    leaks: list[Leak]
+
+    def named(self) -> dict[str, Examples]:
+        """All sides by name."""
+        return Splits(self.train, self.dev, self.test).named()
+
+    def seen(self) -> dict[str, Examples]:
+        """Train and dev."""
+        return {"train": self.train, "dev": self.dev}
+
+    def check_trainable(self) -> None:
+        """Raises: BadInput where the training examples have one class alone."""
+        present = [name for name, count in self.train.counts().items() if count]
+        if len(present) < 2:
+            raise BadInput(
+                f"all {len(self.train)} training examples are of one class, {present[0]!r}: nothing to learn"
+            )
+
+    def baselines(self) -> dict[str, float]:
+        """The accuracy on each side of the class that is the most frequent in train."""
+        return {side: examples.accuracy_of(self.train.majority()) for side, examples in self.named().items()}
+
+    def report(self) -> Iterator[str]:
+        """Lines that say what there is, before anything is trained."""
+        for side, examples in self.named().items():
+            counts = ", ".join(f"{count} {name}" for name, count in examples.counts().items())
+            yield f"{side}: {len(examples)} examples ({counts})"
+        answer = self.train.classes[self.train.majority()]
+        told = ", ".join(f"{side} {100 * share:.1f} %" for side, share in self.baselines().items())
+        yield f"majority baseline, {answer!r} for all: {told}"
+        for leak in self.leaks:
+            yield f"on two sides: {leak}"
+
+
+def prepare_data(
+    data: str, task: str | None = None, seed: int = 0, small_subset: bool = False, train_size: int | None = None,
+    drop_leaks: bool = False,
+) -> Sides:  # fmt: skip
+    """Read a data set, and cut it down.
+
+    Args: data, a folder, a file, or `hub:NAME`, NAME a task or a name on the hub; task, a key of TASKS; seed, of splits
+        and subsets; small_subset, 10 examples a side, all classes in turn; train_size, so many training examples, drawn
+        by hash; drop_leaks, without the training examples that stand on another side.
+    Raises: BadInput for whatever is wrong.
+    """
+    if data.startswith("hub:"):
+        name = data.removeprefix("hub:")
+        known = task or name
+        splits = from_hub(known, seed, None if name in TASKS else name)
+    else:
+        splits = read_splits(data, task, seed)
+    sides = splits.named()
+    found = leaks(sides)
+    if drop_leaks:
+        sides = without_leaks(sides)
+    if small_subset:
+        sides = {side: few(examples, SMALL, seed) for side, examples in sides.items()}
+    if train_size is not None:
+        if not 1 <= train_size <= len(sides["train"]):
+            raise BadInput(f"{train_size} of {len(sides['train'])} training examples cannot be had")
+        sides["train"] = drawn(sides["train"], train_size, seed)
+    return Sides(sides["train"], sides["dev"], sides.get("test"), found)
+
+
+def drawn(examples: Examples, count: int, seed: int) -> Examples:
+    """So many examples, by the hash of seed and text; a larger count has those of a smaller one."""
+    order = sorted(range(len(examples)), key=lambda n: (position(_text(examples, n), seed), n))
+    return examples.take(order[:count])
+
+
+def few(examples: Examples, count: int, seed: int) -> Examples:
+    """So many examples, the classes taking turns, each by hash."""
+    order = drawn(examples, len(examples), seed)
+    by_class = {label: [n for n, own in enumerate(order.labels) if own == label] for label in sorted(set(order.labels))}
+    turns = [n for turn in range(len(order)) for rows in by_class.values() for n in rows[turn : turn + 1]]
+    return order.take(turns[:count])
+
+
+def _text(examples: Examples, number: int) -> str:
+    second = "" if examples.second is None else examples.second[number]
+    return f"{examples.first[number]}\0{second}"

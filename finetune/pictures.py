@@ -1,0 +1,98 @@
+"""Pictures of results: curves over epochs, bars over methods or models, counts of what is frozen and trained.
+
+Drawn without a screen; matplotlib is imported here alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from finetune import checkpoint
+from finetune.errors import BadInput
+
+
+def figure(width: float, height: float) -> Any:
+    """An empty picture. Raises: BadInput where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise BadInput("pictures need matplotlib: python -m pip install 'attention-core[finetune]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def write(picture: Any, path: str | Path) -> None:
+    """Write a picture in the format that its name ends with, all or nothing; the same data give the same bytes."""
+    kind = Path(path).suffix.lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise BadInput(f"{path}: a picture is a png, svg or pdf")
+    buffer = io.BytesIO()
+    told = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    picture.savefig(buffer, format=kind, metadata=told)
+    checkpoint.replace_file(path, buffer.getvalue())
+
+
+def curves(records: Sequence[Mapping[str, Any]], best: Mapping[str, Any], baseline: float, path: str | Path) -> None:
+    """Loss and accuracy of train and dev over epochs, with the best evaluation marked and the majority class as a line.
+
+    Args: records, with epoch (a fraction counts), train_loss, train_accuracy, dev_loss, dev_accuracy; best, one of
+        them; baseline, the accuracy of the majority class on dev; path.
+    """
+    picture = figure(9, 3.6)
+    epochs = [record["epochs"] for record in records]
+    for axes, kind in zip(picture.subplots(1, 2), ("loss", "accuracy"), strict=True):
+        for side, style in (("train", "--"), ("dev", "-")):
+            values = [record[f"{side}_{kind}"] for record in records]
+            axes.plot(epochs, values, style, marker=".", label=side)
+        axes.plot([best["epochs"]], [best[f"dev_{kind}"]], "o", ms=10, mfc="none", color="k", label="best on dev")
+        if kind == "accuracy":
+            axes.axhline(baseline, color="gray", lw=1, ls=":", label="majority class")
+        axes.set_xlabel("epochs")
+        axes.set_ylabel("loss, nats" if kind == "loss" else "accuracy")
+        axes.legend(fontsize="small")
+    write(picture, path)
+
+
+def bars(
+    names: Sequence[str], groups: Mapping[str, Sequence[float]], path: str | Path, *, ylabel: str,
+    reasons: Mapping[str, str] | None = None, line: tuple[float, str] | None = None,
+) -> None:  # fmt: skip
+    """Bars side by side: a cluster for each name, a colour for each group.
+
+    Args: names, below the clusters; groups, a number for each name; reasons, words over a cluster that has none (its
+        bars are at 0); line, a height with its name, such as that of the majority class.
+    """
+    picture = figure(max(5.0, 1.3 * len(names) + 1.5), 4)
+    axes = picture.subplots()
+    width = 0.8 / max(len(groups), 1)
+    for number, (group, values) in enumerate(groups.items()):
+        places = [n + (number - (len(groups) - 1) / 2) * width for n in range(len(names))]
+        axes.bar(places, values, width, label=group)
+    for name, reason in (reasons or {}).items():
+        axes.text(names.index(name), 0, f" {reason[:60]}", rotation=90, ha="center", va="bottom", fontsize="small")
+    if line is not None:
+        axes.axhline(line[0], color="gray", lw=1, ls=":", label=line[1])
+    axes.set_xticks(range(len(names)), names, rotation=20, ha="right")
+    axes.set_ylabel(ylabel)
+    axes.legend(fontsize="small")
+    write(picture, path)
+
+
+def parts(counts: Mapping[str, Sequence[tuple[str, int, int]]], path: str | Path) -> None:
+    """For each method the parts of the model, those that are trained in another colour, with their counts.
+
+    Args: counts, by method: (part, trained, frozen) from the input to the head; path.
+    Source: the overview of fine-tuning methods in the assignment, figure 4.
+    """
+    picture = figure(2.4 * len(counts) + 0.6, 4.5)
+    for axes, (method, rows) in zip(picture.subplots(1, len(counts), squeeze=False)[0], counts.items(), strict=True):
+        for height, (part, trained, frozen) in enumerate(rows):
+            colour = "#f2c14e" if trained else "#9dc3e6"
+            axes.barh(height, 1, 0.85, color=colour, edgecolor="k", lw=0.5)
+            told = f"{part}\n" + (f"{trained:,} trained" if trained else f"{frozen:,} frozen")
+            axes.text(0.5, height, told, ha="center", va="center", fontsize=7)
+        axes.set_title(f"{method}\n{sum(r[1] for r in rows):,} of {sum(r[1] + r[2] for r in rows):,}", fontsize=9)
+        axes.set_axis_off()
+    write(picture, path)

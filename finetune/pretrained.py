@@ -1,0 +1,102 @@
+"""A pretrained encoder and its tokenizer, from a folder or the hub: ours where we have its layout, or an AutoModel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from finetune.data.texts import TextTokenizer, load_tokenizer
+from finetune.errors import BadInput
+from finetune.models.classifier import MaskedLM
+from finetune.models.huggingface import LAYOUTS, load_encoder, load_masked_lm, read_config, read_json
+
+FILES = ("*.json", "*.safetensors", "vocab.txt", "merges.txt")
+"""What is fetched from the hub: never a pickle."""
+BACKENDS = ("auto", "own", "transformers")
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """An encoder, its tokenizer, whether it has segments, and the most tokens it takes."""
+
+    encoder: nn.Module
+    tokenizer: TextTokenizer
+    folder: Path
+    segments: bool
+    block_size: int
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a model: the one of that name, or what the hub has under it.
+
+    Raises: BadInput where there is neither, or the hub cannot be reached.
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise BadInput(f"no such folder: {name}")
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(name, allow_patterns=list(FILES)))
+    except Exception as error:  # the library's own errors, the network's, the disk's: all mean that it cannot be had
+        line = (str(error).strip().splitlines() or [""])[0]
+        raise BadInput(
+            f"{name} is no folder here, and cannot be had from the hub ({type(error).__name__}: {line[:120]})"
+        ) from None
+
+
+def load_pretrained(name: str, backend: str = "auto") -> Pretrained:
+    """An encoder and its tokenizer.
+
+    Args: name, a folder or a name on the hub; backend: "own" for the encoder to read, "transformers" for its AutoModel,
+        "auto" for ours where its layout is known.
+    Raises: BadInput where it cannot be had, does not fit, or its tokenizer is that of another model.
+    Example: load_pretrained("huawei-noah/TinyBERT_General_4L_312D").encoder.
+    """
+    if backend not in BACKENDS:
+        raise BadInput(f"backend {backend!r} is none of {', '.join(BACKENDS)}")
+    folder = folder_of(name)
+    kind = read_json(folder / "config.json").get("model_type", "bert")
+    if backend == "own" or (backend == "auto" and kind in LAYOUTS):
+        encoder: nn.Module = load_encoder(folder)
+        config = read_config(folder)[1]
+        pad: int | None = config.pad_id
+        rows, segments, block = config.vocab_size, config.segments > 1, config.block_size
+    else:
+        encoder, rows, pad, segments, block = _auto_model(folder)
+    tokenizer = load_tokenizer(folder)
+    tokenizer.check_fits(rows, pad)
+    return Pretrained(encoder, tokenizer, folder, segments, block)
+
+
+def _auto_model(folder: Path) -> tuple[nn.Module, int, int | None, bool, int]:
+    from transformers import AutoModel
+
+    try:
+        model = AutoModel.from_pretrained(folder, use_safetensors=True)
+    except Exception as error:  # whatever the library finds wrong with the folder
+        line = (str(error).strip().splitlines() or [""])[0]
+        raise BadInput(f"{folder} cannot be loaded by transformers ({type(error).__name__}: {line[:160]})") from None
+    config: Any = model.config
+    rows = model.get_input_embeddings().num_embeddings
+    block = getattr(config, "max_position_embeddings", None) or 2**31
+    # RoBERTa's table of positions begins behind the row of padding.
+    block -= config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    return model, rows, config.pad_token_id, (getattr(config, "type_vocab_size", 0) or 0) > 1, block
+
+
+def masked_lm_of(pretrained: Pretrained, say: Callable[[str], None]) -> MaskedLM:
+    """A masked-LM head on the encoder: the trained one of its folder, or a new one, which is said with the reason."""
+    head = MaskedLM(pretrained.encoder)
+    try:
+        trained = load_masked_lm(pretrained.folder)
+    except BadInput as error:
+        say(f"a new masked-LM head is trained: {error}")
+        return head
+    head.dense, head.act, head.norm, head.bias = trained.dense, trained.act, trained.norm, trained.bias
+    return head

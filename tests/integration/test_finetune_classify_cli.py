@@ -1,0 +1,132 @@
+# `finetune classify` as a person meets it: the assignments' command lines, and one line for what cannot be used.
+"""Classification on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from finetune.cli import app
+from tests.tiny_encoders import write_boolq, write_encoder, write_sst2
+
+USE = """
+import json
+import torch
+torch.set_num_threads(1)
+from finetune.classify_result import load_trained
+from finetune.data.collate import collate
+from finetune.data.examples import Examples
+from finetune.data.texts import encode
+model, pretrained, classes = load_trained(sys.argv[1])
+texts = ["the film was good", "awful"]
+found = encode(pretrained.tokenizer, Examples(texts, None, [0, 0], classes, ["1", "2"]), 20)
+with torch.no_grad():
+    print(json.dumps(model(**collate(found.ids, None, pretrained.tokenizer.pad_id, found.types)).tolist()))
+"""
+
+
+def finetune(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_encoder(Path("m"))
+    write_sst2(Path("sst"))
+    write_boolq(Path("boolq"))
+    return tmp_path
+
+
+SMALL = ("--device", "cpu", "--threads", "1")
+
+
+def test_the_command_of_the_first_assignment(folder: Path) -> None:
+    """python base_classification.py --small_subset --device cuda --model ... --batch_size "64" --lr 1e-4 --num_epochs 20"""
+    told = finetune("classify", "--small_subset", "--device", "cpu", "--model", "m", "--batch_size", "64", "--lr", "1e-4",
+                    "--num_epochs", "20", "--data", "boolq")  # fmt: skip
+    assert told.exit_code == 0, told.output
+    assert (
+        told.output.count("epoch ") >= 20
+        and "test: accuracy " in told.output
+        and "majority class 0.5000" in told.output
+    )
+
+
+def test_the_command_of_the_second_assignment(folder: Path) -> None:
+    """classifier_mlm.py of its section 3, problem 3, with another data set."""
+    Path("text").write_text("the film was good .\nwho was it ?\n" * 5)
+    told = finetune(
+        "classify", "--model_type", "bert", "--model_name_or_path", "m", "--task_name", "sst2", "--do_train", "--do_eval",
+        "--data_dir", "sst", "--per_gpu_train_batch_size", "32", "--learning_rate", "3e-5", "--num_train_epochs", "3",
+        "--logging_steps", "1", "--max_seq_length", "40", "--output_dir", "out", "--evaluate_during_training",
+        "--train_data_file", "text", "--block_size", "40", "--mlm_alpha", "0.5", "--line_by_line",
+        "--overwrite_output_dir", *SMALL,
+    )  # fmt: skip
+    assert told.exit_code == 0, told.output
+    assert "masked-LM on 10 blocks, 0 of them cut, with the weight 0.5" in told.output
+    records = [json.loads(line) for line in Path("out/metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in records] == [1, 2, 3, 4, 5, 6] and all("masked_lm_loss" in r for r in records)
+    assert json.loads(Path("out/result.json").read_text())["config"]["learning_rate"] == 3e-5
+    assert Path("out/curves.png").exists()
+
+
+def test_a_model_of_one_process_is_used_in_another(folder: Path) -> None:
+    """Trained here, loaded here and in a fresh process, which agree to the bit."""
+    told = finetune("classify", "--model", "m", "--data", "sst", "--method", "lora", "--lr", "0.01", "--num_epochs", "2",
+                    "--output_dir", "out", *SMALL)  # fmt: skip
+    assert told.exit_code == 0, told.output
+    there = subprocess.run(
+        [sys.executable, "-c", "import sys" + USE, "out"], capture_output=True, text=True, check=True
+    ).stdout
+    here = io.StringIO()
+    with contextlib.redirect_stdout(here):
+        exec(USE, {"sys": type("of", (), {"argv": ["", "out"]})})
+    assert there == here.getvalue() and len(json.loads(there)) == 2
+
+
+def test_options_from_a_file_and_a_run_that_is_asked_for_twice(folder: Path) -> None:
+    Path("c.toml").write_text('model = "m"\ndata = "sst"\n[classify]\nmethod = "head"\nnum_epochs = 2\nthreads = 1\n')
+    first = finetune("classify", "--config", "c.toml", "--output_dir", "out", "--device", "cpu")
+    assert first.exit_code == 0 and "head: 34 of" in first.output, first.output
+    again = finetune("classify", "--config", "c.toml", "--output_dir", "out", "--device", "cpu")
+    assert again.exit_code == 0 and "features of 60 texts were kept" in again.output
+    assert first.output.splitlines()[-3:] == again.output.splitlines()[-3:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--model", "none/at/all", "--data", "sst"), "no such folder: none/at/all"),
+        (("--model", "m", "--data", "none"), "no such file or folder: none"),
+        (("--model", "m", "--data", "broken"), "stsa.binary.dev, line 2: label '7' is neither 0 nor 1"),
+        (("--model", "m", "--data", "sst", "--model_type", "roberta"), "m is of the type bert, not roberta"),
+        (("--model", "m", "--data", "sst", "--train_size", "1"), "are of one class"),
+        (("--model", "m", "--data", "sst", "--method", "prompt"), "a prompt of 128 leaves no room in a model of 48"),
+        (("--model", "m", "--data", "sst", "--method", "head", "--mlm_alpha", "1"), "would change nothing"),
+        (("--model", "m", "--data", "sst", "--mlm_alpha", "1", "--train_data_file", "none"), "no such file: none"),
+        (("--model", "m", "--data", "sst", "--max_seq_length", "2"), "leaves no room for text"),
+        (("--model", "m", "--data", "sst", "--device", "gpu"), "device gpu cannot be used here"),
+        (("--model", "other", "--data", "sst"), "the tokenizer of another model"),
+        (("--model", "short", "--data", "sst"), "is no whole safetensors file"),
+        (("--model", "m", "--data", "sst", "--output_dir", "full/r"), "cannot be made"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_one_line(folder: Path, arguments: tuple[str, ...], words: str) -> None:
+    write_sst2(Path("broken"))
+    Path("broken/stsa.binary.dev").write_text("1 fine\n7 odd\n")
+    write_encoder(Path("other"))
+    Path("other/vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + "".join(f"w{n}\n" for n in range(300)))
+    write_encoder(Path("short"))
+    Path("short/model.safetensors").write_bytes(Path("short/model.safetensors").read_bytes()[:-50])
+    Path("full").write_text("")
+    found = finetune("classify", *arguments)
+    assert found.exit_code == 2 and words in found.output, found.output
+    assert found.output.splitlines()[-1].startswith("finetune: ")

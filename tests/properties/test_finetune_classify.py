@@ -1,0 +1,198 @@
+# finetune.classify: every method learns ten examples by heart, on loss as well; a killed run goes on to the same bits.
+"""Fine-tuning a classifier, on an encoder of a few thousand numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from finetune.classify import Run, run_of
+from finetune.classify_config import DEFAULTS, ClassifyConfig
+from finetune.errors import BadInput
+from finetune.monitor import Monitor
+from tests.tiny_encoders import write_boolq, write_encoder, write_sst2
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    write_encoder(folder / "m", width=24, block=64)
+    write_sst2(folder / "sst")
+    write_boolq(folder / "boolq")
+    return folder
+
+
+def config(world: Path, **changes: Any) -> ClassifyConfig:
+    options: dict[str, Any] = {
+        "model": str(world / "m"), "data": str(world / "sst"), "batch_size": 10, "prompt_length": 6, "device": "cpu",
+        "warmup_ratio": 0.0, **changes,
+    }  # fmt: skip
+    return ClassifyConfig(**options)
+
+
+def silent(_: str) -> None:
+    return
+
+
+RATES = {"full": 3e-3, "head": 1.0, "prompt": 0.3, "prefix": 0.3, "lora": 0.03, "bias": 0.03}
+
+
+def overfit(world: Path, **changes: Any) -> Monitor:
+    """Ten examples, twenty epochs. Raises: AssertionError where they are not learnt."""
+    method = changes["method"]
+    options = {"learning_rate": RATES[method], "epochs": 20, "dropout": 0.0, "batch_size": 2, "pool": "mean", **changes}
+    run = run_of(config(world, small_subset=True, **options), silent)
+    for module in run.classifier.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        if hasattr(module, "n_head"):
+            module.dropout = 0.0
+    seen = run.train()
+    last = seen.records[-1]
+    assert last["train_accuracy"] == 1.0, f"got an accuracy of {last['train_accuracy']}, but should be 1"
+    assert last["train_loss"] < 0.1, f"got a loss of {last['train_loss']:.3f}, but should be below 0.1"
+    return seen
+
+
+@pytest.mark.parametrize("method", DEFAULTS)
+def test_ten_examples_are_learnt_by_heart(world: Path, method: str) -> None:
+    """The check of the source: 10 examples, 20 epochs; of the loss too, which accuracy hides."""
+    overfit(world, method=method)
+
+
+def test_pairs_and_the_masked_lm_loss_beside_it(world: Path) -> None:
+    seen = overfit(world, method="full", data=str(world / "boolq"), mlm_alpha=0.1)
+    losses = [record["masked_lm_loss"] for record in seen.records]
+    assert losses[-1] < losses[0]
+
+
+def test_a_rate_that_never_gets_up_does_not_learn_them(world: Path) -> None:
+    """Seen to fail: a warm-up fifty times as long as training ends at a fiftieth of the rate."""
+    with pytest.raises(AssertionError, match="but should be"):
+        overfit(world, method="full", learning_rate=RATES["full"] / 50)
+
+
+class Killed(Exception):
+    """A run that is broken off."""
+
+
+def trained(world: Path, folder: Path | None, kill_at: int | None = None, **changes: Any) -> Monitor:
+    run = run_of(
+        config(
+            world,
+            epochs=4,
+            train_size=23,
+            logging_steps=2,
+            output_dir=None if folder is None else str(folder),
+            **changes,
+        ),
+        silent,
+    )
+
+    def kills(record: Mapping[str, Any]) -> None:
+        if kill_at is not None and record["step"] >= kill_at:
+            raise Killed
+
+    return run.train(kills)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"method": "lora"}, {"method": "full", "mlm_alpha": 0.5, "accumulate": 2}, {"method": "head"}]
+)
+@pytest.mark.parametrize("kill_at", [2, 5, 12])
+def test_a_killed_run_goes_on_to_the_same_bits(
+    world: Path, tmp_path: Path, changes: dict[str, Any], kill_at: int
+) -> None:
+    whole = trained(world, None, **changes)
+    with pytest.raises(Killed):
+        trained(world, tmp_path / "r", kill_at, **changes)
+    again = trained(world, tmp_path / "r", **changes)
+    assert again.records == whole.records and again.best == whole.best
+    assert all(torch.equal(again.kept[name], value) for name, value in whole.kept.items())
+    assert trained(world, tmp_path / "r", **changes).records == whole.records, "a finished run is read again"
+
+
+def test_only_trained_parameters_change_and_they_do(world: Path) -> None:
+    run = run_of(config(world, method="lora", epochs=1), silent)
+    before = {name: p.detach().clone() for name, p in run.classifier.named_parameters()}
+    assert run.adapter is not None
+    own = set(run.adapter.trainable())
+    run.train()
+    changed = {name for name, p in run.classifier.named_parameters() if not torch.equal(p.detach(), before[name])}
+    assert changed == own
+    assert run.parameters() == (sum(before[n].numel() for n in own), sum(v.numel() for v in before.values()))
+
+
+def test_head_tuning_runs_the_encoder_once(world: Path, tmp_path: Path) -> None:
+    run = run_of(config(world, method="head", epochs=5, cache_dir=str(tmp_path)), silent)
+    calls: list[int] = []
+    run.pretrained.encoder.register_forward_hook(lambda *_: calls.append(1))
+    first = run.train()
+    assert len(calls) == 6 + 2, "60 and 20 examples in batches of 10, for all epochs together"
+    said: list[str] = []
+    again = run_of(config(world, method="head", epochs=5, cache_dir=str(tmp_path)), said.append)
+    again.pretrained.encoder.register_forward_hook(lambda *_: calls.append(1))
+    assert again.train().records == first.records and len(calls) == 8
+    assert [line for line in said if "features" in line] == [
+        "train: features of 60 texts were kept", "dev: features of 20 texts were kept"
+    ]  # fmt: skip
+
+
+def test_the_best_is_in_the_model_at_the_end(world: Path) -> None:
+    run = run_of(config(world, method="full", epochs=3, learning_rate=0.02), silent)
+    seen = run.train()
+    assert seen.best is not None and seen.best["dev_accuracy"] == max(r["dev_accuracy"] for r in seen.records)
+    assert run.score(run.source("dev", run.sides.dev)).accuracy == seen.best["dev_accuracy"]
+
+
+def test_what_is_cut_is_counted_and_said(world: Path) -> None:
+    said: list[str] = []
+    run = run_of(config(world, max_seq_length=6), said.append)
+    source = run.texts("train", run.sides.train)
+    cut = sum(len(text.split()) + 2 > 6 for text in run.sides.train.first)
+    assert run.cut == {"train": cut} and said[-1] == f"train: {cut} of 60 texts are cut to 6 tokens"
+    assert int(source.lengths.max()) == 6
+
+
+def test_a_prompt_takes_its_positions_from_the_text(world: Path) -> None:
+    assert run_of(config(world, method="prompt", prompt_length=50), silent).max_length == 14
+    with pytest.raises(BadInput, match="a prefix of 64 leaves no room in a model of 64 positions"):
+        run_of(config(world, method="prefix", prompt_length=64), silent)
+
+
+def test_a_folder_of_another_run_is_refused_and_overwritten_when_asked(world: Path, tmp_path: Path) -> None:
+    first = trained(world, tmp_path / "r", method="head")
+    with pytest.raises(BadInput, match="holds another run"):
+        trained(world, tmp_path / "r", method="head", seed=1)
+    other = trained(world, tmp_path / "r", method="head", seed=1, overwrite_output_dir=True)
+    assert other.records != first.records
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be made"):
+        trained(world, tmp_path / "file" / "r", method="head")
+
+
+def test_the_identity_sees_data_weights_and_options(world: Path, tmp_path: Path) -> None:
+    one = run_of(config(world), silent).identity()
+    assert one == run_of(config(world, output_dir=str(tmp_path), device="cpu"), silent).identity()
+    write_encoder(tmp_path / "m", width=24, block=64, seed=1)
+    for changes in (
+        {"learning_rate": 0.1},
+        {"train_size": 59},
+        {"model": str(tmp_path / "m")},
+        {"data": str(world / "boolq")},
+    ):
+        assert run_of(config(world, **changes), silent).identity() != one
+
+
+def test_one_class_alone_is_refused_before_training(world: Path) -> None:
+    with pytest.raises(BadInput, match="of one class"):
+        run_of(config(world, train_size=1), silent).train()
+
+
+def test_a_run_is_prepared_without_training(world: Path) -> None:
+    run = run_of(config(world), silent)
+    assert isinstance(run, Run) and run.parameters()[0] == run.parameters()[1]

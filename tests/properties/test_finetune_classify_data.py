@@ -1,0 +1,68 @@
+# finetune.classify_data: sides as asked for, and what is said about them before anything is trained.
+"""The data of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from finetune.classify_data import drawn, few, prepare_data
+from finetune.data.examples import Examples
+from finetune.errors import BadInput
+from tests.tiny_encoders import write_sst2
+
+
+def test_what_is_said_before_training(tmp_path: Path) -> None:
+    write_sst2(tmp_path, train=30, dev=10, test=11)
+    with open(tmp_path / "stsa.binary.train", "a") as file:
+        file.write((tmp_path / "stsa.binary.test").read_text().splitlines()[3] + "\n")
+    sides = prepare_data(str(tmp_path))
+    lines = list(sides.report())
+    assert lines[0] == "train: 31 examples (15 negative, 16 positive)"
+    assert lines[3] == "majority baseline, 'positive' for all: train 51.6 %, dev 50.0 %, test 45.5 %"
+    assert lines[4].startswith(f"on two sides: train: {tmp_path / 'stsa.binary.train'}, line 31 = test: ")
+    assert sides.baselines()["test"] == 5 / 11
+    clean = prepare_data(str(tmp_path), drop_leaks=True)
+    assert len(clean.train) == 30 and len(clean.leaks) == 1, "what was dropped is still told"
+
+
+def test_a_small_subset_has_all_classes_in_turn(tmp_path: Path) -> None:
+    sides = prepare_data(str(write_sst2(tmp_path)), small_subset=True)
+    assert [len(e) for e in sides.named().values()] == [10, 10, 10]
+    assert all(e.counts() == {"negative": 5, "positive": 5} for e in sides.named().values())
+    five = Examples(
+        [f"t {n}" for n in range(40)], None, [n % 5 if n < 20 else 4 for n in range(40)], tuple("abcde"), ["r"] * 40
+    )
+    assert list(few(five, 10, 0).counts().values()) == [2] * 5
+
+
+def test_fewer_training_examples_are_a_part_of_more(tmp_path: Path) -> None:
+    sides = [prepare_data(str(write_sst2(tmp_path)), train_size=size).train for size in (7, 20)]
+    assert [len(e) for e in sides] == [7, 20] and set(sides[0].rows) < set(sides[1].rows)
+    other = prepare_data(str(tmp_path), train_size=7, seed=1).train
+    assert other.rows != sides[0].rows and drawn(sides[1], 20, 1).rows != sides[1].rows
+    for size in (0, 61):
+        with pytest.raises(BadInput, match="of 60 training examples cannot be had"):
+            prepare_data(str(tmp_path), train_size=size)
+
+
+def test_one_class_alone_is_nothing_to_learn(tmp_path: Path) -> None:
+    sides = prepare_data(str(write_sst2(tmp_path)), train_size=1)
+    with pytest.raises(BadInput, match="all 1 training examples are of one class"):
+        sides.check_trainable()
+
+
+def test_the_hub_by_task_and_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def from_hub(*arguments: object) -> SimpleNamespace:
+        asked.append(arguments)
+        raise BadInput("no hub here")
+
+    monkeypatch.setattr("finetune.classify_data.from_hub", from_hub)
+    for data, task in (("hub:boolq", None), ("hub:other/sst2", "sst2")):
+        with pytest.raises(BadInput, match="no hub here"):
+            prepare_data(data, task, 3)
+    assert asked == [("boolq", 3, None), ("sst2", 3, "other/sst2")]

@@ -1,0 +1,107 @@
+# finetune.classify_result: what is written, test read once for the best by dev, and the model that comes back.
+"""What comes out of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from finetune.classify import logits_of, run_of
+from finetune.classify_config import DEFAULTS, ClassifyConfig
+from finetune.classify_result import classify, load_trained, outcome, read_test
+from finetune.data.collate import LabelledTexts, in_order
+from finetune.data.labelled import read_splits
+from finetune.data.texts import encode
+from finetune.errors import BadInput
+from finetune.scores import scores
+from tests.tiny_encoders import write_encoder, write_sst2
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    write_encoder(folder / "m")
+    write_sst2(folder / "sst")
+    return folder
+
+
+def config(world: Path, **changes: Any) -> ClassifyConfig:
+    options: dict[str, Any] = {
+        "model": str(world / "m"), "data": str(world / "sst"), "batch_size": 12, "prompt_length": 4, "epochs": 2,
+        "learning_rate": 0.01, "device": "cpu", **changes,
+    }  # fmt: skip
+    return ClassifyConfig(**options)
+
+
+@pytest.mark.parametrize("method", DEFAULTS)
+def test_the_model_comes_back_with_the_scores_that_were_written(world: Path, tmp_path: Path, method: str) -> None:
+    result = classify(config(world, method=method, output_dir=str(tmp_path)), lambda _: None)
+    assert json.loads((tmp_path / "result.json").read_text()) == result
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "adapter" / "adapter_config.json").exists() == (method != "full")
+    model, pretrained, classes = load_trained(tmp_path)
+    assert classes == ("negative", "positive") and not model.training
+    test = read_splits(world / "sst").test
+    assert test is not None
+    source = LabelledTexts(encode(pretrained.tokenizer, test, 44), test.labels, pretrained.tokenizer.pad_id)
+    found = scores(model, logits_of, in_order(source, 12, source.lengths), torch.device("cpu"))
+    assert found.accuracy == result["test"]["accuracy"]
+    # Head tuning pads in other batches: sums of some hundred terms in float32.
+    assert found.loss == pytest.approx(result["test"]["loss"], abs=2000 * 2.0**-24)
+
+
+def test_what_a_result_says(world: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    result = classify(config(world, method="head", epochs=3), said.append)
+    assert result["parameters"] == {"trained": 34, "all": result["parameters"]["all"]}
+    assert result["labels"]["train"] == {"negative": 30, "positive": 30} and result["majority"]["test"] == 0.5
+    assert result["cut"] == {"train": 0, "dev": 0, "test": 0} and result["leaks"] == []
+    assert result["best"]["dev_accuracy"] >= result["last"]["dev_accuracy"] and result["last"]["epochs"] == 3.0
+    assert sum(line.startswith("epoch ") for line in said) == 3
+    assert any("34 of" in line and "parameters are trained" in line for line in said)
+
+
+def test_test_is_read_once_for_what_dev_chose(world: Path, tmp_path: Path) -> None:
+    run = run_of(config(world, output_dir=str(tmp_path)), lambda _: None)
+    monitor = run.train()
+    first = outcome(run, monitor)["test"]
+    assert run.sides.test is not None
+    with torch.no_grad():
+        run.classifier.head.bias.add_(torch.tensor([100.0, 0.0]))
+    assert outcome(run, monitor)["test"] == first, "as it was written down: not measured again"
+    with pytest.raises(BadInput, match="would be a choice on test"):
+        read_test(run, run.sides.test, {"another": 1})
+
+
+def test_without_a_test_set_there_is_no_score(world: Path) -> None:
+    run = run_of(config(world, epochs=1), lambda _: None)
+    run.sides = type(run.sides)(run.sides.train, run.sides.dev, None, [])
+    assert outcome(run, run.train())["test"] is None
+
+
+def test_a_result_that_does_not_fit_is_refused(world: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    classify(config(world, method="lora", output_dir=str(folder)), lambda _: None)
+    write_encoder(tmp_path / "other", seed=9)
+    with pytest.raises(BadInput, match="its weights are others"):
+        load_trained(folder, str(tmp_path / "other"))
+    told = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps({**told, "classes": ["a", "b", "c"]}))
+    with pytest.raises(BadInput, match="does not hold what its run"):
+        load_trained(folder)
+    (folder / "result.json").write_text("{}")
+    with pytest.raises(BadInput, match="holds no finished run"):
+        load_trained(folder)
+    with pytest.raises(BadInput, match="no such file"):
+        load_trained(tmp_path / "none")
+
+
+def test_arrays_of_one_batch_keep_their_order(world: Path) -> None:
+    run = run_of(config(world), lambda _: None)
+    source = run.texts("dev", run.sides.dev)
+    assert source.batch(0, np.array([1, 0]))["labels"].tolist() == [1, 0]

@@ -1,0 +1,113 @@
+# finetune.monitor: the first of the best by dev is kept, on the disk before anything else happens, and comes back.
+"""What a run is watched by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from finetune import checkpoint
+from finetune.errors import BadInput
+from finetune.monitor import Monitor
+from finetune.scores import Tally
+
+
+def monitor(path: Path | None, accuracies: Sequence[int], model: nn.Module | None = None) -> Monitor:
+    """One that finds so many of 10 right on dev, one after the other."""
+    dev = iter(accuracies)
+    model = model or nn.Linear(2, 2)
+    return Monitor(model, lambda m, batch: m(batch["x"]), lambda: Tally(next(dev), 10, 5.0), 4, path)
+
+
+def record(step: int) -> dict[str, Any]:
+    return {"step": step, "tokens": step * 2, "learning_rate": 0.1, "gradient_norm": 1.0, "loss": 9.0}
+
+
+def run(of: Monitor, steps: Sequence[int]) -> None:
+    for step in steps:
+        with torch.no_grad():
+            for parameter in of.model.parameters():
+                parameter.fill_(float(step))
+        of(record(step))
+
+
+def test_the_first_of_the_best_is_kept_and_put_back(tmp_path: Path) -> None:
+    of = monitor(tmp_path / "best", [3, 7, 7, 5])
+    run(of, [1, 2, 3, 4])
+    assert of.best is not None and of.best["step"] == 2 and of.best["epochs"] == 1.0
+    there = checkpoint.load(tmp_path / "best")
+    assert there["best"] == of.best and float(there["trained"]["bias"][0]) == 2.0
+    of.put_best()
+    assert {float(p.detach().min()) for p in of.model.parameters()} == {2.0}
+
+
+def test_only_what_is_trained_is_kept(tmp_path: Path) -> None:
+    model = nn.Linear(2, 2)
+    model.weight.requires_grad_(False)
+    of = monitor(tmp_path / "best", [3], model)
+    run(of, [1])
+    assert list(checkpoint.load(tmp_path / "best")["trained"]) == ["bias"]
+
+
+def test_training_is_counted_between_records() -> None:
+    of = monitor(None, [5, 5])
+    x, labels = torch.tensor([[9.0, 0.0], [0.0, 9.0], [9.0, 0.0]]), torch.tensor([0, 0, 0])
+    with torch.no_grad():
+        of.model.weight.copy_(torch.eye(2))
+        of.model.bias.zero_()
+    loss, count = of.loss(of.model, {"x": x, "labels": labels})
+    assert int(count) == 3 and loss.requires_grad
+    of(record(1))
+    assert of.records[0]["train_accuracy"] == pytest.approx(2 / 3, abs=0)
+    assert of.records[0]["train_loss"] == pytest.approx(float(loss.detach()) / 3, abs=0)
+    of(record(2))
+    assert of.records[1]["train_loss"] == 0, "counted anew"
+
+
+def written(of: Monitor, path: Path) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in of.records))
+
+
+def test_a_run_that_goes_on_knows_its_best(tmp_path: Path) -> None:
+    of = monitor(tmp_path / "best", [3, 8, 5])
+    run(of, [1, 2, 3])
+    written(of, tmp_path / "m")
+    again = monitor(tmp_path / "best", [6])
+    again.recall(3, tmp_path / "m")
+    run(again, [4])
+    assert again.best is not None and again.best["step"] == 2 and len(again.records) == 4
+    again.put_best()
+    assert float(next(again.model.parameters()).detach().min()) == 2.0
+
+
+def test_a_best_that_is_still_to_come_again(tmp_path: Path) -> None:
+    """The file is of step 2, the checkpoint of step 1: the best comes about again."""
+    of = monitor(tmp_path / "best", [3, 8])
+    run(of, [1, 2])
+    of.records.pop()
+    written(of, tmp_path / "m")
+    again = monitor(tmp_path / "best", [8, 4])
+    again.recall(1, tmp_path / "m")
+    run(again, [2, 3])
+    assert again.best is not None and again.best["step"] == 2
+    again.put_best()
+    assert float(next(again.model.parameters()).detach().min()) == 2.0
+
+
+def test_a_best_of_another_run_is_refused(tmp_path: Path) -> None:
+    of = monitor(tmp_path / "best", [3])
+    run(of, [1])
+    (tmp_path / "m").write_text(json.dumps({**of.records[0], "step": 2, "dev_accuracy": 0.9}) + "\n")
+    with pytest.raises(BadInput, match="is not the best of"):
+        monitor(tmp_path / "best", []).recall(2, tmp_path / "m")
+
+
+def test_without_an_evaluation_there_is_no_best() -> None:
+    with pytest.raises(BadInput, match="there is no best"):
+        monitor(None, []).put_best()
