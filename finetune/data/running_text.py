@@ -39,8 +39,8 @@ class RunningText:
 
     def beside(self) -> list[dict[str, Tensor]]:
         """Stretches beside one another, 64 together: each character of the text but a rest is a target once."""
-        starts = torch.arange(len(self)) * self.block
-        return [self._at(part) for part in starts.split(64)]
+        count, block = len(self), self.block
+        return [self._at(torch.arange(n, min(n + 64, count)) * block) for n in range(0, count, 64)]
 
     def _at(self, start: Tensor) -> dict[str, Tensor]:
         places = start[:, None] + torch.arange(self.block + 1)

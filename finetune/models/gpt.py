@@ -73,7 +73,8 @@ class DotProductAttention(nn.Module):
     def __init__(self, config: GPTConfig, rotated: bool = False) -> None:
         super().__init__()
         self.key, self.query, self.value, self.proj = (nn.Linear(config.n_embd, config.n_embd) for _ in range(4))
-        self.n_head, self.rotated, self.dropout, self.kernel = config.n_head, rotated, config.dropout, config.kernel
+        self.n_head, self.rotated, self.dropout = config.n_head, rotated, config.dropout
+        self.attend = load(config.kernel)  # once: torch.compile cannot look into a table of kernels
 
     def new_cache(self) -> KeyValueCache:
         """An empty cache of keys and values."""
@@ -88,7 +89,7 @@ class DotProductAttention(nn.Module):
         if cache is not None:
             y = cache(q, k, v)
         else:
-            y = load(self.kernel)(q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True)
+            y = self.attend(q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True)
         out: Tensor = self.proj(merge_heads(y))  # (B, n, E)
         return out
 

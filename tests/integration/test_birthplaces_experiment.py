@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-import os
-import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,16 +28,26 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(data: Path, kept: Path, *options: str) -> str:
-    """The page that the script prints."""
-    command = [sys.executable, str(SCRIPT), "--data", str(data), "--kept", str(kept), "--recipe", "tiny", *options]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, "--threads", "1"], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
+    """A function that runs the script in this process and gives the page that it prints."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    ours = ("run", "tell")  # modules of scripts, whose names others use too
+    for name in ours:
+        sys.modules.pop(name, None)
+
+    def called(data: Path, kept: Path, *options: str) -> str:
+        given = ["--data", str(data), "--kept", str(kept), "--recipe", "tiny", "--threads", "1", *options]
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *given])
+        importlib.import_module("run").main()
+        return capsys.readouterr().out
+
+    yield called
+    for name in ours:
+        sys.modules.pop(name, None)
 
 
-def test_it_goes_on_to_the_same_answers(data: Path, tmp_path: Path) -> None:
+def test_it_goes_on_to_the_same_answers(run: Callable[..., str], data: Path, tmp_path: Path) -> None:
     page = run(data, tmp_path / "whole", "--runs", "none", "vanilla")
     assert "| vanilla.nopretrain | 2 |" in page and "| vanilla.pretrain | 2 + 2 |" in page
     assert "of 10:" in page and "of 1 |" in page  # ten questions, one of them in train too
@@ -54,7 +64,6 @@ def test_it_goes_on_to_the_same_answers(data: Path, tmp_path: Path) -> None:
     assert told.count("== the corpus") == 3
 
 
-def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "--data", str(tmp_path), "--kept", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.startswith("birthplaces: no such file: ")
+def test_what_is_not_there_is_one_line(run: Callable[..., str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^birthplaces: no such file: .*wiki.txt$"):
+        run(tmp_path, tmp_path)

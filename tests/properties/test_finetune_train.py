@@ -282,3 +282,23 @@ def test_bad_settings_are_refused(changes: dict[str, Any], words: str) -> None:
 def test_no_examples_are_refused() -> None:
     with pytest.raises(BadInput, match="nothing to train on"):
         Trainer(model(), next_token_loss, Texts(0), config())
+
+
+# The tracer looks at the gradient of what is no leaf; it means to hide that warning, which an error cannot be.
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
+def test_a_compiled_model_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.compile with its tracer and without its code generator, which would take minutes to build."""
+    compiled = torch.compile
+    called = list[nn.Module]()
+
+    def traced(module: nn.Module) -> Any:
+        called.append(module)
+        return compiled(module, backend="eager")
+
+    monkeypatch.setattr(torch, "compile", traced)
+    records = [list[Any](), list[Any]()]
+    for compile_it, found in zip((False, True), records, strict=True):
+        Trainer(model(), next_token_loss, Texts(), config(compile=compile_it), sinks=[found.append]).run()
+    assert len(called) == 1
+    strip = lambda found: [{k: v for k, v in r.items() if k != "seconds"} for r in found]  # noqa: E731
+    assert strip(records[0]) == strip(records[1])
