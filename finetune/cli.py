@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from finetune.cli_characters import characters
 from finetune.cli_classify import classify
 from finetune.cli_memory import largest, memory
 from finetune.cli_options import (
@@ -254,6 +255,7 @@ def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
         click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
 
 
+app.add_command(characters)
 app.add_command(classify)
 app.add_command(select)
 app.add_command(memory)
