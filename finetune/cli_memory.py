@@ -97,17 +97,15 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
 @shared_options
 def largest(method: str, start: int, most: int, memory_limit: float | None, **options: Any) -> None:
     """The largest batch that a training step has memory for: doubled, halved, bisected."""
-    from contextlib import nullcontext
-
     from finetune.memory import largest_batch, training_step
-    from finetune.out_of_memory import limited
+    from finetune.memory_worker import StepsElsewhere
 
     config, n, make = settings(options, method)
-    step = training_step(make, config, n)
-    step(1)  # what is made once, such as the optimiser's states, is there before the limit
-    limit = nullcontext() if _is_cuda(options["device"]) else limited(int((memory_limit or _free()) * MIB))
-    with limit:
-        found = largest_batch(step, start, most)
+    if _is_cuda(options["device"]):
+        found = largest_batch(training_step(make, config, n), start, most)
+    else:
+        with StepsElsewhere(config, n, int((memory_limit or _free()) * MIB), options["threads"]) as steps:
+            found = largest_batch(steps.step, start, most)
     for size, told in found.tried:
         click.echo(f"{size}: {'fits' if told is None else f'does not fit ({told[:100]})'}")
     if not found.size:
