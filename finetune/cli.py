@@ -11,6 +11,7 @@ import click
 
 from finetune.cli_characters import characters
 from finetune.cli_classify import classify
+from finetune.cli_memory import largest, memory
 from finetune.cli_options import (
     Group,
     changes_of,
@@ -257,6 +258,8 @@ def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
 app.add_command(characters)
 app.add_command(classify)
 app.add_command(select)
+app.add_command(memory)
+app.add_command(largest)
 
 
 def main() -> None:
