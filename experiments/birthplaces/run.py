@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 RECIPES: dict[str, dict[str, Any]] = {
     # The source's own: 15,000 steps.
     "source": {"model": {}, "pretrain": {}, "finetune": {}},
-    # For two cores: products in bfloat16, parts of like widths, no dropout while facts are to be learnt by heart, fewer
-    # epochs with the decay of the rate over all of them.
+    # For two cores: products in bfloat16, parts of like widths, no dropout while facts are to be learnt by heart (where
+    # torch would take its flash kernel, whose backward is slow for so short texts), the rate's decay over the run.
     "short": {
-        "model": {"dropout": 0.0},
+        "model": {"dropout": 0.0, "kernel": "torch:math"},
         "pretrain": {"epochs": 150, "precision": "auto", "accumulate": 8, "final_tokens": 150 * 2937 * 60},
         "finetune": {"precision": "auto", "accumulate": 8},
     },
