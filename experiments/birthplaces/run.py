@@ -90,14 +90,18 @@ class Stage:
             record = trainer.run(stop_after=min(10, told.steps))
             shown = f"loss {record['loss']:.3f}" if record else ""
             print(f"{self.name}: epoch {trainer.epoch}, step {trainer.step} {shown}", file=sys.stderr, flush=True)
+            self.note(trainer, spent + time.perf_counter() - start)  # now, since whoever is killed tells no time
         trainer.save()
-        seconds = spent + time.perf_counter() - start
+        self.note(trainer, spent + time.perf_counter() - start)
         done = trainer.epoch >= recipe.epochs
-        found = {"seconds": seconds, "done": done, "steps": trainer.step, "epochs": trainer.epoch}
-        self.told.write_text(json.dumps({**found, "tokens": trainer.tokens, "seed": recipe.seed}))
         if done:
             save_parameters(self.parameters, model, files.vocabulary, form, tokens=trainer.tokens)
         return done
+
+    def note(self, trainer: Trainer, seconds: float) -> None:
+        """Write down how far it is, and what that took."""
+        found = {"seconds": seconds, "steps": trainer.step, "epochs": trainer.epoch, "tokens": trainer.tokens}
+        self.told.write_text(json.dumps({**found, "seed": trainer.config.seed}))
 
 
 def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Namespace, folder: Path) -> bool:
