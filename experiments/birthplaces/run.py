@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 RECIPES: dict[str, dict[str, Any]] = {
     # The source's own: 15,000 steps.
     "source": {"model": {}, "pretrain": {}, "finetune": {}},
-    # For two cores: products in bfloat16, parts of like widths, no dropout while facts are to be learnt by heart, fewer
-    # epochs with the decay of the rate over all of them.
+    # For two cores: products in bfloat16, parts of like widths, no dropout while facts are to be learnt by heart (where
+    # torch would take its flash kernel, whose backward is slow for so short texts), the rate's decay over the run.
     "short": {
-        "model": {"dropout": 0.0},
+        "model": {"dropout": 0.0, "kernel": "torch:math"},
         "pretrain": {"epochs": 150, "precision": "auto", "accumulate": 8, "final_tokens": 150 * 2937 * 60},
         "finetune": {"precision": "auto", "accumulate": 8},
     },
@@ -90,14 +90,18 @@ class Stage:
             record = trainer.run(stop_after=min(10, told.steps))
             shown = f"loss {record['loss']:.3f}" if record else ""
             print(f"{self.name}: epoch {trainer.epoch}, step {trainer.step} {shown}", file=sys.stderr, flush=True)
+            self.note(trainer, spent + time.perf_counter() - start)  # now, since whoever is killed tells no time
         trainer.save()
-        seconds = spent + time.perf_counter() - start
+        self.note(trainer, spent + time.perf_counter() - start)
         done = trainer.epoch >= recipe.epochs
-        found = {"seconds": seconds, "done": done, "steps": trainer.step, "epochs": trainer.epoch}
-        self.told.write_text(json.dumps({**found, "tokens": trainer.tokens, "seed": recipe.seed}))
         if done:
             save_parameters(self.parameters, model, files.vocabulary, form, tokens=trainer.tokens)
         return done
+
+    def note(self, trainer: Trainer, seconds: float) -> None:
+        """Write down how far it is, and what that took."""
+        found = {"seconds": seconds, "steps": trainer.step, "epochs": trainer.epoch, "tokens": trainer.tokens}
+        self.told.write_text(json.dumps({**found, "seed": trainer.config.seed}))
 
 
 def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Namespace, folder: Path) -> bool:

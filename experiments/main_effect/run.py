@@ -126,6 +126,22 @@ right among the quarter of the answers with the largest log-probability.
 """
 
 
+TAIL = """
+## Considerations
+
+* Why pretraining helps: the questions that teach name 36 people, and where the others were born stands in the corpus
+  alone. What fine-tuning adds is the way from a question to what is stored; without anything stored it leads to the
+  places that are common among the answers it saw.
+* Why that may cause concern: an answer that was made up looks like one that was known. About people of whom the model
+  has read nothing it names a place as a rule, with nearly the log-probability of what it knows ("told apart" is near
+  0.5), so that neither a reader nor a threshold finds it out; whoever relies on such a system needs its sources, or a
+  check outside of it. Right answers that are guesses have the same look, so that a share of right answers says little
+  about which ones to trust.
+* What a model can go by where it does not know a name: names with the same letters, or the most common place. That ties
+  a birthplace to how a name sounds, which is unfair to the people whose names it misleads about.
+"""
+
+
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -140,7 +156,7 @@ def main() -> None:
             rows.append(row(attention, seed))
             print(rows[-1], flush=True)
     if told.write:
-        Path(told.write).write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+        Path(told.write).write_text(HEAD + "\n".join(rows) + "\n" + TAIL, encoding="utf-8")
 
 
 if __name__ == "__main__":
