@@ -25,6 +25,8 @@
 * `classify_config`, `classify_data`, `classify`, `classify_result`: a fine-tuning run from options to result.json, with
   `pretrained` (encoder and tokenizer), `monitor` (dev, the best), `joint` (two losses), `features` (a frozen encoder
   runs once), `scores`, `sealed` (test is read once), `pictures`; `cli_classify`.
+* `selection`, `selection_result`, `study`, `locks`, `out_of_memory`: many runs, chosen by dev, shared by processes.
+* `memory`, `memory_formula`, `memory_worker`: what a training step holds, and the largest batch.
 * `data.tokenize`: byte pairs and WordPiece to read; everything else uses the library `tokenizers`.
 * `optimiser`: decay groups by module, warm-up and cosine by tokens. `train.Trainer`: knows no model; it is given a
   model, a loss that returns (sum, tokens) and a source. `checkpoint`: all of a run's state, written atomically.

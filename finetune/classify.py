@@ -82,11 +82,11 @@ class Run:
         return sum(p.numel() for p in every if p.requires_grad), sum(p.numel() for p in every)
 
     def identity(self) -> dict[str, Any]:
-        """Everything that decides what comes out, as JSON; where it is computed and kept is none of it."""
+        """Everything that decides what is trained, as JSON; where it is computed and kept, and test, are none of it."""
         free = ("output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data")
         told = {
             "options": {name: value for name, value in asdict(self.config).items() if name not in free},
-            "data": {side: examples.digest() for side, examples in self.sides.named().items()},
+            "data": {side: examples.digest() for side, examples in self.sides.seen().items()},
             "weights": self.weights, "tokenizer": self.pretrained.tokenizer.digest(),
         }  # fmt: skip
         found: dict[str, Any] = json.loads(json.dumps(told))  # as it will be read again

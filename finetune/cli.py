@@ -9,7 +9,10 @@ from typing import Any
 
 import click
 
+from finetune.cli_characters import characters
 from finetune.cli_classify import classify
+from finetune.cli_examples import baseline, charcorruption, namedata
+from finetune.cli_memory import largest, memory
 from finetune.cli_options import (
     Group,
     changes_of,
@@ -23,6 +26,7 @@ from finetune.cli_options import (
     progress,
     train_options,
 )
+from finetune.cli_select import select
 from finetune.errors import BadInput
 
 
@@ -155,16 +159,18 @@ def _exists(path: str) -> bool:
 @click.option("--eval_corpus_path", required=True, metavar="FILE", help="Questions, with places or without.")
 @click.option("--outputs_path", metavar="FILE", help="Where the answers go, one a line.")
 @click.option("--details_path", metavar="FILE", help="A table of answers with what the corpus could have taught.")
+@click.option("--curve_path", metavar="FILE", help="A table: what every threshold of the log-probability would leave.")
+@click.option("--withhold_below", type=float, metavar="NATS", help="Less likely answers are written as `not known`.")
 @config_option
 @model_options
 @form_options
 @device_options
 def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Answer the questions of a file with MODEL, write the answers, and count what is right."""
-    check_writable(options["outputs_path"], options["details_path"], devices=True)
+    check_writable(options["outputs_path"], options["details_path"], options["curve_path"], devices=True)
     from finetune.data.corpus import read_questions
     from finetune.evaluate import answers, right, wilson
-    from finetune.knowledge import consider, split_table
+    from finetune.knowledge import NOT_KNOWN, consider, curve, split_table
     from finetune.processes import OneProcess
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
@@ -172,8 +178,13 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     found = answers(made, vocabulary, asked.questions)
     # A line an answer, whatever an untrained model says.
-    _write(options["outputs_path"], "".join(f"{one_line(a.text)}\n" for a in found))
+    least = options["withhold_below"]
+    withheld = [least is not None and a.log_probability < least for a in found]
+    told = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
+    _write(options["outputs_path"], "".join(f"{text}\n" for text in told))
     if asked.places is None:
+        if options["curve_path"]:
+            raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
         where = options["outputs_path"] or "nowhere (give --outputs_path)"
         click.echo(f"Predictions written to {where}; no targets provided")
         return
@@ -181,6 +192,11 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     low, high = wilson(sum(marks), len(marks))
     click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
     click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
+    if least is not None:
+        given = [mark for mark, hidden in zip(marks, withheld, strict=True) if not hidden]
+        click.echo(f"Answered: {len(given)}, of which {sum(given)} right; not known: {sum(withheld)}")
+    points = (f"{p.threshold:.4f}\t{p.answered}\t{p.right}\t{p.precision:.4f}\n" for p in curve(found, marks))
+    _write(options["curve_path"], "threshold\tanswered\tright\tprecision\n" + "".join(points))
     rows = consider(asked.questions, asked.places, found, documents)
     for kind, good, count in split_table(rows):
         click.echo(f"  {kind}: {good} of {count}")
@@ -203,56 +219,14 @@ def _write(path: str | None, text: str) -> None:
         raise BadInput(f"{path} cannot be written: {error.strerror}") from None
 
 
-@app.command()
-@click.option("--answer", default="London", show_default=True, help="The answer to every question.")
-@click.option("--eval_corpus_path", default="birth_dev.tsv", show_default=True, metavar="FILE", help="With places.")
-def baseline(answer: str, eval_corpus_path: str) -> None:
-    """Count how often one answer is right."""
-    from finetune.data.corpus import read_questions
-    from finetune.evaluate import right
-
-    asked = read_questions(eval_corpus_path, with_places=True)
-    marks = right([answer] * len(asked), asked.places or [])
-    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
-
-
-@app.command()
-@click.argument("corpus_path", default="wiki.txt")
-@click.argument("names_path", default="birth_places_train.tsv")
-@click.option("--count", type=click.IntRange(1), default=4, show_default=True, help="How many examples.")
-@form_options
-def namedata(corpus_path: str, names_path: str, count: int, form: Any) -> None:
-    """Print examples for fine-tuning: questions and places of NAMES_PATH, in the vocabulary of CORPUS_PATH."""
-    from finetune.data.corpus import read_questions
-    from finetune.data.names import examples
-
-    _, vocabulary = corpus_and_vocabulary(corpus_path)
-    asked = read_questions(names_path, with_places=True)
-    places = asked.places or []
-    for x, y in zip(*examples(vocabulary, asked.questions[:count], places[:count], form), strict=True):
-        click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
-
-
-@app.command()
-@click.argument("corpus_path", default="wiki.txt")
-@click.option("--count", type=click.IntRange(1), default=4, show_default=True, help="How many examples.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same examples.")
-@form_options
-def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
-    """Print examples for pretraining: documents of CORPUS_PATH with one stretch masked."""
-    import numpy as np
-
-    from finetune.data.span_corruption import CorruptedDocuments
-
-    found, vocabulary = corpus_and_vocabulary(corpus_path)
-    ids, lengths = vocabulary.encode_batch(found[:count])
-    source = CorruptedDocuments(ids, lengths, form, seed)
-    batch = source.batch(0, np.arange(len(source)))
-    for x, y in zip(batch["x"].numpy(), batch["y"].numpy(), strict=True):
-        click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
-
-
+app.add_command(baseline)
+app.add_command(characters)
+app.add_command(charcorruption)
 app.add_command(classify)
+app.add_command(namedata)
+app.add_command(select)
+app.add_command(memory)
+app.add_command(largest)
 
 
 def main() -> None:

@@ -70,15 +70,22 @@ RENAMED = {
 IGNORED = ("model_type", "do_train", "do_eval", "evaluate_during_training", "threads")
 
 
-def classify_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a run."""
-    for name, told in reversed(list(FLAGS.items())):
+def add_options(
+    command: Callable[..., Any], options: Mapping[str, Option], flags: Mapping[str, str]
+) -> Callable[..., Any]:  # fmt: skip
+    """Options in the order of a table, flags behind them."""
+    for name, told in reversed(list(flags.items())):
         command = click.option(f"--{name}", is_flag=True, help=told)(command)
-    for name, (others, kind, default, told) in reversed(list(OPTIONS.items())):
+    for name, (others, kind, default, told) in reversed(list(options.items())):
         names = [f"--{each}" for each in (name, *others)]
         required = {"required": True} if name == "model" else {"default": default, "show_default": default is not None}
         command = click.option(*names, name, type=kind, help=told, **required)(command)
     return command
+
+
+def classify_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a run."""
+    return add_options(command, OPTIONS, FLAGS)
 
 
 def config_of(options: dict[str, Any]) -> Any:

@@ -81,11 +81,11 @@ def wilson(successes: int, count: int, z: float = 1.959964) -> tuple[float, floa
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def difference(a: int, n_a: int, b: int, n_b: int) -> tuple[float, float]:
-    """An interval of 95 % for the difference of two independent shares, a/n_a - b/n_b.
+def difference(a: int, n_a: int, b: int, n_b: int, z: float = 1.959964) -> tuple[float, float]:
+    """An interval for the difference of two independent shares, a/n_a - b/n_b; z = 1.96 for 95 %.
 
     Source: Newcombe, "Interval estimation for the difference between independent proportions" (1998), method 10.
     """
-    (low_a, high_a), (low_b, high_b) = wilson(a, n_a), wilson(b, n_b)
+    (low_a, high_a), (low_b, high_b) = wilson(a, n_a, z), wilson(b, n_b, z)
     p, q = a / n_a, b / n_b
     return p - q - math.hypot(p - low_a, high_b - q), p - q + math.hypot(high_a - p, q - low_b)

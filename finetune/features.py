@@ -43,11 +43,11 @@ class OnFeatures(nn.Module):
 
     def __init__(self, classifier: Classifier) -> None:
         super().__init__()
-        self.drop, self.head = classifier.drop, classifier.head
+        self.between, self.drop, self.head = classifier.between, classifier.drop, classifier.head
 
     def forward(self, features: Float[Tensor, "B E"]) -> Float[Tensor, "B classes"]:
         """The logits."""
-        logits: Tensor = self.head(self.drop(features))
+        logits: Tensor = self.head(self.drop(self.between(features)))
         return logits
 
 

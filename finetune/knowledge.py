@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from finetune.errors import BadInput
 from finetune.evaluate import Answer
 
+NOT_KNOWN = "not known"
+"""What is written in the place of an answer that is withheld."""
+
 
 @dataclass(frozen=True)
 class Point:

@@ -48,7 +48,8 @@ class TrainConfig:
         clip: largest norm of all gradients together; 0 for none.
         optimizer: a row of `optimiser.OPTIMIZERS`; betas are AdamW's alone.
         warmup_tokens, final_tokens, floor, schedule: see `optimiser.rate`; tokens are targets, padding is none.
-        accumulate: parts in which the examples of a step are computed, one after the other.
+        accumulate: parts in which the examples of a step are computed, one after the other; a source that has
+            `widths(epoch, indices)` gets parts of like widths, and so less padding.
         precision: "float32", "bfloat16" (autocast), or "auto": bfloat16 where the processor multiplies in it.
         compile: use torch.compile.
         seed: of the order of examples, and of dropout.
@@ -96,6 +97,17 @@ class TrainConfig:
 def order(seed: int, epoch: int, count: int) -> npt.NDArray[np.int64]:
     """The order of the examples in an epoch: a permutation that seed and epoch decide."""
     return np.random.default_rng([seed, epoch]).permutation(count)
+
+
+def parts_of(indices: npt.NDArray[np.int64], count: int, widths: Any = None) -> list[npt.NDArray[np.int64]]:
+    """At most `count` parts of a step's examples, of nearly equal numbers; by width where widths are given.
+
+    A step adds up its parts, so that it is the same step up to the order of sums.
+    Example: parts_of(np.array([4, 7, 9]), 2, [30, 5, 20]) are the parts [7, 9] and [4].
+    """
+    if widths is not None and count > 1:
+        indices = indices[np.argsort(np.asarray(widths), kind="stable")]
+    return [part for part in np.array_split(indices, count) if len(part)]
 
 
 def multiplies_in_bfloat16(device: torch.device) -> bool:
@@ -252,7 +264,8 @@ class Trainer:
     def _gradients(self, indices: npt.NDArray[np.int64]) -> tuple[Tensor, Tensor]:
         """Add up the gradients of one step's examples; the summed loss and the number of tokens, over all processes."""
         mine = indices[self.team.rank :: self.team.world]
-        parts = [p for p in np.array_split(mine, self.config.accumulate) if len(p)]
+        widths = getattr(self.source, "widths", None)
+        parts = parts_of(mine, self.config.accumulate, None if widths is None else widths(self.epoch, mine))
         total = torch.zeros((), dtype=torch.float64, device=self.team.device)
         tokens = torch.zeros((), dtype=torch.int64, device=self.team.device)
         # A process without an example of its own takes part all the same: the others wait for its gradients.

@@ -182,6 +182,6 @@ def require_neutral(implementation: Implementation, name: str, value: Any) -> No
     """
     if not is_neutral(name, value):
         raise TargetError(
-            f"--arg {name}={value!r} changes what every call of {implementation.name} means: leave it out, the laws pass "
-            f"{name} themselves (a value that it does not take may be refused with a ValueError)"
+            f"--arg {name}={value!r} changes what every call of {implementation.name} means: leave it out, the laws "
+            f"pass {name} themselves (a value that it does not take may be refused with a ValueError)"
         )

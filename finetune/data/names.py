@@ -61,6 +61,11 @@ class NamePlaces:
     def __len__(self) -> int:
         return len(self.x)
 
+    def widths(self, epoch: int, indices: Ids) -> Ids:
+        """How many places of each example's x are read, up to the last target."""
+        wanted = self.y.numpy()[indices] != PAD_ID
+        return np.asarray(wanted.shape[1] - wanted[:, ::-1].argmax(1), np.int64)
+
     def batch(self, epoch: int, indices: Ids) -> dict[str, Tensor]:
         """The examples `indices`."""
         chosen = torch.from_numpy(np.asarray(indices, np.int64))

@@ -189,6 +189,11 @@ class CorruptedDocuments:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def widths(self, epoch: int, indices: Ids) -> Ids:
+        """How many places of each example's x are read: what a trainer sorts the parts of a step by."""
+        of = draws.keys(self.seed, epoch, indices)
+        return cuts(self.lengths[indices], of, self.form).length + 1 + self.form.trailing_mask
+
     def batch(self, epoch: int, indices: Ids) -> dict[str, Tensor]:
         """The examples `indices` of an epoch; the same whoever asks, in whatever batch."""
         of = draws.keys(self.seed, epoch, indices)

@@ -62,18 +62,22 @@ def mean_real(mask: Int[Tensor, "B n"] | None, x: Float[Tensor, "B n E"]) -> Flo
 
 
 class Classifier(nn.Module):
-    """logits = W dropout(pool(encoder(tokens))) + b, with pool the first token's vector or the mean over real tokens.
+    """logits = W dropout(between(pool(encoder(tokens)))) + b; pool: the first token's vector, or the mean of real ones.
 
     Its head has classes (n_embd + 1) parameters: 2 d + 2 for two classes.
 
-    Args: encoder, ours or an AutoModel; classes, at least 2; pool, "first" or "mean"; dropout.
+    Args: encoder, ours or an AutoModel; classes, at least 2; pool, "first" or "mean"; dropout; between, a layer that a
+        trained head may have there (`heads.load_classifier`), None for none.
     Raises: BadInput for another pool, fewer classes, or an encoder whose width is not known.
     Example: Classifier(load_encoder("TinyBERT"), 5)(input_ids=ids, attention_mask=mask).shape == (B, 5).
     Source: Devlin et al., "BERT" (2019), section 4.1 (its pooler, one more layer over the first token, is left out, as
         in the assignments); the mean: Reimers and Gurevych, "Sentence-BERT" (2019), section 3.
     """
 
-    def __init__(self, encoder: nn.Module, classes: int, *, pool: Pool = "first", dropout: float = 0.1) -> None:
+    def __init__(
+        self, encoder: nn.Module, classes: int, *, pool: Pool = "first", dropout: float = 0.1,
+        between: nn.Module | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         if pool not in POOLS:
             raise BadInput(f"pool {pool!r} is none of {', '.join(POOLS)}")
@@ -82,6 +86,7 @@ class Classifier(nn.Module):
         if not 0 <= dropout < 1:
             raise BadInput(f"dropout must be at least 0 and below 1, got {dropout}")
         self.encoder, self.classes, self.pool = encoder, classes, pool
+        self.between = between or nn.Identity()
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(width(encoder), classes)
         initialise(self.head)
@@ -93,7 +98,7 @@ class Classifier(nn.Module):
         token_type_ids: Int[Tensor, "B n"] | None = None,
     ) -> Float[Tensor, "B classes"]:
         """The logits of a batch."""
-        logits: Tensor = self.head(self.drop(self.pooled(input_ids, attention_mask, token_type_ids)))
+        logits: Tensor = self.head(self.drop(self.between(self.pooled(input_ids, attention_mask, token_type_ids))))
         return logits
 
     def pooled(

@@ -82,7 +82,7 @@ def load_encoder(folder: str | Path) -> Encoder:
     Source: transformers, models/{bert,roberta,distilbert}; the formats of config.json and safetensors.
     """
     layout, config = read_config(folder)
-    ours, _ = _renamed(folder, layout, config)
+    ours, _ = renamed_tensors(folder, layout, config)
     model = Encoder(config)
     put_weights(model, ours, f"the tensors in {folder} do not fit its config.json")
     return model
@@ -95,7 +95,7 @@ def load_masked_lm(folder: str | Path) -> MaskedLM:
         `MaskedLM(load_encoder(folder))` and train it), or one that is not tied to the table of tokens.
     """
     layout, config = read_config(folder)
-    ours, others = _renamed(folder, layout, config)
+    ours, others = renamed_tensors(folder, layout, config)
     head: dict[str, Tensor] = {}
     output = OUTPUT[layout]
     for theirs, own in MASKED_LM[layout].items():
@@ -222,7 +222,9 @@ def read_tensors(folder: str | Path) -> dict[str, Tensor]:
     return found
 
 
-def _renamed(folder: str | Path, layout: str, config: EncoderConfig) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def renamed_tensors(
+    folder: str | Path, layout: str, config: EncoderConfig
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """A folder's tensors: the encoder's under our names, and the others under theirs.
 
     Raises: BadInput for a tensor of the encoder that this one has not.

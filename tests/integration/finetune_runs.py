@@ -53,6 +53,9 @@ def all_runs(folder: str) -> list[list[dict[str, Any]]]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     found = all_runs(sys.argv[1])
+    first = True
     if torch.distributed.is_initialized():
+        first = torch.distributed.get_rank() == 0
         torch.distributed.destroy_process_group()
-    print(json.dumps(found))
+    if first:
+        print(json.dumps(found))

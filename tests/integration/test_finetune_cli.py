@@ -131,6 +131,30 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(folder: Path) -> None:
     assert steps == list(range(1, 9)) == [json.loads(line)["step"] for line in records]
 
 
+def test_unlikely_answers_are_withheld(folder: Path) -> None:
+    """An untrained model's two answers: a threshold between them withholds one; the curve has a row for each."""
+    good, corpus, out = folder / "good", folder / "wiki.txt", folder / "out"
+    assert (
+        finetune("pretrain", "vanilla", corpus, "--writing_params_path", good, "--epochs", "1", *SMALL).exit_code == 0
+    )
+    common = ("evaluate", "vanilla", corpus, "--reading_params_path", good, "--device", "cpu", "--outputs_path", out)
+    plain = finetune(*common, "--eval_corpus_path", folder / "names.tsv", "--curve_path", folder / "curve",
+                     "--details_path", folder / "details")  # fmt: skip
+    assert plain.exit_code == 0 and "not known" not in out.read_text(encoding="utf-8"), plain.output
+    scores = [float(line.split("\t")[4]) for line in (folder / "details").read_text(encoding="utf-8").splitlines()[1:]]
+    assert scores[0] != scores[1]
+    head, *rows = [line.split("\t") for line in (folder / "curve").read_text().splitlines()]
+    assert head == ["threshold", "answered", "right", "precision"]
+    assert [(float(row[0]), int(row[1])) for row in rows] == [(max(scores), 1), (min(scores), 2)]
+    told = finetune(*common, "--eval_corpus_path", folder / "names.tsv", "--withhold_below", str(sum(scores) / 2))
+    assert "Answered: 1, of which 0 right; not known: 1\n" in told.output
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert [line == "not known" for line in lines] == [score == min(scores) for score in scores]
+    (folder / "q.tsv").write_text("Where was Ada born?\n")
+    told = finetune(*common, "--eval_corpus_path", folder / "q.tsv", "--curve_path", folder / "curve")
+    assert told.exit_code == 2 and "has questions without places, and so no curve" in told.output
+
+
 def test_answers_go_to_a_device_a_line_each(folder: Path) -> None:
     """An answer of an untrained model may hold a line end; a device is written, and is a device afterwards."""
     assert one_line("Rome\n\tor Paris\r\n") == "Rome  or Paris"

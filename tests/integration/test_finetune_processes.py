@@ -22,26 +22,19 @@ RUNS = Path(__file__).with_name("finetune_runs.py")
 
 
 def launched(world: int, folder: Path) -> Any:
-    """What the first of `world` processes printed at the end."""
+    """What the first of `world` processes printed at the end, started as a person starts them: accelerate launch."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    environment = {
-        **os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(world),
-        "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    running = [
-        subprocess.Popen(
-            [sys.executable, str(RUNS), str(folder)],
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in range(world)
-    ]  # fmt: skip
-    told = [process.communicate(timeout=300) for process in running]
-    failed = [error for process, (_, error) in zip(running, told, strict=True) if process.returncode]
-    assert not failed, "\n".join(failed)
-    return json.loads(told[0][0].splitlines()[-1])
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_machines", "1", "--mixed_precision", "no",
+               "--num_processes", str(world), "--dynamo_backend", "no", "--main_process_port", str(port)]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, str(RUNS), str(folder)], env=environment, capture_output=True, text=True, timeout=300
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (told,) = [line for line in done.stdout.splitlines() if line.startswith("[[")]
+    return json.loads(told)
 
 
 def test_two_processes_are_one_and_resume(tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_a_batch_is_the_chosen_examples() -> None:
     batch = source.batch(3, np.array([1, 1, 0]))
     assert (batch["x"].numpy() == examples(VOCABULARY, QUESTIONS, PLACES, Form(40))[0][[1, 1, 0]]).all()
     assert len(source) == 2
+    # The width is the place of the last target, counted from one.
+    ends = [int((row != 0).nonzero().max()) + 1 for row in batch["y"]]
+    assert (
+        source.widths(3, np.array([1, 1, 0])).tolist()
+        == ends
+        == [len(QUESTIONS[n]) + len(PLACES[n]) + 1 for n in (1, 1, 0)]
+    )
 
 
 def test_a_prompt_ends_with_the_mask() -> None:

@@ -120,6 +120,15 @@ def test_an_example_does_not_depend_on_the_batch_around_it() -> None:
     assert len(source) == 4
 
 
+@pytest.mark.parametrize("mark", [False, True])
+def test_the_width_of_an_example_is_the_place_of_its_last_target(mark: bool) -> None:
+    texts = [LETTERS[: 1 + n] for n in range(20)]
+    source = CorruptedDocuments(*VOCABULARY.encode_batch(texts), Form(32, trailing_mask=mark), seed=4)
+    chosen = np.array([3, 19, 0, 11, 12])
+    y = source.batch(2, chosen)["y"]
+    assert source.widths(2, chosen).tolist() == [int((row != 0).nonzero().max()) + 1 for row in y]
+
+
 def test_inputs_are_left_as_they_are() -> None:
     ids, lengths = VOCABULARY.encode_batch([LETTERS, LETTERS[:7]])
     before = ids.copy(), lengths.copy()

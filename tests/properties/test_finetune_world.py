@@ -31,6 +31,18 @@ def test_people_are_held_out() -> None:
     assert len(made.corpus) == 2 * 50 + 1
 
 
+def test_a_register_lists_everybody_who_is_known_once() -> None:
+    made = world(1, taught=30, asked=20, unknown=10, biographies=0, registers=4)
+    lines = made.corpus[:-1]  # the last is the document of characters
+    listed = [line.removeprefix("There was ").split() for line in lines]
+    facts = [pair for line in listed for pair in zip(line[::2], line[1::2], strict=True)]
+    assert Counter(facts) == {(p.name, p.place): 4 for p in [*made.taught, *made.asked]}
+    # Half of the registers have 50 people in threes, half have them in pairs behind their words.
+    assert Counter(len(line) // 2 for line in listed) == {3: 2 * 16, 2: 2 * (1 + 25)}
+    assert sum(line.startswith("There was ") for line in lines) == 2 * 25
+    assert {len(p.name) for p in made.taught} == {5} and {len(place) for place in made.places} == {3}
+
+
 def test_places_are_uniform_and_names_tell_nothing() -> None:
     """Chi-square with a fixed seed, on places and on places by the first letter of the name."""
     people = world(0, taught=2000, asked=1, unknown=0, places=4).taught
@@ -49,7 +61,10 @@ def test_the_corpus_has_every_character_of_the_questions() -> None:
     assert made.taught[0].question == f"Where was {made.taught[0].name} born?"
 
 
-@pytest.mark.parametrize("numbers", [{"places": 1}, {"taught": 0}, {"biographies": 9}, {"unknown": -1}])
+@pytest.mark.parametrize(
+    "numbers",
+    [{"places": 1}, {"taught": 0}, {"biographies": 9}, {"unknown": -1}, {"biographies": 0}, {"registers": -3}],
+)
 def test_impossible_worlds_are_refused(numbers: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="a world needs people, 2 places and 1 to 4 biographies"):
         world(0, **numbers)

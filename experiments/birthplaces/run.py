@@ -1,0 +1,189 @@
+# Where was X born?: no pretraining, vanilla, synthesizer and rotary on the real files; writes docs/birthplaces.md.
+# Hours on two cores. What is done is kept in build/birthplaces; the same command goes on, to the same bits.
+"""Pretrain, fine-tune, evaluate, and tell what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tell import considerations, page
+
+from finetune.data.corpus import Questions, documents, read_questions, read_text
+from finetune.data.names import NamePlaces
+from finetune.data.span_corruption import CorruptedDocuments, Form
+from finetune.data.vocabulary import Vocabulary
+from finetune.errors import BadInput
+from finetune.evaluate import answers, right
+from finetune.knowledge import consider, split_table
+from finetune.metrics import jsonl
+from finetune.models.gpt import GPT, GPTConfig, next_token_loss
+from finetune.recipes import finetuning, load_parameters, pretraining, save_parameters
+from finetune.train import Trainer
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPES: dict[str, dict[str, Any]] = {
+    # The source's own: 15,000 steps.
+    "source": {"model": {}, "pretrain": {}, "finetune": {}},
+    # For two cores: products in bfloat16, parts of like widths, no dropout while facts are to be learnt by heart (where
+    # torch would take its flash kernel, whose backward is slow for so short texts), the rate's decay over the run.
+    "short": {
+        "model": {"dropout": 0.0, "kernel": "torch:math"},
+        "pretrain": {"epochs": 150, "precision": "auto", "accumulate": 8, "final_tokens": 150 * 2937 * 60},
+        "finetune": {"precision": "auto", "accumulate": 8},
+    },
+    # Seconds, and nothing learnt: to see that all of it runs.
+    "tiny": {
+        "model": {"n_layer": 1, "n_head": 2, "n_embd": 8},
+        "pretrain": {"epochs": 2},
+        "finetune": {"epochs": 2},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """The real files, read."""
+
+    documents: list[str]
+    vocabulary: Vocabulary
+    train: Questions
+    dev: Questions
+    test: Questions
+
+
+def read_files(folder: Path) -> Files:
+    """The corpus and the three files of questions. Raises: BadInput for what is not there."""
+    text = read_text(folder / "wiki.txt")
+    return Files(
+        documents(text, "wiki.txt"), Vocabulary.from_text(text, "wiki.txt"),
+        read_questions(folder / "birth_places_train.tsv", with_places=True),
+        read_questions(folder / "birth_dev.tsv", with_places=True), read_questions(folder / "birth_test_inputs.tsv"),
+    )  # fmt: skip
+
+
+class Stage:
+    """One training of one run, kept in its folder: checkpoint, metrics, parameters, and the seconds it took."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self.checkpoint, self.metrics = folder / f"{name}.checkpoint", folder / f"{name}.jsonl"
+        self.parameters, self.told = folder / f"{name}.params", folder / f"{name}.json"
+
+    def run(self, model: GPT, source: Any, recipe: Any, files: Files, form: Form, told: Any) -> bool:
+        """Train until the end, or until the time or the steps are spent; whether it came to its end."""
+        trainer = Trainer(model, next_token_loss, source, recipe, path=self.checkpoint)
+        spent = json.loads(self.told.read_text())["seconds"] if self.told.exists() else 0.0
+        if self.checkpoint.exists():
+            trainer.load()
+        trainer.sinks.append(jsonl(self.metrics, trainer.step))
+        start, first = time.perf_counter(), trainer.step
+        while trainer.epoch < recipe.epochs and time.time() < told.until and trainer.step - first < told.steps:
+            record = trainer.run(stop_after=min(10, told.steps))
+            shown = f"loss {record['loss']:.3f}" if record else ""
+            print(f"{self.name}: epoch {trainer.epoch}, step {trainer.step} {shown}", file=sys.stderr, flush=True)
+            self.note(trainer, spent + time.perf_counter() - start)  # now, since whoever is killed tells no time
+        trainer.save()
+        self.note(trainer, spent + time.perf_counter() - start)
+        done = trainer.epoch >= recipe.epochs
+        if done:
+            save_parameters(self.parameters, model, files.vocabulary, form, tokens=trainer.tokens)
+        return done
+
+    def note(self, trainer: Trainer, seconds: float) -> None:
+        """Write down how far it is, and what that took."""
+        found = {"seconds": seconds, "steps": trainer.step, "epochs": trainer.epoch, "tokens": trainer.tokens}
+        self.told.write_text(json.dumps({**found, "seed": trainer.config.seed}))
+
+
+def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Namespace, folder: Path) -> bool:
+    """Pretrain, fine-tune and evaluate one model, as far as the time allows; whether all of it is done."""
+    recipe, form = RECIPES[told.recipe], Form()
+    config = GPTConfig(len(files.vocabulary), attention=attention, **recipe["model"])
+    kept = folder / f"{attention}.{'pretrain' if pretrained else 'nopretrain'}"
+    torch.manual_seed(told.seed)
+    model = GPT(config)
+    if pretrained:
+        stage = Stage(kept, "pretrain")
+        if not stage.parameters.exists():
+            ids, lengths = files.vocabulary.encode_batch([d[: form.longest] for d in files.documents])
+            source = CorruptedDocuments(ids, lengths, form, told.seed)
+            settings = pretraining(len(source), form.block, seed=told.seed, save_every=10, **recipe["pretrain"])
+            if not stage.run(model, source, settings, files, form, told):
+                return False
+        model = load_parameters(stage.parameters, config, files.vocabulary)
+    stage = Stage(kept, "finetune")
+    if not stage.parameters.exists():
+        names = NamePlaces(files.vocabulary, files.train.questions, files.train.places or [], form)
+        settings = finetuning(len(names), form.block, pretrained, seed=told.seed, save_every=10, **recipe["finetune"])
+        if not stage.run(model, names, settings, files, form, told):
+            return False
+    model = load_parameters(stage.parameters, config, files.vocabulary)
+    evaluate(model, files, kept)
+    return True
+
+
+def evaluate(model: GPT, files: Files, kept: Path) -> None:
+    """Write the answers under the source's names, and what the dev answers come to."""
+    form = kept.name  # vanilla.pretrain, ...
+    found = answers(model, files.vocabulary, files.dev.questions)
+    places = files.dev.places or []
+    marks = right([a.text for a in found], places)
+    for part, given in (("dev", found), ("test", answers(model, files.vocabulary, files.test.questions))):
+        path = kept.parent / f"{form}.{part}.predictions"
+        path.write_text("".join(" ".join(a.text.split("\n")) + "\n" for a in given), encoding="utf-8")
+    rows = consider(files.dev.questions, places, found, files.documents)
+    (kept.parent / f"{form}.considered.txt").write_text(considerations(rows), encoding="utf-8")
+    trained = set(files.train.questions)
+    shared = [mark for q, mark in zip(files.dev.questions, marks, strict=True) if q in trained]
+    figures: dict[str, Any] = {"right": sum(marks), "count": len(marks), "shared": [sum(shared), len(shared)]}
+    figures["split"] = split_table(rows)
+    figures["scores"] = [[a.log_probability, bool(m)] for a, m in zip(found, marks, strict=True)]
+    (kept / "evaluate.json").write_text(json.dumps(figures))
+
+
+def main() -> None:
+    """Go on with what is not done, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    named = os.environ.get("ATTENTION_CORE_DATA")
+    parser.add_argument(
+        "--data", default=named and f"{named}/birthplaces", help="the folder of wiki.txt and its questions"
+    )
+    parser.add_argument("--runs", nargs="+", default=["none", "vanilla", "synthesizer", "rotary"])
+    parser.add_argument("--recipe", choices=RECIPES, default="short")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many, to go on another time")
+    parser.add_argument("--steps", type=int, default=sys.maxsize, help="stop after so many of a stage, likewise")
+    parser.add_argument("--kept", default=str(ROOT / "build" / "birthplaces"), help="where all that is done is kept")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--write", metavar="FILE", help="where the page goes  [default: the terminal]")
+    told = parser.parse_args()
+    if not told.data:
+        sys.exit("birthplaces: give --data, or name the data's folder in ATTENTION_CORE_DATA")
+    torch.set_num_threads(told.threads)
+    told.until = time.time() + 60 * told.minutes
+    folder = Path(told.kept) / f"{told.recipe}-{told.seed}"
+    try:
+        files = read_files(Path(told.data))
+        for name in told.runs:
+            attention, pretrained = ("vanilla", False) if name == "none" else (name, True)
+            if not (folder / f"{attention}.{'pretrain' if pretrained else 'nopretrain'}" / "evaluate.json").exists():
+                one_run(attention, pretrained, files, told, folder)
+    except BadInput as error:
+        sys.exit(f"birthplaces: {error}")
+    text = page(folder, told.recipe, RECIPES[told.recipe])
+    if told.write:
+        Path(told.write).write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

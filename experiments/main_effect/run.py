@@ -1,0 +1,163 @@
+# Does pretraining store facts that fine-tuning reaches? The generated world's answer, in seconds a model.
+# `python experiments/main_effect/run.py --write docs/main_effect.md`: vanilla, synthesizer, rotary, some seeds.
+"""The main effect of pretraining on a generated world, and what people never seen get."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from finetune.data.names import NamePlaces
+from finetune.data.span_corruption import CorruptedDocuments, Form
+from finetune.data.vocabulary import Vocabulary
+from finetune.data.world import Person, World, world
+from finetune.evaluate import Answer, answers, difference
+from finetune.knowledge import curve, separation
+from finetune.models.gpt import GPT, GPTConfig, next_token_loss
+from finetune.train import TrainConfig, Trainer
+
+FORM = Form(34, trailing_mask=True)
+MODELS = ("vanilla", "synthesizer", "rotary")
+
+
+def made(seed: int) -> World:
+    """36 people to teach with, 36 to ask for, 36 whom nothing tells of, and 8 places."""
+    return world(seed, taught=36, asked=36, unknown=36, places=8, biographies=0, registers=8)
+
+
+def untrained(attention: str, of: World, seed: int) -> GPT:
+    """A model of two layers and 48 features."""
+    torch.manual_seed(seed)
+    characters = len(Vocabulary.from_text(of.text))
+    return GPT(GPTConfig(characters, FORM.block, 2, 4, 48, attention, dropout=0.0, initial=0.15))
+
+
+def pretrained(attention: str, of: World, seed: int, steps: int = 1000) -> GPT:
+    """The same after span corruption of the world's corpus."""
+    model, vocabulary = untrained(attention, of, seed), Vocabulary.from_text(of.text)
+    source = CorruptedDocuments(*vocabulary.encode_batch(of.corpus), FORM, seed)
+    epochs = -(-steps // -(-len(source) // 32))
+    tokens = 18 * len(source)  # of an epoch, on average
+    config = TrainConfig(
+        epochs=epochs, batch_size=32, learning_rate=8e-3, warmup_tokens=3 * tokens, final_tokens=epochs * tokens,
+        seed=seed, log_every=10**6,
+    )  # fmt: skip
+    Trainer(model, next_token_loss, source, config).run()
+    return model
+
+
+def finetuned(model: GPT, of: World, seed: int) -> GPT:
+    """The model after six epochs of the questions that teach; it is changed."""
+    vocabulary = Vocabulary.from_text(of.text)
+    source = NamePlaces(vocabulary, [p.question for p in of.taught], [p.place for p in of.taught], FORM)
+    config = TrainConfig(
+        epochs=6, batch_size=4, learning_rate=1e-3, warmup_tokens=100, final_tokens=6 * 5 * len(source), seed=seed,
+        log_every=10**6,
+    )  # fmt: skip
+    Trainer(model, next_token_loss, source, config).run()
+    return model
+
+
+def answered(model: GPT, of: World, people: list[Person]) -> list[Answer]:
+    """The model's answers about people."""
+    return answers(model, Vocabulary.from_text(of.text), [p.question for p in people], steps=8)
+
+
+def right(given: list[Answer], people: list[Person]) -> int:
+    """How many are right."""
+    return sum(a.text == p.place for a, p in zip(given, people, strict=True))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What came of one model: right answers with and without pretraining, and the two sorts of people."""
+
+    asked: list[Answer]
+    unknown: list[Answer]
+    right: int
+    scratch: int
+    count: int
+
+    def interval(self, z: float = 1.959964) -> tuple[float, float]:
+        """Of the difference of the shares."""
+        return difference(self.right, self.count, self.scratch, self.count, z)
+
+
+def effect(of: World, after: GPT, scratch: GPT) -> Effect:
+    """Compare two fine-tuned models on the people that neither was asked about."""
+    asked = answered(after, of, of.asked)
+    without = right(answered(scratch, of, of.asked), of.asked)
+    return Effect(asked, answered(after, of, of.unknown), right(asked, of.asked), without, len(of.asked))
+
+
+def row(attention: str, seed: int) -> str:
+    """One model as a row of the table."""
+    of = made(seed)
+    after = finetuned(pretrained(attention, of, seed), of, seed)
+    found = effect(of, after, finetuned(untrained(attention, of, seed), of, seed))
+    low, high = found.interval()
+    marks = [a.text == p.place for a, p in zip(found.asked, of.asked, strict=True)]
+    quarter = next(p for p in curve(found.asked, marks) if p.answered >= found.count / 4)
+    sure = [statistics.median(a.log_probability for a in given) for given in (found.asked, found.unknown)]
+    apart = separation(found.asked, found.unknown)
+    places = sum(a.text in of.places for a in found.unknown)
+    return (
+        f"| {attention} | {seed} | {found.right} of {found.count} | {found.scratch} | {low:.2f} to {high:.2f} | "
+        f"{places} of {len(found.unknown)} | {sure[0]:.2f}, {sure[1]:.2f} | {apart:.2f} | "
+        f"{quarter.right} of {quarter.answered} |"
+    )
+
+
+HEAD = """# The main effect on a generated world
+
+Regenerated by `python experiments/main_effect/run.py --write docs/main_effect.md`. A model reads where 72 people were
+born, is taught the question with 36 of them, and asked about the other 36; one of 8 places is right by chance. Without
+pretraining it has only the questions. Then it is asked about 36 people of whom it has read nothing: "places" are the
+answers that are places of the world, "certainty" is the median log-probability of the answers about those asked and
+those unknown, "told apart" the chance that an answer about someone asked is the likelier one, and "surest" what is
+right among the quarter of the answers with the largest log-probability.
+
+| attention | seed | right | without | difference, 95 % | places | certainty | told apart | surest |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+TAIL = """
+## Considerations
+
+* Why pretraining helps: the questions that teach name 36 people, and where the others were born stands in the corpus
+  alone. What fine-tuning adds is the way from a question to what is stored; without anything stored it leads to the
+  places that are common among the answers it saw.
+* Why that may cause concern: an answer that was made up looks like one that was known. About people of whom the model
+  has read nothing it names a place as a rule, with nearly the log-probability of what it knows ("told apart" is near
+  0.5), so that neither a reader nor a threshold finds it out; whoever relies on such a system needs its sources, or a
+  check outside of it. Right answers that are guesses have the same look, so that a share of right answers says little
+  about which ones to trust.
+* What a model can go by where it does not know a name: names with the same letters, or the most common place. That ties
+  a birthplace to how a name sounds, which is unfair to the people whose names it misleads about.
+"""
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+    parser.add_argument("--write", metavar="FILE", help="where the page goes  [default: the terminal]")
+    told = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for attention in told.models:
+        for seed in range(told.seeds):
+            rows.append(row(attention, seed))
+            print(rows[-1], flush=True)
+    if told.write:
+        Path(told.write).write_text(HEAD + "\n".join(rows) + "\n" + TAIL, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

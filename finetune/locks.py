@@ -1,0 +1,54 @@
+"""Locks that end with the process that holds them, however it ends: a trial whose lock is free is not running."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from finetune.errors import BadInput
+
+
+class Held:
+    """A lock that this process holds until the context ends."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.handle)
+
+
+def try_lock(path: str | Path) -> Held | None:
+    """The lock of a file, made where it is not there; None where somebody holds it.
+
+    Raises: BadInput where the file cannot be made.
+    """
+    handle = _opened(path)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return Held(handle)
+
+
+def locked(path: str | Path) -> Held:
+    """The lock of a file, once nobody else holds it. Raises: BadInput where the file cannot be made."""
+    handle = _opened(path)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return Held(handle)
+
+
+def _opened(path: str | Path) -> int:
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be made: {error.strerror}") from None

@@ -1,0 +1,49 @@
+# finetune.locks: one holder at a time; a lock ends with whoever held it.
+"""Locks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from finetune.errors import BadInput
+from finetune.locks import locked, try_lock
+
+HOLD = """
+import fcntl, os, sys, time
+handle = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(handle, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "lock"
+    with locked(path):
+        assert try_lock(path) is None
+    held = try_lock(path)
+    assert held is not None
+    with held:
+        assert try_lock(path) is None
+
+
+def test_a_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with subprocess.Popen([sys.executable, "-S", "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        assert try_lock(path) is None
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+    assert try_lock(path) is not None
+
+
+def test_a_file_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be made"):
+        try_lock(tmp_path / "file" / "lock")

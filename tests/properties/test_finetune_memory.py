@@ -1,0 +1,92 @@
+# finetune.memory: profiler, hooks and formula agree; the search for the largest batch survives running out.
+"""Memory of a training step, and the largest batch."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from finetune.classify_config import ClassifyConfig
+from finetune.errors import BadInput
+from finetune.memory import largest_batch, measured, saved_tensors, training_step
+from finetune.models.encoder import Encoder, EncoderConfig
+
+
+def encoder() -> Encoder:
+    return Encoder(EncoderConfig(31, 64, 2, 2, 64, 128))
+
+
+@pytest.mark.parametrize("method", ["full", "head", "prompt", "lora"])
+def test_profiler_hooks_and_formula_agree(method: str) -> None:
+    config = ClassifyConfig("m", method=method, prompt_length=6, device="cpu")
+    B, n = 5, 20
+    found = measured(encoder, config, B, n)
+    assert found.formula == {"saved": found.saved, "gradients": found.gradients, "state": found.state}
+    # Besides what is kept there are logits and the loss with its parts; indices may be made and kept for a moment.
+    logits = 4 * B * 2
+    assert found.saved <= found.forward <= found.saved + 4 * logits + 8 * B * n
+    # The backward pass leaves gradients in the place of what was kept.
+    assert abs(found.forward + found.backward - found.gradients) <= 4 * logits + 8 * B * n
+    assert found.peak >= found.forward
+
+
+def test_a_frozen_base_keeps_nothing_and_a_base_left_out_of_the_optimiser_keeps_all() -> None:
+    """The fault: freezing by leaving parameters out of the optimiser saves neither activations nor gradients."""
+    head = measured(encoder, ClassifyConfig("m", method="head", device="cpu"), 4, 10)
+    full = measured(encoder, ClassifyConfig("m", device="cpu"), 4, 10)
+    assert head.saved == 4 * 64 * 4 and head.gradients == 4 * (2 * 64 + 2)
+    assert full.saved > 100 * head.saved and full.gradients > 100 * head.gradients
+    prompt = measured(encoder, ClassifyConfig("m", method="prompt", prompt_length=40, device="cpu"), 4, 10)
+    assert prompt.saved > full.saved > 0, "a long prompt costs more than training everything"
+
+
+def test_a_storage_is_counted_once_and_weights_not_at_all() -> None:
+    layer = nn.Linear(8, 8)
+    x = torch.randn(3, 8, requires_grad=True)
+    with saved_tensors(layer) as saved:
+        (layer(x) * x).sum()
+    assert sorted(saved.values()) == [96, 96], "x, read twice, and what the layer gave"
+
+
+@given(st.integers(0, 300), st.integers(1, 300), st.integers(1, 300))
+def test_the_largest_batch_is_found_in_few_tries(fits: int, start: int, most: int) -> None:
+    start = min(start, most)
+
+    def step(size: int) -> None:
+        assert 1 <= size <= most
+        if size > fits:
+            raise MemoryError
+
+    with patch("finetune.out_of_memory.release"):  # nothing is held here, and the collector is slow
+        found = largest_batch(step, start, most)
+    assert found.size == min(fits, most)
+    assert len(found.tried) == len({size for size, _ in found.tried}) <= 2 * most.bit_length() + 2
+    assert all((told is None) == (size <= fits) for size, told in found.tried)
+
+
+def test_other_errors_are_no_answer() -> None:
+    def step(size: int) -> None:
+        raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        largest_batch(step)
+    for start in (0, 9):
+        with pytest.raises(BadInput, match="can be tried first"):
+            largest_batch(step, start, 8)
+
+
+def test_a_step_trains_and_leaves_no_gradient() -> None:
+    made: list[Encoder] = []
+
+    def make() -> Encoder:
+        made.append(encoder())
+        return made[0]
+
+    step = training_step(make, ClassifyConfig("m", device="cpu", method="lora"), 9)
+    step(3)
+    assert all(p.grad is None for p in made[0].parameters())
