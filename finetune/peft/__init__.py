@@ -19,7 +19,9 @@ A *method* is a record of options; `inject` puts it into a model, in place, and 
 
 The model is a `Classifier` or `MaskedLM` on either encoder, an `Encoder`, or any model of transformers. Its head, that
 is what stands outside of its backbone (the pooler counted in), is trained along and saved with the adapter; a language
-model's head is not. `targets`: what is found in a model. `files`: the format. `protocol`: what an adapter can do.
+model's head is not. `export(adapter, folder)` writes an adapter of our encoder under the names of transformers' models,
+which `load` reads back into ours. `targets`: what is found in a model. `files`: the format. `protocol`: what an adapter
+can do.
 """
 
 from __future__ import annotations
@@ -34,11 +36,12 @@ from finetune.peft.bias import Bias
 from finetune.peft.files import read_adapter
 from finetune.peft.head import Head
 from finetune.peft.lora import LoRA
+from finetune.peft.names import export, own_names
 from finetune.peft.prefix import Prefix
 from finetune.peft.prompt import Prompt
 from finetune.peft.protocol import Adapter, Method
 
-__all__ = ["METHODS", "Adapter", "Bias", "Head", "LoRA", "Method", "Prefix", "Prompt", "inject", "load"]
+__all__ = ["METHODS", "Adapter", "Bias", "Head", "LoRA", "Method", "Prefix", "Prompt", "export", "inject", "load"]
 
 METHODS: Mapping[str, type[Method]] = {"head": Head, "prompt": Prompt, "prefix": Prefix, "lora": LoRA, "bias": Bias}
 """The methods by the names of the command line."""
@@ -67,7 +70,7 @@ def load(model: nn.Module, folder: str | Path) -> Adapter:
     Raises: BadInput where files are absent, malformed, hold what is not supported here, or are of another model.
     Example: load(AutoModelForSequenceClassification.from_pretrained(name), "lora-of-sst2").
     """
-    saved = read_adapter(folder)
+    saved = own_names(read_adapter(folder), model)
     for kind in METHODS.values():
         if saved.peft_type in kind.peft_types:
             method = kind.of_config(saved, model)
