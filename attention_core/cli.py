@@ -16,7 +16,15 @@ import click
 from attention_core import __version__
 from attention_core.bench.command import bench
 from attention_core.derivation.command import derive
-from attention_core.terminal import check_outputs, interruptible, make_console, progress, write_reports
+from attention_core.terminal import (
+    Commands,
+    Seconds,
+    check_outputs,
+    interruptible,
+    make_console,
+    progress,
+    write_reports,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +35,7 @@ EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in er
 With --law: 0 if the chosen laws held (the verdict is then incomplete, as it needs all laws)."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="attention-core")
 def main() -> None:
     """Tell whether attention is right."""
@@ -73,7 +81,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed gives the same run."
 )
 @click.option("--law", "laws", multiple=True, metavar="NAME", help="Only this law; repeatable.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one call.")
+@click.option("--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the reports as JSON.")
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the reports as one HTML page.")
 @click.option("--junit", "junit_path", type=click.Path(dir_okay=False), help="Write the reports as JUnit XML.")
@@ -199,7 +207,7 @@ def list_kernels() -> None:
 @main.command(epilog="Exit status: 1 if the case fails, 0 if it passes, else 2.")
 @click.argument("path", metavar="CASE.json", type=click.Path(dir_okay=False))
 @click.option("--target", metavar="TARGET", help="Put the case to another target.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one call.")
+@click.option("--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call.")
 def replay(path: str, target: str | None, timeout: float) -> None:
     """Run one saved counterexample again."""
     from attention_core.conformance.render_text import print_report

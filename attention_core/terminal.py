@@ -5,6 +5,7 @@ Nothing heavy is imported before it is used.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 PIPED = 200
 """Columns where nobody looks: tables are then not folded."""
+LONGEST = 86400.0
+"""Seconds that anybody may be asked to wait for one call."""
 
 
 def check_outputs(options: dict[str, Any]) -> None:
@@ -31,10 +34,13 @@ def check_outputs(options: dict[str, Any]) -> None:
     """
     from attention_core.conformance.implementation import TargetError
 
+    names: dict[Path, str] = {}
     for name in ("json", "html", "junit"):
         path = options[f"{name}_path"]
         if path is None:
             continue
+        if (other := names.setdefault(Path(path).absolute(), name)) != name:
+            raise TargetError(f"--{other} and --{name} name one file, {path}: one would overwrite the other")
         folder = Path(path).absolute().parent
         if not folder.is_dir():
             raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
@@ -75,6 +81,29 @@ def make_console(stderr: bool = False) -> Console:
 
     console = Console(stderr=stderr, emoji=False)
     return console if console.is_terminal else Console(stderr=stderr, emoji=False, width=max(console.width, PIPED))
+
+
+class Commands(click.Group):
+    """Commands that end with the status of a program ended by Ctrl-C, also where it comes while they still import."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("attention-core: interrupted", err=True)
+            sys.exit(130)
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds that a clock can wait for: a finite one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Raises: click.BadParameter."""
+        seconds = super().convert(value, param, ctx)
+        if not math.isfinite(seconds) or seconds > LONGEST:
+            self.fail(f"{value} is not a number of seconds below {LONGEST:g} (a day).", param, ctx)
+        return seconds
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Binding:
         names: canonical parameter -> the target's name for it.
         claims: canonical parameters under test.
         unread: why the signature could not be read, or "".
-        required: canonical parameters without a default; each call gets the contract's default for them.
+        required: canonical parameters without a default, or with another one than the contract's, which each call gets.
         is_module: an `nn.Module`, called in evaluation mode unless a law says otherwise.
     """
 
@@ -126,7 +126,8 @@ def _read_claims(implementation: Implementation, description: Mapping[str, Any])
         return Binding(implementation, canonical, claims, "it has no readable signature")
     names, unread = read_parameters(implementation, parameters)
     keywords = any(p["kind"] == "VAR_KEYWORD" for p in parameters)
-    demanded = {p["name"] for p in parameters if not p["default"]}
+    # A default that means something of its own (causal=True, scale=1.0) is never left to itself.
+    demanded = {p["name"] for p in parameters if not p["default"] or not is_neutral(p["name"], p.get("value"))}
     required = frozenset(c for c, name in names.items() if name in demanded)
     if declared is None:
         return Binding(implementation, names, frozenset(n for n in names if n in CLAIMS), unread, required)
@@ -155,6 +156,7 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
     for p in (p for p in named if p not in inputs):
         canonical = ALIASES.get(p["name"], p["name"])
         if p["name"] in implementation.arguments:
+            require_neutral(implementation, p["name"], implementation.arguments[p["name"]])
             continue
         if canonical in CLAIMS:
             names[canonical] = p["name"]
@@ -163,3 +165,23 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
                 f"{implementation.name} has the parameter {p['name']!r} without a default: give --arg {p['name']}=VALUE"
             )
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
+
+
+def is_neutral(name: str, value: Any) -> bool:
+    """Whether a value of a parameter, by its own name, means what leaving it out means in the contract."""
+    canonical = ALIASES.get(name, name)
+    if canonical == "scale":
+        return value is None
+    return canonical not in ("is_causal", "dropout_p") or not value
+
+
+def require_neutral(implementation: Implementation, name: str, value: Any) -> None:
+    """Refuse arguments that change what every call means: the laws would judge another function than is called.
+
+    Raises: TargetError.
+    """
+    if not is_neutral(name, value):
+        raise TargetError(
+            f"--arg {name}={value!r} changes what every call of {implementation.name} means: leave it out, the laws "
+            f"pass {name} themselves (a value that it does not take may be refused with a ValueError)"
+        )

@@ -1,7 +1,7 @@
 """One attention problem, or a pack of many: a tensor call whose every (batch, head) slice is a problem of its own.
 
 Values are float64 arrays that are exactly representable in the case's dtype. A case knows how to get smaller
-(`reductions`), how to become JSON and back, and draws what laws need beside it (cotangents) from its seed.
+and plainer, how to become JSON and back, and draws what laws need beside it (cotangents) from its seed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from attention_core.conformance.exchange import FLOATS, NDArray
 
 SCALES = (None, 1.0, 2.0, 0.5)
 """Scales from plain to less plain."""
+FEW = 64
+"""Numbers of an array that is made plain one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +62,17 @@ class Case:
         """A generator that depends on the case's seed and on what it is for, not on the order of calls."""
         return np.random.default_rng([self.seed, *purpose.encode()])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether query, key and value hold the friendly numbers of small and shrunk cases."""
+        return all(_halves(a) for a in (self.query, self.key, self.value))
+
     def cotangent(self, purpose: str = "cotangent") -> NDArray:
         """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs."""
         shape = (*self.query.shape[:-1], self.value.shape[-1])
         rng = self.rng(purpose)
-        if all(_halves(a) for a in (self.query, self.key, self.value)):
-            return rng.integers(-2, 3, shape).astype(float)
+        if self.is_plain:
+            return rng.choice([-2.0, -1.0, 1.0, 2.0], shape)  # no zeros, which would hide what they multiply
         return round_to(rng.standard_normal(shape), self.dtype)
 
     def with_(self, **changes: Any) -> Case:
@@ -89,12 +96,11 @@ class Case:
 
     # --- getting smaller -------------------------------------------------------------------------------
 
-    def reductions(self) -> Iterator[Case]:
-        """Smaller or plainer cases, the boldest first; the search keeps one that still fails and asks again."""
+    def smaller(self) -> Iterator[Case]:
+        """Cases of smaller sizes or with fewer options, the boldest first."""
         yield from self._fewer_slices()
         yield from self._fewer_rows()
         yield from self._plainer_options()
-        yield from self._plainer_values()
 
     def _fewer_slices(self) -> Iterator[Case]:
         for axis, count in ((0, self.query.shape[0]), (1, self.key.shape[1])):
@@ -164,7 +170,8 @@ class Case:
         if self.label:
             yield self.with_(label="")
 
-    def _plainer_values(self) -> Iterator[Case]:
+    def plainer(self) -> Iterator[Case]:
+        """Cases of the same sizes with plainer numbers."""
         for name in ("query", "key", "value"):
             old = getattr(self, name)
             for new in _plainer(old):
@@ -240,14 +247,15 @@ def _pick(mask: NDArray | None, keep: NDArray, axis: int) -> NDArray | None:
 
 
 def _plainer(values: NDArray) -> Iterator[NDArray]:
-    """The same array with plainer numbers, whole first, then element by element when few are left."""
+    """The same array with plainer numbers: whole first, then a large one by halves, a small one by elements."""
     finite = np.isfinite(values)
-    whole = [np.where(finite, 0.0, values), np.where(finite, np.rint(values), values)]
-    whole += [np.where(finite, np.clip(np.rint(values), -1, 1), values), np.where(finite, np.abs(values), values)]
-    for new in whole:
+    rounded = np.rint(np.where(finite, values, 0.0)) + 0.0  # no -0
+    for whole in (0.0, rounded, np.clip(rounded, -1, 1), np.abs(np.where(finite, values, 0.0))):
+        new = np.where(finite, whole, values)
         if _cost(new) < _cost(values):
             yield new
-    if values.size > 64:
+    if values.size > FEW:
+        yield from _emptier(values)
         return
     for index in np.ndindex(values.shape):
         old = float(values[index])
@@ -256,6 +264,20 @@ def _plainer(values: NDArray) -> Iterator[NDArray]:
                 new = values.copy()
                 new[index] = plain
                 yield new
+
+
+def _emptier(values: NDArray) -> Iterator[NDArray]:
+    """A large array with zeros in half of its rows or columns that have others, so that halving finds what matters."""
+    for axis in (-2, -1):
+        others = tuple(a for a in range(values.ndim) if a != values.ndim + axis)
+        filled = np.flatnonzero((values != 0).any(axis=others))
+        if len(filled) < 2:
+            continue
+        half = len(filled) // 2
+        for emptied in (filled[:-1], filled[:half], filled[half:]):
+            new = values.copy()
+            new.swapaxes(axis, -1)[..., emptied] = 0.0
+            yield new
 
 
 def _complexity(x: float) -> float:

@@ -35,7 +35,7 @@ JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
 
 
 class Session:
-    """One target under test.
+    """One target under test; without `shrink` its counterexamples stay as they are found.
 
     Raises:
         TargetError: the target cannot be tested as given. Unavailable: it cannot run on this machine.
@@ -43,13 +43,13 @@ class Session:
 
     def __init__(
         self, implementation: Implementation, origin: str | None = None, *, effort: str = "standard", seed: int = 0,
-        timeout: float = 60.0,
+        timeout: float = 60.0, shrink: bool = True,
     ) -> None:  # fmt: skip
         if seed < 0:
             raise TargetError(f"seed={seed} is negative")
         if effort not in EFFORTS:
             raise TargetError(f"effort={effort!r} is not one of {', '.join(EFFORTS)}")
-        self.implementation, self.effort, self.seed = implementation, effort, seed
+        self.implementation, self.effort, self.seed, self.shrink = implementation, effort, seed, shrink
         self.contract: Contract = contract_named(implementation.contract)
         options: dict[str, Any] = {"array": implementation.array, "device": implementation.device}
         self.runner: Runner
@@ -103,7 +103,7 @@ class Session:
             return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{misfit}", law.family)
         known = self.implementation.known_failures.get(law.name)
         if known is None:
-            calls = SHRINK_CALLS if self.refuted < FULLY_SHRUNK else SHRINK_CALLS // 6
+            calls = (SHRINK_CALLS if self.refuted < FULLY_SHRUNK else SHRINK_CALLS // 6) if self.shrink else 0
             result = run_law(law, self.contract, self.subject, self.effort, self.seed, shrink=calls)
             if self._other_arrays(result):
                 return self._run(law)

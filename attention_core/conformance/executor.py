@@ -196,9 +196,12 @@ class Executor:
             return found
         empty = inspect.Parameter.empty
         found["parameters"] = [
-            {"name": p.name, "kind": p.kind.name, "default": p.default is not empty}
+            {
+                "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
+                "value": p.default if isinstance(p.default, bool | int | float) else None,
+            }
             for p in signature.parameters.values()
-        ]
+        ]  # fmt: skip
         return found
 
 

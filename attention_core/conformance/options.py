@@ -74,6 +74,11 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "position-table": ("base", "frequencies"), "kv-cache": ("window",),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
+NUMBERS: Mapping[str, tuple[Any, float, str]] = {
+    "window": (int, 1, "a whole number of keys, at least 1"), "base": (int | float, 1e-300, "a positive number"),
+    "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
+}  # fmt: skip
+"""Parameters that are numbers: their type, the least of them, and what to write."""
 
 
 def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
@@ -97,6 +102,24 @@ def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
                 f"but to --contract {where}" if where else f"which knows: {', '.join(PARAMETERS[contract]) or 'none'}"
             )
             raise TargetError(f"{option} does not apply to the contract {contract}, {known}")
+    check_numbers(fields.get("parameters", {}))
+
+
+def check_numbers(parameters: Mapping[str, Any]) -> None:
+    """Refuse numbers among declared parameters that mean nothing, or nothing together.
+
+    Raises:
+        TargetError: one line, with what the number should be.
+    """
+    for name, (kind, least, words) in NUMBERS.items():
+        value = parameters.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < float("inf"):
+            raise TargetError(f"--parameter {name}={value}: {name} is {words}")
+    first, last = parameters.get("min_position"), parameters.get("max_position")
+    if last is not None and last < (first or 0):
+        raise TargetError(f"--parameter max_position={last} lies before the first position, {first or 0}")
 
 
 def option_of(name: str) -> str:
@@ -121,7 +144,7 @@ def fields_from_text(given: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "sizes":
             fields[name] = SizeCondition(value)
         elif name in ("arguments", "parameters"):
-            fields[name] = dict(assignment(text, f"--{name[:3]}") for text in value)
+            fields[name] = dict(assignment(text, option_of(name)) for text in value)
         elif name in FLAGS:
             fields[name] = value if isinstance(value, bool) else as_flag(name, value)
         elif name in HELP:

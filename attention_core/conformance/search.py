@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -129,24 +131,42 @@ def search_large(
 
 
 def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
-    """Take the first reduction that still fails in the same way, again and again, until none does."""
+    """Smaller cases, then plainer ones, that still fail in the same way, again and again, until there are none."""
     left, tally = allowance(found.violation, calls), Tally()
     # Gone into while nobody could read the case; none where nothing is to be shrunk at all.
     least = -allowance(found.violation, max(SHRINK_CALLS // 2 - calls, 0)) if calls else 0
-    shrinking = True
-    while shrinking and left > (least if unreadable(found.case) else 0):
-        shrinking = False
-        for smaller in found.case.reductions():
-            if left <= (least if unreadable(found.case) else 0):
-                break
-            if not contract.allows(subject, space, smaller):
-                continue
-            left -= 1
-            violation = judge(law, subject, smaller, tally)
-            if violation is not None and violation.evidence.kind == found.violation.evidence.kind:
-                found, shrinking = Found(smaller, violation), True
-                break
-    return found
+
+    def failing(case: Any) -> Found | None:
+        nonlocal left
+        if not contract.allows(subject, space, case):
+            return None
+        left -= 1
+        violation = judge(law, subject, case, tally)
+        same = violation is not None and violation.evidence.kind == found.violation.evidence.kind
+        return Found(case, violation) if violation is not None and same else None
+
+    def one_round(best: Found, reductions: Callable[[Any], Iterator[Any]]) -> Found:
+        # What fails to reduce is not tried again after each success, only in the next round: most calls would go there.
+        at: int | None = 0
+        while at is not None:
+            start, at = at, None
+            for number, case in islice(enumerate(reductions(best.case)), start, None):
+                if left <= (least if unreadable(best.case) else 0):
+                    return best
+                if (smaller := failing(case)) is not None:
+                    best, at = smaller, number
+                    break
+        return best
+
+    def rounds(best: Found, *stages: Callable[[Any], Iterator[Any]]) -> Found:
+        before = None
+        while before is not best:
+            before = best
+            for reductions in stages:
+                best = one_round(best, reductions) if len(stages) == 1 else rounds(best, reductions)
+        return best
+
+    return rounds(found, lambda case: case.smaller(), lambda case: case.plainer())
 
 
 def unreadable(case: Any) -> bool:

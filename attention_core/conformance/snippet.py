@@ -18,7 +18,7 @@ from attention_core.conformance.exchange import Array, Request
 from attention_core.conformance.law import Law
 from attention_core.conformance.report import LOST
 from attention_core.conformance.responses import EVENTS
-from attention_core.conformance.snippet_arrays import array_text, literal
+from attention_core.conformance.snippet_arrays import array_text, assignment, joined, literal, values_by_name
 
 REFUSALS = "(ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)"
 MODULES = {"torch": "import torch", "numpy": "import numpy as np", "jax": "import jax, jax.numpy as jnp, numpy as np"}
@@ -134,7 +134,7 @@ class Program:
     def arguments(self, request: Request, number: int, fresh: bool) -> dict[str, str]:
         """Argument name -> the variable or literal that stands for it; writes the variables."""
         variables: dict[str, str] = {}
-        same = dict(request.same)
+        same, written = dict(request.same), len(self.lines)
         for key, argument in named(request).items():
             if key in same:
                 continue
@@ -148,11 +148,12 @@ class Program:
             known = None if own or fresh else self.written.get((name, text))
             if known is None:
                 known = name if (name, "") not in self.written else f"{name}{number + 1}"
-                self.lines.append(f"{known} = {text}{'.requires_grad_()' if own else ''}")
+                self.lines.append(assignment(known, argument, self.implementation.array, gradient=own))
                 self.written[name, ""] = known
                 if not own:
                     self.written[name, text] = known
             variables[key] = known
+        self.lines[written:] = joined(self.lines[written:])
         return variables | {key: variables[other] for key, other in same.items()}
 
     def target(self, request: Request) -> str:
@@ -169,8 +170,8 @@ class Program:
             else:
                 self.lines.append(f"{target} = attention({', '.join(map(repr, given))})")
                 self.written["module", ""] = self.written["module", str(number)] = target
-        if request.mode is not None and array == "torch":
-            train = request.mode == "train"
+        if request.mode is not None and array == "torch" and self.written.get((target, "mode")) != request.mode:
+            train, self.written[target, "mode"] = request.mode == "train", request.mode
             self.lines.append(f"if isinstance({target}, torch.nn.Module): {target}.train({train})")
         if request.parameters is not None:
             self.fill(target, request)
@@ -183,9 +184,12 @@ class Program:
         if (target, "filled") in self.written:
             return
         self.written[target, "filled"] = target
-        self.lines += ["with torch.no_grad():", f"    parameters = dict({target}.named_parameters())"]
-        for name, value in (request.parameters or {}).items():
-            self.lines.append(f"    parameters[{name!r}].copy_({array_text(value)})")
+        values = values_by_name(request.parameters or {})
+        if ("values", "\n".join(values)) not in self.written:
+            self.written["values", "\n".join(values)] = target
+            self.lines += values
+        copied = f"[p.copy_(values[name]) for name, p in {target}.named_parameters() if name in values]"
+        self.lines.append(f"with torch.no_grad(): {copied}")
 
     def memory(self, variables: list[str]) -> str:
         """An expression for the bytes of some arrays, what lies around views included."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from attention_core.conformance.exchange import Array, NDArray, decode
 
 MAX_ELEMENTS = 400
 """A larger array is written as packed bytes: nobody would read its numbers, but the program still runs."""
+WIDTH = 160
+"""Of a line that holds several short ones."""
+FEW, LARGE = 3, 16
+"""An array of more than `LARGE` numbers, of which at most `FEW` differ from the rest, is filled and then set there."""
 PREFIX = {"torch": "torch", "numpy": "np", "jax": "jnp"}
 
 
@@ -48,6 +53,40 @@ def array_text(spec: Array, library: str = "torch") -> str:
     steps = tuple(s * size for s in spec.strides)
     view = f"np.lib.stride_tricks.as_strided(np.asarray({text})[{spec.offset}:], {spec.shape}, {steps})"
     return view if library == "numpy" else f"jnp.asarray({view})"
+
+
+def assignment(name: str, spec: Array, library: str = "torch", *, gradient: bool = False) -> str:
+    """A line `name = ...` that rebuilds the array: an expression, or a constant array and its few other numbers.
+
+    Example: assignment("v", a) is "v = torch.full((1, 1, 129, 1), 0.); v[0, 0, 128, 0] = 1." where 128 numbers are 0.
+    """
+    text, ready = array_text(spec, library), ".requires_grad_()" if gradient else ""
+    values = decode(spec.base, spec.dtype)
+    if library == "jax" or not spec.is_plain or values.size <= LARGE:  # arrays of JAX are not written to
+        return f"{name} = {text}{ready}"
+    values = values.reshape(spec.shape)
+    numbers, counts = np.unique(values, return_counts=True)
+    rest = numbers[np.argmax(counts)]
+    others = np.argwhere((values != rest) & ~(np.isnan(values) & np.isnan(rest)))
+    if not 0 < len(others) <= FEW:
+        return f"{name} = {text}{ready}"
+    full = f"{PREFIX[library]}.full({values.shape}, {_number(rest)}{dtype_text(spec.dtype, library)})"
+    places = [f"{name}[{', '.join(map(str, at))}] = {_number(values[tuple(at)])}" for at in others]
+    return "; ".join([f"{name} = {full}", *places, *([f"{name}{ready}"] if gradient else [])])
+
+
+def values_by_name(parameters: Mapping[str, Array]) -> list[str]:
+    """Lines `values = {...}` of a module's parameters, those of one layer on a line."""
+    layers: dict[str, list[str]] = {}
+    for name, value in parameters.items():
+        layers.setdefault(name.rpartition(".")[0], []).append(f"{name!r}: {array_text(value)}")
+    lines = [", ".join(layer) for layer in layers.values()]
+    return ("values = {" + ",\n    ".join(lines) + "}").split("\n")
+
+
+def joined(lines: Sequence[str]) -> list[str]:
+    """Short lines that belong together as one."""
+    return ["; ".join(lines)] if sum(map(len, lines)) + 2 * len(lines) <= WIDTH and len(lines) > 1 else list(lines)
 
 
 def packed(spec: Array, library: str) -> str:

@@ -37,7 +37,7 @@ Progress = Callable[[str, LawResult, int], None]
 
 def open_session(
     target: str, fields: Mapping[str, Any], *, effort: str, seed: int, timeout: float,
-    known: Mapping[str, KnownFailure] | None = None,
+    known: Mapping[str, KnownFailure] | None = None, shrink: bool = True,
 ) -> Session:  # fmt: skip
     """A session on a TARGET text, in a worker process.
 
@@ -47,16 +47,20 @@ def open_session(
     implementation, origin = implementation_for(target, fields)
     if known:
         implementation = implementation.with_(known_failures={**implementation.known_failures, **known})
-    return Session(implementation, origin, effort=effort, seed=seed, timeout=timeout)
+    return Session(implementation, origin, effort=effort, seed=seed, timeout=timeout, shrink=shrink)
 
 
 def verify_target(
     target: str, fields: Mapping[str, Any], *, effort: str = "standard", seed: int = 0, timeout: float = 60.0,
     laws: Sequence[str] = (), known: Mapping[str, KnownFailure] | None = None, progress: Progress | None = None,
-    jobs: int = 1,
+    jobs: int = 1, shrink: bool = True,
 ) -> Report:  # fmt: skip
-    """The report on one target; never raises for what the target does. With `jobs` 2 the laws run in two processes."""
-    options: dict[str, Any] = {"effort": effort, "seed": seed, "timeout": timeout, "known": known}
+    """The report on one target; never raises for what the target does.
+
+    With `jobs` 2 the laws run in two processes; without `shrink` counterexamples are not made small, which saves most
+    of a refuted target's time.
+    """
+    options: dict[str, Any] = {"effort": effort, "seed": seed, "timeout": timeout, "known": known, "shrink": shrink}
     try:
         chosen = select_laws(contract_named(implementation_for(target, fields)[0].contract).laws, laws)
         own, other = (chosen[0::2], chosen[1::2]) if jobs > 1 and len(chosen) >= SHARED_FROM else (chosen, [])

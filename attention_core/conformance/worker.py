@@ -67,12 +67,16 @@ def serve(read: int, write: int) -> None:
     """Answer requests until the parent closes the pipe."""
     executor, told = start(wire.receive(read))
     wire.send(write, told)
+    own = os.getpid()
     while executor is not None:
         try:
             request = wire.receive(read)
         except wire.Closed:
             return
-        wire.send(write, executor.run(request))
+        response = executor.run(request)
+        if os.getpid() != own:  # the target has forked and come back in the child, which nobody asked
+            os._exit(1)
+        wire.send(write, response)
 
 
 if __name__ == "__main__":

@@ -262,6 +262,10 @@ BAD = [
     (("verify", "t.py:f", "--effort", "much"), "'much' is not one of"),
     (("verify", "t.py:f", "--seed", "-1"), "-1 is not in the range"),
     (("verify", "t.py:f", "--timeout", "0"), "0 is not in the range"),
+    (("verify", "t.py:f", "--timeout", "inf"), "inf is not a number of seconds below 86400 (a day)"),
+    (("verify", "t.py:f", "--timeout", "nan"), "nan is not a number of seconds below 86400 (a day)"),
+    (("verify", "t.py:f", "--parameter", "foo"), "attention-core: --parameter 'foo': write NAME=VALUE"),
+    (("verify", "t.py:f", "--json", "x", "--html", "x"), "--json and --html name one file, x: one would overwrite"),
     (("verify", "t.py:f", "--layout", "bhdn"), "'bhdn' is not one of"),
     (("verify", "t.py:f", "--arg", "x"), "attention-core: --arg 'x': write NAME=VALUE"),
     (

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,9 @@ def hungry(x):
 def children(x):
     if os.fork() == 0:
         time.sleep(1000)
+    return x + 1
+def doubles(x):
+    os.fork()
     return x + 1
 def deep(x): return deep(x)
 def impatient(x): raise KeyboardInterrupt
@@ -109,6 +113,18 @@ def test_a_worker_may_fill_most_of_the_memory_and_cuda_is_not_limited() -> None:
 def test_children_end_with_their_worker(runner: WorkerRunner) -> None:
     assert ask(runner).status == "ok"
     runner.close()  # would wait for the pipe that the child holds, if the child were left alive
+
+
+@on("doubles")
+def test_a_target_that_comes_back_twice_answers_once(runner: WorkerRunner) -> None:
+    """Each of its children would answer, too, and fork at the next call: two, four, eight."""
+    for _ in range(4):
+        assert ask(runner).status == "ok"
+    assert runner.process is not None
+    time.sleep(0.5)  # for children to end
+    tasks = Path(f"/proc/{runner.process.pid}/task/{runner.process.pid}/children")
+    children = tasks.read_text().split() if tasks.exists() else []
+    assert all("\nState:\tZ" in Path(f"/proc/{pid}/status").read_text() for pid in children)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from attention_core.conformance.check import Session, select_laws
 from attention_core.conformance.exchange import array
 from attention_core.conformance.report import Counterexample
 from attention_core.conformance.search import run_law
-from attention_core.conformance.snippet_arrays import array_text
+from attention_core.conformance.snippet_arrays import array_text, assignment
 
 CORRECT = """
 import torch
@@ -174,6 +174,30 @@ def test_written_arrays_are_those_that_were_sent(view: str, dtype: str, sizes: t
     assert (x.dtype, tuple(x.shape)) == (getattr(torch, dtype), spec.shape)
     assert x.numel() == 0 or (x.stride(), x.storage_offset()) == (spec.strides, spec.offset)
     assert torch.equal(x, torch.tensor(values.tolist(), dtype=x.dtype).reshape(sizes))
+
+
+@pytest.mark.parametrize("library", ["torch", "numpy"])
+@pytest.mark.parametrize("rest", [0.0, -np.inf, np.nan, 1.5])
+def test_an_array_with_few_other_numbers_is_filled_and_set(rest: float, library: str) -> None:
+    values = np.full((2, 1, 12, 1), rest)
+    values[1, 0, 3, 0], values[0, 0, 11, 0] = 2.0, -1.0
+    spec = array(values, "float32")
+    line = assignment("x", spec, library)
+    assert line.count(";") == 2 and len(line) < 110
+    space: dict[str, Any] = {}
+    exec(f"import torch, numpy as np\nfrom math import inf, nan\n{line}", space)
+    assert np.array_equal(np.asarray(space["x"]), values, equal_nan=True) and space["x"].shape == values.shape
+
+
+def test_what_is_set_afterwards_carries_a_gradient_and_what_is_not_nearly_constant_is_written_out() -> None:
+    values = np.zeros((1, 1, 20, 1))
+    values[0, 0, 7, 0] = 1.0
+    space: dict[str, Any] = {}
+    exec(f"import torch\n{assignment('x', array(values, 'float32'), gradient=True)}", space)
+    assert space["x"].requires_grad and space["x"].is_leaf
+    values[0, 0, :4, 0] = 3.0
+    assert ";" not in assignment("x", array(values, "float32"))
+    assert ";" not in assignment("x", array(np.eye(4)[None, None, :, :3], "float32"))  # twelve numbers: short as it is
 
 
 def test_large_and_special_numbers_survive_as_text() -> None:

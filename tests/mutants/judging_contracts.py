@@ -27,9 +27,9 @@ def refuting(target: Any, contract: str, effort: str = "quick", **record: Any) -
     return {r.law for r in results if r.status == "refuted"}
 
 
-def conforming(target: Any, contract: str, effort: str = "quick", **record: Any) -> dict[str, LawResult]:
+def conforming(target: Any, contract: str, effort: str = "quick", seed: int = 0, **record: Any) -> dict[str, LawResult]:
     """The results of a correct target by law; raises unless it conforms."""
-    with Session(Implementation(target, "under test", contract, **record), effort=effort) as session:
+    with Session(Implementation(target, "under test", contract, **record), effort=effort, seed=seed) as session:
         results = [session.run(law) for law in session.laws]
         report = session.report(results)
     wrong = [f"{r.law}: {r.status}: {r.message}" for r in results if r.status not in ("held", "not_applicable")]

@@ -109,6 +109,30 @@ class causal_flag_dropped(MultiHead):  # noqa: N801
         return super().allowed(n, attn_mask, False, need_weights)
 
 
+class mask_dropped_beside_causality(MultiHead):  # noqa: N801
+    """A fast causal path takes no mask (compare pytorch/pytorch#99282)."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        return super().allowed(n, None if is_causal else attn_mask, is_causal, need_weights)
+
+
+class past_spoiled_by_a_mask(MultiHead):  # noqa: N801
+    """The buffer of past positions is combined with the caller's mask in place."""
+
+    def build(self) -> None:
+        super().build()
+        self.past = torch.ones(64, 64, dtype=torch.bool).tril()
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if not is_causal:
+            return super().allowed(n, attn_mask, is_causal, need_weights)
+        past = self.past[:n, :n]
+        if attn_mask is not None and attn_mask.ndim == 2:
+            past &= attn_mask
+            return past
+        return past if attn_mask is None else past & attn_mask
+
+
 class causal_needs_a_mask(MultiHead):  # noqa: N801
     """Causality is combined with a mask where there is one, and else forgotten (facebookresearch/xformers#103)."""
 
@@ -276,6 +300,13 @@ class evaluation_leaves_a_trace(MultiHead):  # noqa: N801
         return super().scale() * self.moved
 
 
+class with_dropout(MultiHead):  # noqa: N801
+    """Correct: drops weights while it trains, unless told otherwise."""
+
+    def weights(self, s: Tensor, allow: Tensor) -> Tensor:
+        return nn.functional.dropout(super().weights(s, allow), 0.5, self.training)
+
+
 # --- correct, with other names ------------------------------------------------------
 
 
@@ -407,7 +438,8 @@ FAULTY = (
     masked_scores_discarded, mask_of_sequences_on_heads, mask_of_the_first_sequence, split_by_view,
     merge_without_permute, batch_and_heads_mixed, sequence_first_by_view, heads_reversed, head_size_truncated,
     attention_unused, mode_changes_the_output, evaluation_leaves_a_trace, dead_rows_on_the_weights_path,
-    causal_in_inference_alone, causal_mask_of_the_first_length, joined_in_one_buffer,
+    causal_in_inference_alone, causal_mask_of_the_first_length, joined_in_one_buffer, mask_dropped_beside_causality,
+    past_spoiled_by_a_mask,
 )  # fmt: skip
 NAMINGS = (
     MultiHead, named_by_letters, named_by_words, listed, fused_by_heads, fused_by_features, fused_transposed,

@@ -191,6 +191,21 @@ def batch_axis_added() -> Mutant:
     return reference.build(combine=faulty)
 
 
+def outer_masks_repeated_in_turn() -> Mutant:
+    """Two batch axes are made one, and a mask of the outer one is repeated: m0, m1, m0, m1 in place of m0, m0, m1, m1."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
+    ) -> Tensor:
+        if query.ndim == 5 and attn_mask is not None and attn_mask.ndim == 5 and attn_mask.shape[1] == 1:
+            outer, inner = query.shape[:2]
+            turns = attn_mask[:, 0].repeat(inner, 1, 1, 1)
+            attn_mask = turns.reshape(outer, inner, *attn_mask.shape[2:])
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal)
+
+    return attention
+
+
 def second_batch_axis_lost() -> Mutant:
     """With two batch axes, the keys of the first row of the second axis serve all."""
 

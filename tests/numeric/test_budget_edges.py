@@ -48,6 +48,18 @@ def test_rows_with_large_errors_do_not_spoil_the_others() -> None:
     assert np.isinf(back.key[:, :, :19]).all() and np.isfinite(back.key[:, :, 19:]).all()
 
 
+@pytest.mark.parametrize("regime", ["normal", "grouped"])
+def test_a_row_whose_scores_may_overflow_leaves_the_others_judged(regime: str) -> None:
+    problem = kernels.draw(regime, 0, "float16")
+    query = problem.query.copy()
+    query[:, :, -1] = 2.0**14
+    huge = replace(problem, query=query)
+    forward, back = kernels.bounds_of(huge, *kernels.truth_of(huge), "input")
+    for found in (forward.finite, back.finite):
+        assert found is not None and found.shape == problem.query.shape[:-1]
+        assert found[:, :, :-1].all() and not found[:, :, -1].any()
+
+
 def test_far_keys_of_a_finite_bias_are_no_reason_to_give_up() -> None:
     problem = kernels.draw("bias", 0, "float32")
     assert problem.mask is not None

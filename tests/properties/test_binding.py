@@ -128,9 +128,9 @@ def test_an_unknown_parameter_given_as_argument_is_passed_on() -> None:
 
 
 def test_a_claimed_parameter_given_as_argument_is_no_claim() -> None:
-    found = binding(signature("q, k, v, scale=None"), arguments={"scale": 2.0})
+    found = binding(signature("q, k, v, scale=None"), arguments={"scale": None})
     assert found.claims == frozenset()
-    assert found.request(case()).kwargs == {"scale": 2.0}
+    assert found.request(case()).kwargs == {"scale": None}
 
 
 def test_required_parameters_get_the_contracts_defaults() -> None:
@@ -214,3 +214,43 @@ def test_conventions_are_only_conventions(target: Any, record: dict[str, Any]) -
     declared = record | {"dtypes": ("float32",)}
     held("agrees_with_truth", target, **declared)
     assert judged("agrees_with_truth", target, **declared | {"mask_true": "attend", "layout": "bhnd"}).status != "held"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "passed"),
+    [
+        ("q, k, v, causal=True", {"causal": False}),
+        ("q, k, v, causal=False, sm_scale=None", {}),
+        ("q, k, v, causal=None", {}),
+        ("q, k, v, scale=1.0", {"scale": D**-0.5}),
+        ("q, k, v, dropout_p=0.1", {"dropout_p": 0.0}),
+        ("q, k, v, dropout=0", {}),
+    ],
+)
+def test_a_default_that_means_something_of_its_own_is_never_left_to_itself(
+    parameters: str, passed: dict[str, Any]
+) -> None:
+    assert dict(binding(signature(parameters)).request(case()).kwargs) == passed
+
+
+def test_functions_with_such_defaults_are_judged_by_what_they_are_asked_for() -> None:
+    def causal_by_default(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        causal: bool = True,
+        scale: float = 1.0,
+    ) -> Tensor:
+        return correct(query, key, value, attn_mask, 0.0, causal, scale)
+
+    for law in ("agrees_with_truth", "mask_and_causal_mean_both", "no_row_sees_a_later_one"):
+        held(law, causal_by_default)
+
+
+@pytest.mark.parametrize("given", [{"causal": True}, {"sm_scale": 1.0}, {"dropout_p": 0.5}])
+def test_arguments_that_change_what_every_call_means_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(TargetError, match="changes what every call of f means: leave it out, the laws pass"):
+        binding(signature("q, k, v, causal=False, sm_scale=None, dropout_p=0.0"), arguments=given)
+    neutral = {"causal": False, "sm_scale": None, "dropout_p": 0.0}
+    assert not binding(signature("q, k, v, causal=False, sm_scale=None, dropout_p=0.0"), arguments=neutral).claims

@@ -62,7 +62,7 @@ def measure(case: Case) -> tuple[int, ...]:
 @given(cases())
 def test_every_reduction_is_smaller_and_well_formed(case: Case) -> None:
     before = measure(case)
-    for smaller in case.reductions():
+    for smaller in (*case.smaller(), *case.plainer()):
         assert measure(smaller) < before
         n_q, n_kv, d, _, heads, kv_heads = smaller.sizes
         batch = smaller.query.shape[0]
@@ -80,7 +80,7 @@ def smallest(case: Case, fails: Any) -> tuple[Case, int]:
     """Greedy descent, with the number of steps taken."""
     steps = 0
     while True:
-        for smaller in case.reductions():
+        for smaller in (*case.smaller(), *case.plainer()):
             if fails(smaller):
                 case, steps = smaller, steps + 1
                 break
@@ -198,3 +198,20 @@ def test_a_case_in_one_line() -> None:
     plain = PACK.with_(mask=None, is_causal=False, scale=None, label="", key=PACK.query, value=PACK.query)
     assert plain.describe() == "float32 B=2 H=4 n_q=4 n_kv=4 d=3"
     assert (plain.group, plain.slices, PACK.group) == (1, 8, 2)
+
+
+@pytest.mark.parametrize("key", [0, 57, 128])
+def test_halving_finds_the_one_key_that_matters_in_an_array_too_large_to_go_through(key: int) -> None:
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: rng.standard_normal((1, 1, *shape))  # noqa: E731
+    case = Case("float64", draw(1, 3), draw(129, 3), draw(129, 2))
+    end, steps = smallest(case.with_(key=draw(129, 3)), lambda c: c.sizes[1] == 129 and c.value[0, 0, key].any())
+    assert np.flatnonzero(end.value.any(axis=-1)).tolist() == [key] and not end.query.any() and not end.key.any()
+    assert steps < 30
+
+
+def test_a_cotangent_beside_plain_inputs_is_whole_and_hides_nothing() -> None:
+    plain = Case("float32", np.ones((1, 1, 40, 2)), np.zeros((1, 1, 3, 2)), np.full((1, 1, 3, 2), 0.5))
+    assert plain.is_plain and set(plain.cotangent().reshape(-1)) == {-2.0, -1.0, 1.0, 2.0}
+    other = plain.with_(value=plain.value + 0.3)
+    assert not other.is_plain and not np.array_equal(other.cotangent(), np.rint(other.cotangent()))

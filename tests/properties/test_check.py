@@ -342,3 +342,19 @@ def test_a_target_with_one_claim_alone_is_judged_on_enough_cases(claim: str) -> 
     with Session(implementation, effort="quick", seed=2) as session:
         results = [session.run(law) for law in session.laws]
     assert [r.law for r in results if r.status == "held" and not r.minimum_met] == []
+
+
+@pytest.mark.parametrize("shrink", [True, False])
+def test_counterexamples_are_made_small_only_where_that_is_asked_for(
+    shrink: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def run_law(law: Law, *args: Any, shrink: int) -> LawResult:
+        asked.append(shrink)
+        return LawResult(law.name, "held", 1, 0.0, None, "", law.family)
+
+    monkeypatch.setattr("attention_core.conformance.check.run_law", run_law)
+    with Session(record(plain), effort="quick", shrink=shrink) as session:
+        session.run(session.laws[0])
+    assert [calls > 0 for calls in asked] == [shrink]

@@ -5,6 +5,7 @@ Both alignments are tried; what is right under one is a mutant under the other.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -98,3 +99,30 @@ def test_a_function_without_the_flag_is_not_judged() -> None:
 
     result = judged("no_row_sees_a_later_one", attention)
     assert (result.status, result.message) == ("not_applicable", "is_causal not claimed")
+
+
+def test_a_counterexample_holds_whole_numbers_in_what_was_planted_too() -> None:
+    def masked_after_the_softmax(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, -1)
+        return (weights.tril() if is_causal else weights) @ value
+
+    found = judged("no_row_sees_a_later_one", masked_after_the_softmax, dtypes=("float32",), shrink=200).counterexample
+    assert found is not None
+    tensors = re.findall(r"\b[kv]2? = torch\.tensor\(([^)]*)\)", found.snippet)
+    numbers = [float(number) for line in tensors for number in re.findall(r"-?[\d.]+", line)]
+    assert len(numbers) >= 4 and all(number.is_integer() for number in numbers), found.snippet
+
+
+@pytest.mark.parametrize("law", ["later_rows_get_no_gradient", "later_rows_leave_gradients_alone"])
+@pytest.mark.parametrize("dead_rows", ["nan", "unspecified"])
+def test_rows_that_are_nan_as_declared_may_spoil_gradients(law: str, dead_rows: str) -> None:
+    """Bottom-right causality leaves the first of many queries without a key: NaN times a cotangent of 0 is NaN."""
+
+    def textbook(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        n_q, n_kv = query.shape[-2], key.shape[-2]
+        s = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        if is_causal:
+            s = s.masked_fill(~torch.ones(n_q, n_kv, dtype=torch.bool).tril(n_kv - n_q), -torch.inf)
+        return torch.softmax(s, -1) @ value
+
+    held(law, textbook, "standard", causal="bottom_right", dead_rows=dead_rows)

@@ -152,6 +152,19 @@ def test_a_wrong_declaration_of_dead_rows_is_refuted(convention: str) -> None:
     refuted("dead_rows_are_as_declared", correct, effort="quick", dead_rows=convention)
 
 
+@pytest.mark.parametrize("nan", [True, False])
+def test_weights_of_a_dead_row_are_numbers_where_its_output_is(nan: bool) -> None:
+    def with_weights(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Any:
+        n_kv = key.shape[-2]
+        unit = torch.eye(n_kv, dtype=value.dtype).expand(*key.shape[:-1], n_kv)
+        weights = correct(query, key, unit, attn_mask)
+        lost = (weights.sum(-1, keepdim=True) == 0) & nan  # as pytorch/pytorch#160064 has it
+        return correct(query, key, value, attn_mask), weights.masked_fill(lost, torch.nan)
+
+    law, declared = "dead_rows_are_as_declared", {"returns": "out,weights"}
+    (refuted if nan else held)(law, with_weights, effort="quick", **declared)
+
+
 def test_refusing_mask_and_causal_together_is_allowed() -> None:
     def attention(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False

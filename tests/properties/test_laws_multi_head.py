@@ -46,6 +46,8 @@ SEEN_BY = {  # one law that must see it
     "causal_in_inference_alone": "training_without_dropout_is_evaluation",
     "causal_mask_of_the_first_length": "lengths_may_change_between_calls",
     "joined_in_one_buffer": "outputs_outlive_the_next_call",
+    "mask_dropped_beside_causality": "masks_and_causality_mean_both",
+    "past_spoiled_by_a_mask": "masks_and_causality_mean_both",
     "evaluation_leaves_a_trace": "training_without_dropout_is_evaluation",
 }
 
@@ -58,6 +60,12 @@ def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
 @pytest.mark.parametrize("mutant", mutants.FAULTY)
 def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
     assert SEEN_BY[mutant.__name__] in refuting(mutant, CONTRACT, parameters=WEIGHTS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_module_with_dropout_of_its_own_is_judged_in_evaluation_mode(seed: int) -> None:
+    results = conforming(mutants.with_dropout, CONTRACT, seed=seed, parameters=WEIGHTS)
+    assert results["training_without_dropout_is_evaluation"].status == "held"
 
 
 @pytest.mark.parametrize("target", mutants.NAMINGS)

@@ -58,6 +58,7 @@ REFUTED = [
     ("values_without_channels_give_an_empty_output", "width_divides"),
     ("one_problem_needs_no_batch_axis", "batch_axis_added"),
     ("two_batch_axes_are_a_batch", "second_batch_axis_lost"),
+    ("two_batch_axes_are_a_batch", "outer_masks_repeated_in_turn"),
     ("transposed_views_change_nothing", "strides_ignored"),
     ("transposed_views_change_nothing", "strides_ignored_at_full_blocks"),
     ("transposed_views_change_nothing", "mask_strides_ignored"),

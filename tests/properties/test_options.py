@@ -156,7 +156,7 @@ def test_fields_of_the_record() -> None:
         ({"lay": "bnhd"}, "no field 'lay'; there are: name, contract"),
         ({"gradients": "maybe"}, "gradients='maybe': write true or false"),
         ({"arguments": ("x",)}, "--arg 'x': write NAME=VALUE"),
-        ({"parameters": ("x",)}, "--par 'x': write NAME=VALUE"),
+        ({"parameters": ("x",)}, "--parameter 'x': write NAME=VALUE"),
         ({"sizes": "d."}, "sizes='d.' is not understood"),
     ],
 )
@@ -251,3 +251,30 @@ def test_a_row_of_the_table_brings_its_conventions() -> None:
 def test_what_is_no_target_ends_in_one_line(text: str, words: str) -> None:
     with pytest.raises(TargetError, match=re.escape(words)):
         implementation_for(text, {})
+
+
+@pytest.mark.parametrize(
+    ("contract", "given", "words"),
+    [
+        ("kv-cache", {"window": "abc"}, "--parameter window=abc: window is a whole number of keys, at least 1"),
+        ("kv-cache", {"window": 0}, "--parameter window=0: window is a whole number"),
+        ("kv-cache", {"window": True}, "--parameter window=True: window is a whole number"),
+        ("rotary", {"base": "abc"}, "--parameter base=abc: base is a positive number"),
+        ("rotary", {"base": 0}, "--parameter base=0: base is a positive number"),
+        ("rotary", {"base": float("inf")}, "--parameter base=inf: base is a positive number"),
+        (
+            "rotary",
+            {"min_position": 5, "max_position": 2},
+            "--parameter max_position=2 lies before the first position, 5",
+        ),
+        ("position-table", {"base": -1.0}, "--parameter base=-1.0: base is a positive number"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(contract: str, given: dict[str, object], words: str) -> None:
+    with pytest.raises(TargetError, match=re.escape(words)):
+        check_applies(contract, {"parameters": given})
+
+
+def test_numbers_that_mean_something_pass() -> None:
+    check_applies("kv-cache", {"parameters": {"window": 1}})
+    check_applies("rotary", {"parameters": {"base": 500_000, "min_position": -3, "max_position": 0}})

@@ -78,6 +78,16 @@ def plant_later(subject: Subject, case: Case) -> Planting:
     return Planting(tiled, keys, blind_rows(subject, tiled, keys))
 
 
+def declared_throughout(subject: Subject, planting: Planting) -> Planting:
+    """The planting, if it has no row whose NaN, as declared or as may be, would reach gradients of others.
+
+    Raises: NotApplicable.
+    """
+    if subject.implementation.dead_rows in ("nan", "unspecified") and subject.truth(planting.case).dead.any():
+        raise NotApplicable("a row without a key may spoil gradients")
+    return planting
+
+
 def later_contents(planting: Planting) -> Case:
     """Other keys and values from each cut on: keys that earlier rows would attend."""
     even = (np.arange(planting.keys.shape[0]) % 2 == 0)[:, None, None, None]
@@ -107,7 +117,7 @@ def later_rows_get_no_gradient(subject: Subject, case: Case) -> int:
     Source: derivations/laws.md (masked-value-gradient)
     Mutant: backward_ignores_causality
     """
-    planting = plant_later(subject, case)
+    planting = declared_throughout(subject, plant_later(subject, case))
     no_gradient_at(subject, planting, "a later")
     return planting.case.slices
 
@@ -119,7 +129,7 @@ def later_rows_leave_gradients_alone(subject: Subject, case: Case) -> int:
     Source: derivations/laws.md (masked-value-gradient)
     Mutant: backward_normaliser_sees_later_keys
     """
-    planting = plant_later(subject, case)
+    planting = declared_throughout(subject, plant_later(subject, case))
     unchanged_gradients(subject, planting, later_contents(planting), "after later keys changed")
     return planting.case.slices
 

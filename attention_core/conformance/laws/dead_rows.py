@@ -44,12 +44,17 @@ def with_dead_rows(case: Case) -> tuple[Case, NDArray]:
 def dead_rows_are_as_declared(subject: Subject, case: Case) -> None:
     """A row that its mask leaves no key returns what is declared: zeros, NaN, or the mean of all values.
 
+    Returned weights of such a row are numbers where its output is one.
+
     Formula: m_ij = 0 for all j implies f(x)_i = 0 (zeros), NaN (nan), sum_j v_j / n_kv (uniform)
     Source: derivations/laws.md (dead-row)
     Mutant: dead_rows_are_nan
     """
     killed, dead = with_dead_rows(case)
     require_truth(subject, killed, "output of a dead row", where=dead[..., None])
+    weights = subject.forward(killed).weights
+    if weights is not None and subject.implementation.dead_rows in ("zeros", "uniform"):
+        require_finite(weights, "returned weights of a dead row, whose output is a number", where=dead[..., None])
 
 
 def dead_rows_leave_neighbours_alone(subject: Subject, case: Case) -> None:

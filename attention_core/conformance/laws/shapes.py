@@ -195,7 +195,8 @@ def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
     Mutant: second_batch_axis_lost
     """
     batch = case.query.shape[0]
-    if "attn_mask" in subject.binding.claims and not case.is_causal and case.rng("outer mask").random() < 0.5:
+    often = 0.75 if batch > 1 else 0.25  # only beside an inner axis does it matter which axis a mask varies along
+    if "attn_mask" in subject.binding.claims and not case.is_causal and case.rng("outer mask").random() < often:
         _judge_masks_of_the_outer_axis(subject, case)
         return
     outer = int(case.rng("axes").choice([b for b in (1, 2, batch) if batch % b == 0]))
@@ -235,7 +236,7 @@ def _law(check: Check, space: Space = SHORT, large: int = 3, small: int = 8) -> 
 
 def _rank(check: Check, space: Space = SHORT) -> Law:
     because = "the layout bnhd has exactly one batch axis"
-    return Law(check, "shapes", space=space, large=3, small=8, declares=any_rank, because=because)
+    return Law(check, "shapes", space=space, large=6, small=8, declares=any_rank, because=because)
 
 
 LAWS = (

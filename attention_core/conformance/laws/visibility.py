@@ -156,15 +156,18 @@ def attractive_keys(planting: Planting, purpose: str, strength: float) -> NDArra
     noise = rng.standard_normal(case.key.shape)
     key = np.where(usable, factor * query, 0.0) * rng.uniform(0.5, 1.0, (*case.key.shape[:-1], 1))
     key = np.where(usable, key, noise)
+    if case.is_plain:  # whole numbers, for whoever reads the counterexample
+        key = np.copysign(np.ceil(np.abs(key)), key)
     largest = np.abs(key).max(axis=(-2, -1), keepdims=True, initial=0.0)
     return np.asarray(key * np.minimum(1.0, room(case)[0] / np.maximum(largest, 1e-30)))
 
 
 def far_values(planting: Planting, purpose: str) -> NDArray:
-    """Values (B, H_kv, n_kv, d_v) far from drawn ones, of either sign."""
+    """Values (B, H_kv, n_kv, d_v) far from drawn ones, of either sign; beside plain inputs all as far."""
     rng = planting.case.rng(purpose)
     shape = planting.case.value.shape
-    return np.asarray(rng.choice([-FAR, FAR], size=shape) + rng.integers(-8, 9, size=shape))
+    far = rng.choice([-FAR, FAR], size=shape)
+    return np.asarray(far if planting.case.is_plain else far + rng.integers(-8, 9, size=shape))
 
 
 def huge_contents(planting: Planting, purpose: str) -> tuple[NDArray, NDArray]:
