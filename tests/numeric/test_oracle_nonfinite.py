@@ -87,3 +87,17 @@ def test_uniform_dead_rows_are_the_mean_of_their_own_head(n_kv: int, heads: int)
     for b, h, i, c in np.ndindex(out.shape):
         want = sum(float(x) for x in value[b, h // (4 // heads), :, c]) / n_kv
         assert abs(out[b, h, i, c] - want) <= n_kv * 2.0**-52 * float(np.abs(value).max())
+
+
+@pytest.mark.parametrize("garbage", [math.nan, math.inf])
+def test_a_row_spoiled_by_what_it_attends_leaves_the_keys_hidden_from_it_alone(garbage: float) -> None:
+    """0 * NaN stays out of the sums over queries: keys that only other rows attend get the gradients of those."""
+    rng = np.random.default_rng(0)
+    q, k, v, cot = (rng.standard_normal((1, 1, *shape)) for shape in ((2, 3), (4, 3), (4, 2), (2, 2)))
+    allow = np.array([[True, True, False, False], [False, False, True, True]])
+    clean = oracle.gradients(q, k, v, cot, allow)
+    v[0, 0, 0] = garbage
+    spoiled = oracle.gradients(q, k, v, cot, allow)
+    for name in ("key", "value"):
+        np.testing.assert_array_equal(getattr(spoiled, name)[0, 0, 2:], getattr(clean, name)[0, 0, 2:])
+    assert not np.isfinite(spoiled.query[0, 0, 0]).any() and np.isfinite(spoiled.query[0, 0, 1]).all()
