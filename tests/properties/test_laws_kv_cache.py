@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from mutants import kv_cache as mutants
 from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, refuting
@@ -43,6 +44,20 @@ SEEN_BY = {  # one law that must see it
 @pytest.mark.parametrize("law", kv_cache.LAWS, ids=lambda law: law.name)
 def test_every_law_refutes_the_mutant_it_names(law: kv_cache.Law) -> None:
     refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT)
+
+
+def test_a_store_that_belongs_to_the_class_is_refuted_though_it_refuses_every_other_size() -> None:
+    class Listed(mutants.Cache):
+        chunks: list[tuple[Tensor, Tensor]] = []  # noqa: RUF012 (the fault)
+
+        def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+            missing = sum(k.shape[-2] for k, _ in self.chunks) - len(self.places)
+            self.places = torch.cat([torch.zeros(missing, dtype=torch.int64), self.places])
+            self.chunks.append((key, value))
+            k, v = zip(*self.chunks, strict=True)
+            return torch.cat(k, -2), torch.cat(v, -2)
+
+    assert "a_second_cache_of_the_same_size_is_new" in refuting(Listed, CONTRACT)
 
 
 @pytest.mark.parametrize("mutant", [*mutants.FAULTY, *mutants.WINDOWED])

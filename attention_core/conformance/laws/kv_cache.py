@@ -90,6 +90,19 @@ def larger_than(case: ParameterCase) -> ParameterCase:
     return case.with_(B=case["B"] + int(rng.integers(0, 3)), n=case["n"] + int(rng.integers(0, 9)))
 
 
+def a_second_cache_of_the_same_size_is_new(subject: Cache, case: ParameterCase) -> None:
+    """Two caches of equal sizes, one after the other, both give the rows of one full causal pass.
+
+    Comes first, at one size: a store that belongs to the class refuses every later size, and would never be judged.
+
+    Formula: step(x[a:b]) = full(x)[a:b] in the first cache, and in the second
+    Source: Python's class attributes; a default argument that is a list
+    Mutant: cache_shared_by_instances
+    """
+    first = subject.run(case, subject.fresh_instance(), subject.inputs(case), two_chunks(case))
+    check_steps(subject, case, two_chunks(case), "in a second cache", earlier=first)
+
+
 def chunks_equal_the_full_pass(subject: Cache, case: ParameterCase) -> None:
     """Feeding a sequence in chunks, cut anywhere, gives the rows of one full causal pass.
 
@@ -214,11 +227,13 @@ def long_sequences_are_kept_whole(subject: Cache, case: ParameterCase) -> None:
 
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
+ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
 SEVERAL = Sizes({**RANGES, "n": (3, 40)})
 AGAIN = Sizes({**RANGES, "n": (1, 24)})
 LONG = Sizes({"B": (1, 1), "H": (1, 1), "n": (129, 300), "d": (1, 3)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "kv_cache", "large": 12, "small": 0}
 LAWS = (
+    Law(a_second_cache_of_the_same_size_is_new, space=ONE_SIZE, **ROW),
     Law(chunks_equal_the_full_pass, space=SEVERAL, **ROW),
     Law(single_steps_equal_the_full_pass, space=SPACE, **ROW),
     Law(a_prompt_then_tokens, space=SPACE, **ROW),
