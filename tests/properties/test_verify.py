@@ -71,13 +71,15 @@ def local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attention_core.conformance.check.SHRINK_CALLS", 12)
     monkeypatch.setattr("attention_core.conformance.check.advise", lambda *args: ("", []))
 
-    def open_session(target: str, fields: Any, *, effort: str, seed: int, timeout: float, known: Any = None) -> Session:
+    def open_session(
+        target: str, fields: Any, *, effort: str, seed: int, timeout: float, known: Any = None, shrink: bool = True
+    ) -> Session:
         if target == "gpu:f":
             raise Unavailable("needs a GPU")
         if target not in functions:
             raise TargetError(f"no such target: {target}")
         record = Implementation(functions[target], **{"name": target, **fields, "known_failures": known or {}})
-        return Session(record, effort=effort, seed=seed, timeout=timeout)
+        return Session(record, effort=effort, seed=seed, timeout=timeout, shrink=shrink)
 
     monkeypatch.setattr(verify, "open_session", open_session)
 
