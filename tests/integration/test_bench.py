@@ -60,7 +60,7 @@ def test_the_table_tells_right_from_wrong(run: subprocess.CompletedProcess[str])
     (row,) = [line for line in lines if line.startswith("│t.py:doubled")]
     assert "refuted: " in row
     (row,) = [line for line in lines if line.startswith("│t.py:plain")]
-    assert "1.000" in row and "baseline" in row and "bmm" in row
+    assert "1.000" in row and "baseline" in row
     assert "t.py:doubled is refuted and was not timed" in run.stdout
     assert run.stderr == ""
 
@@ -77,6 +77,8 @@ def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Pa
     assert all(len(block) == 2 for block in plain["samples"]) and len(plain["samples"]) == plain["comparison"]["blocks"]
     assert plain["errors"]["out"]["rms"] < 1e-5 and plain["errors"]["out"]["judged"] == 2 * 32 * 8
     assert plain["probe"]["process"] is not None
+    # the table names those that took most of the time, which is another one from run to run
+    assert "aten::bmm" in [each["operator"] for each in plain["probe"]["operators"]]
     assert cell["workload"]["counts"]["pairs"] == 2 * 32 * 32
 
 
