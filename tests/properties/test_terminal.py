@@ -8,11 +8,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from attention_core.cli import main
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.report import LawResult, Report
-from attention_core.terminal import PIPED, check_outputs, interruptible, make_console, progress, write_reports
+from attention_core.terminal import PIPED, Commands, check_outputs, interruptible, make_console, progress, write_reports
 
 NONE: dict[str, Any] = {"json_path": None, "html_path": None, "junit_path": None}
 
@@ -54,3 +57,16 @@ def test_being_interrupted_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_progress_bar_takes_any_name() -> None:
     with progress("[/x]", False) as tick:
         tick("[/x]", LawResult("[/law]", "held", 1, 0.1), 3)
+
+
+def test_ctrl_c_while_a_command_still_imports_is_no_verdict() -> None:
+    @click.group(cls=Commands)
+    def group() -> None: ...
+
+    @group.command()
+    def imports() -> None:
+        raise KeyboardInterrupt
+
+    found = CliRunner().invoke(group, ["imports"])
+    assert (found.exit_code, found.stderr) == (130, "attention-core: interrupted\n")
+    assert isinstance(main, Commands)
