@@ -25,7 +25,7 @@ from attention_core.bench.workload import Workload
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "bench"
 PAGE, PICTURES = ROOT / "docs" / "benchmark_figures.md", ROOT / "docs" / "pictures"
-KERNELS = ("auto", "torch:math", "torch:flash", "core:dot_product", "core:tiled", "auto:core:half_accuracy")
+KERNELS = ("auto", "torch:math", "torch:flash", "core:tiled", "auto:core:half_accuracy")
 
 
 @dataclass(frozen=True)
