@@ -23,6 +23,7 @@ from mutants.catalogue import (
     third_sight,
     third_sight_backward,
     third_sight_others,
+    tuning_contracts,
 )
 from mutants.catalogue import reduced as reductions
 from mutants.catalogue.rows import Row
@@ -33,6 +34,7 @@ FAULTS: tuple[Row, ...] = (
     *second_sight_others.ROWS, *third_sight.ROWS, *third_sight_backward.ROWS, *third_sight_others.ROWS,
     *fourth_sight.ROWS, *fourth_sight_backward.ROWS, *fourth_sight_caches.ROWS,
     *fourth_sight_masks.ROWS, *fourth_sight_others.ROWS, *beside_laws.ROWS, *finetune_contracts.ROWS,
+    *tuning_contracts.ROWS,
 )  # fmt: skip
 
 
