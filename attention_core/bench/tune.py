@@ -100,17 +100,20 @@ def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timin
 def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
     """The smallest and the largest length of the ladder at which torch's unfused kernel is faster than its default.
 
-    Returns: both; (0, 0) where it never is. Lengths between them at which it is slower end the range.
+    Returns: both; (0, 0) where it never is. A length between them at which it is slower ends the range; one at which
+    that cannot be told does not.
     """
     found: list[float] = []
     for n in LADDER:
         inputs = fallback("", n, dtype)
         functions = {name: call(load(name), inputs, gradients) for name in (DEFAULT, UNFUSED)}
         times = sample(functions, clock, timing).times
-        faster = UNFUSED in times and DEFAULT in times and compare(times[UNFUSED], times[DEFAULT]).high < 1
-        if faster and work_of(*inputs) >= LEAST:
+        if UNFUSED not in times or DEFAULT not in times:
+            break
+        ratio = compare(times[UNFUSED], times[DEFAULT])
+        if ratio.high < 1 and work_of(*inputs) >= LEAST:
             found.append(float(n))
-        elif found:
+        elif found and ratio.low > 1:
             break
     return (found[0], found[-1]) if found else (0.0, 0.0)
 
