@@ -15,9 +15,10 @@ from torch import Tensor, nn
 
 from finetune.data import draws
 from finetune.data.masked_lm import mask_tokens
-from finetune.laws import probe
+from finetune.laws import probe, step_probe
 from finetune.models.gpt import GPT, Cache, GPTConfig, next_token_loss, perplexity
 from finetune.models.sampling import generate
+from finetune.scores import evaluating
 from finetune.train import Batch, Loss, TrainConfig, Trainer
 
 
@@ -100,6 +101,49 @@ def train(model: nn.Module, loss: Loss, examples: Any, config: Any) -> None:
 
 trainer = probe.graded(train)
 """To be graded: `attention-core verify --contract trainer finetune.graded:trainer`."""
+
+
+class Batches:
+    """Batches as a source whose examples they are: the trainer takes them as the parts of one step."""
+
+    def __init__(self, batches: list[dict[str, Tensor]]) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def batch(self, epoch: int, indices: npt.NDArray[np.int64]) -> Batch:
+        """One of them."""
+        return self.batches[int(indices[0])]
+
+
+def step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, batches: list[dict[str, Tensor]], clip: float
+) -> float:
+    """One step of our trainer over several batches, as `--contract training-step` asks for it."""
+    count, rate = len(batches), optimizer.param_groups[0]["lr"]
+    config = TrainConfig(batch_size=count, accumulate=count, clip=clip, learning_rate=rate, log_every=1)
+    trainer = Trainer(model, loss, Batches(batches), config)
+    trainer.optimizer = optimizer
+    trainer.model.train()
+    record = trainer._step(np.arange(count))
+    assert record is not None
+    told: float = record["loss"]
+    return told
+
+
+def evaluate(model: nn.Module, loss: Loss, batches: list[dict[str, Tensor]]) -> float:
+    """The mean loss over all targets, as our evaluations take it: sums, divided once."""
+    total, tokens = 0.0, 0
+    with evaluating(model):
+        for batch in batches:
+            summed, targets = loss(model, batch)
+            total, tokens = total + float(summed), tokens + int(targets)
+    return total / max(tokens, 1)
+
+
+training_step = step_probe.graded(step, evaluate)
+"""To be graded: `attention-core verify --contract training-step finetune.graded:training_step`."""
 
 
 class Rows:

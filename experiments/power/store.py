@@ -16,8 +16,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("attention_core/conformance", "attention_core/oracle")
-FINETUNE = ("mutants.catalogue.finetune_contracts", "finetune/laws")
-"""The module that lists the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
+LISTED = ("finetune_contracts", "tuning_contracts", "classifier_contracts")
+FINETUNE = (tuple(f"mutants.catalogue.{name}" for name in LISTED), "finetune/laws")
+"""The modules that list the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
 IMPORTED = re.compile(r"^from (mutants[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
@@ -80,7 +81,7 @@ def plain(value: Any) -> Any:
 def key(file: str, name: str, *parts: Any) -> str:
     """A short name of one piece of work on the target `name` of module `file`."""
     listed, laws = FINETUNE
-    code = suite(laws) if file in sources(listed) else suite()
+    code = suite(laws) if any(file in sources(each) for each in listed) else suite()
     found = [code, module(file), declared(name), name, *parts]
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 

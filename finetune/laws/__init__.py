@@ -36,6 +36,13 @@ def trainer_contract() -> Contract:
     return parameter_contract(trainer, runs_of_training.Training)
 
 
+def training_step_contract() -> Contract:
+    """The contract `training-step`: `step_probe.graded(step, evaluate)` of one step over several batches."""
+    from finetune.laws import steps, training_step
+
+    return parameter_contract(training_step, steps.Steps)
+
+
 def checkpoint_contract() -> Contract:
     """The contract `checkpoint`: a class `(path, seed, width)` of runs that are saved and go on."""
     from finetune.laws import checkpoint, interrupted

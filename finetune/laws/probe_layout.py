@@ -26,6 +26,8 @@ TABLES = frozenset({"a.weight", "b.rows"})
 FROZEN = frozenset({"f.weight", "f.bias"})
 LENGTH = 6
 """Places of an example, padding included."""
+MOMENTUM = 0.5
+"""Of the SGD that steps are graded with."""
 SIZE = sum(math.prod(shape) for shape in LAYOUT.values())
 
 

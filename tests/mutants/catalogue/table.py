@@ -24,6 +24,7 @@ from mutants.catalogue import (
     third_sight,
     third_sight_backward,
     third_sight_others,
+    tuning_contracts,
 )
 from mutants.catalogue import reduced as reductions
 from mutants.catalogue.rows import Row
@@ -35,6 +36,7 @@ FAULTS: tuple[Row, ...] = (
     *fourth_sight.ROWS, *fourth_sight_backward.ROWS, *fourth_sight_caches.ROWS,
     *fourth_sight_masks.ROWS, *fourth_sight_others.ROWS, *beside_laws.ROWS, *finetune_contracts.ROWS,
     *classifier_contracts.ROWS,
+    *tuning_contracts.ROWS,
 )  # fmt: skip
 
 

@@ -1,0 +1,116 @@
+# Laws of training steps: each refutes the fault it names, every fault is refuted, no correct step is.
+"""Power and false alarms of the laws of training steps."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from mutants import training_steps as mutants
+from mutants.judging import judged, refuted
+from mutants.judging_contracts import conforming, counterexample, outcomes
+
+from attention_core.conformance import Implementation
+from attention_core.conformance.check import Session
+from attention_core.conformance.parameter_case import ParameterCase
+from finetune import graded
+from finetune.laws import step_probe, training_step
+from finetune.laws.probe_layout import SIZE
+from finetune.laws.steps import RATE, split
+from finetune.laws.training_step import CONTRACT
+
+SEEN_BY = {kind.__name__: law for kind, law in mutants.SEEN_BY.items()}
+TELLING = {
+    "the_loss_that_is_told_is_the_mean", "evaluation_is_the_mean_over_all_targets", "evaluation_turns_dropout_off",
+    "evaluation_changes_no_number", "evaluation_remembers_nothing", "evaluation_keeps_no_graph",
+}  # fmt: skip
+"""What has nothing to say where a step returns None and no evaluation is given."""
+
+
+@pytest.mark.parametrize("target", [*mutants.CORRECT, graded.training_step], ids=lambda t: t.__name__)
+def test_correct_steps_and_ours_conform(target: Any) -> None:
+    results = conforming(target, CONTRACT)
+    silent = {"the_loss_that_is_told_is_the_mean"} if target.__name__ == "InOne" else set()
+    assert {law for law, r in results.items() if r.status != "held"} == silent
+
+
+@pytest.mark.parametrize("target", mutants.FAULTY, ids=lambda target: target.__name__)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
+    result = judged(SEEN_BY[target.__name__], target, contract=CONTRACT)
+    assert result.status == "refuted", result.message
+
+
+@pytest.mark.parametrize("law", training_step.LAWS, ids=lambda law: law.name)
+def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
+    assert SEEN_BY[law.mutant] == law.name
+
+
+def test_a_step_alone_is_asked_for_the_step_alone() -> None:
+    results = conforming(step_probe.graded(mutants.InOne().step), CONTRACT)
+    assert {law for law, r in results.items() if r.status == "not_applicable"} == TELLING
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mean_of_the_batches", r"a step over \d batches: after step 1 got \S+ in \S+, but should be"),
+        ("frozen_shrink", r"frozen: got \S+ in f\.weight, but should be \S+ as at first"),
+        ("base_frozen_in_the_optimizer_alone", "frozen: got gradients, but should have none"),
+        ("stepped_for_every_batch", r"got \[\d, \d\] steps of the optimiser, but should be 1 in each"),
+        ("last_batch_forgotten", r"step 1: got examples \[.*0.*\] times, but should be each once"),
+        ("evaluation_as_a_mean_of_means", "the mean loss over all targets: got"),
+    ],
+)
+def test_the_message_says_what_was_got_and_what_should_be(name: str, words: str) -> None:
+    found = refuted(SEEN_BY[name], getattr(mutants.targets, name), "quick", contract=CONTRACT)
+    assert re.search(words, found.message), found.message
+
+
+def test_what_is_not_graded_or_never_asks_for_the_loss_is_told() -> None:
+    def returns_too_much(gradients: Any, tokens: Any, start: Any, **config: Any) -> Any:
+        return start
+
+    result = refuted("a_step_follows_the_mean_gradient", returns_too_much, "quick", contract=CONTRACT)
+    assert "is the target made by step_probe.graded?" in result.message
+    idle = step_probe.graded(mutants.Plain().step, lambda model, loss, batches: 0.0)
+    result = refuted("evaluation_turns_dropout_off", idle, "quick", contract=CONTRACT)
+    assert "got no call of the loss" in result.message
+
+
+def test_the_bounds_are_far_below_a_step() -> None:
+    """A bound that grew to the size of a step could not fail."""
+    with Session(Implementation(mutants.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
+        for dtype, largest in (("float32", 1e-4), ("float64", 1e-12)):
+            case = ParameterCase({"N": 8}, options={"parts": 3}, dtype=dtype, seed=3)
+            run, batches = session.subject.run(case), split(case, range(8), 3)
+            assert sorted(n for b in batches for n in b) == list(range(8)) and len(batches) == 3
+            want, bound = session.subject.path(run, [batches, batches])
+            moved = abs(want[-1] - want[0])
+            assert (bound[-1][moved > 0] < largest * (moved[moved > 0] + 1)).all() and moved.max() > RATE / 10
+
+
+def test_counterexamples_are_programs_that_pass_on_a_correct_step() -> None:
+    programs = {}
+    for name in ("evaluation_as_a_mean_of_means", "frozen_shrink"):
+        program = counterexample(SEEN_BY[name], f"mutants.training_steps:targets.{name}", CONTRACT)
+        programs[name], programs[f"Plain for {name}"] = program, program.replace(name, "Plain")
+    found = outcomes(programs)
+    assert {n: told.partition(":")[0] for n, told in found.items() if told} == {
+        "evaluation_as_a_mean_of_means": "AssertionError", "frozen_shrink": "AssertionError",
+    }  # fmt: skip
+
+
+def test_the_probe_gives_the_mode_that_it_is_told_and_asks_for_gradients() -> None:
+    seen = []
+
+    def step(model: Any, optimizer: Any, loss: Any, batches: Any, clip: float) -> None:
+        seen.append((model.training, torch.is_grad_enabled(), len(batches), [len(b["x"]) for b in batches]))
+
+    with torch.no_grad():
+        for training in (False, True):
+            step_probe.graded(step)(
+                torch.zeros(3, SIZE), torch.tensor([1, 2, 0]), torch.zeros(SIZE), [["step", [[0], [1, 2]]]], 0.1, 1.0, training
+            )  # fmt: skip
+    assert seen == [(False, True, 2, [1, 2]), (True, True, 2, [1, 2])]
