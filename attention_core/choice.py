@@ -1,7 +1,7 @@
 """Which kernel `attention(kernel="auto")` takes: a small table of numbers, and the two rules that read it.
 
-`attention-core bench --tune` measures the table for a machine; the one that ships is provisional, round numbers that
-nobody measured. A device that no table names gets torch's own choice.
+`attention-core bench --tune` measures the table for a machine; the one that ships was measured so on one core of an AMD
+EPYC of 2 cores with bfloat16 products, as it says itself. A device that no table names gets torch's own choice.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .masking import Mask
+from .masking import Causal, Mask
 from .masking.pieces import plan
 
-DEFAULT, FUSED, SPARSE = "torch:default", "core:fused", "core:block_sparse"
+DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
 BLOCK = 128
 WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 """Why torch would take its unfused kernel: shared key heads with one query, with more; the others by their names."""
+SHORT = ("short_from", "short_to")
+"""The lengths from and up to which torch's unfused kernel is faster, with no mask; (0, 0) where it never is."""
+NUMBERS = (*WHY, *SHORT, "piece")
 SHIPPED = Path(__file__).parent / "tuning.json"
-FORMAT = 1
+FORMAT = 2
 LEAST = 1e5
 """Below this work, some ten microseconds, nothing is looked at: choosing would cost more than it saves."""
 
@@ -46,6 +49,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     """The classes of a table: "cpu/float32/forward" -> {"groups": ..., ..., "piece": ...}.
 
     Each of `WHY` is the smallest work (multiply-adds) from which `core:fused` is faster than torch's default there;
+    between the lengths `SHORT` torch's unfused kernel is faster (in bfloat16, with gradients: it has fewer passes);
     "piece" is the work that one rectangle costs beyond its pairs.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
@@ -60,8 +64,8 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
             f"{path} is no tuning table of format {FORMAT}: write it again with attention-core bench --tune"
         )
     for name, entry in table["classes"].items():
-        if not isinstance(entry, dict) or any(not isinstance(entry.get(key), (int, float)) for key in (*WHY, "piece")):
-            raise ValueError(f"{path}: class {name!r} needs a number for each of {', '.join((*WHY, 'piece'))}")
+        if not isinstance(entry, dict) or any(not isinstance(entry.get(key), (int, float)) for key in NUMBERS):
+            raise ValueError(f"{path}: class {name!r} needs a number for each of {', '.join(NUMBERS)}")
     classes: dict[str, Mapping[str, float]] = table["classes"]
     return classes
 
@@ -121,6 +125,23 @@ def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     return "stride" if strided else None
 
 
+def is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the longer sequence of a call has a length at which torch's unfused kernel is faster than its fused one.
+
+    Example: with bfloat16 and gradients, 128 tokens are short on most processors.
+    """
+    entry = entry_of(query, key, value)
+    return entry is not None and entry["short_from"] <= max(query.shape[-2], key.shape[-2]) <= entry["short_to"]
+
+
+def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int) -> bool:
+    """Whether a mask is the causality that torch's fused kernel is told of, and whose empty half it leaves out itself.
+
+    Example: torch_skips(causal(), 512, 512).
+    """
+    return isinstance(mask, Causal) and (mask.align == "top_left" or n_q == n_kv)
+
+
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
     """The kernel for a checked call.
 
@@ -132,14 +153,18 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
         return DEFAULT
     why = falls_back(query, key, value)
     unfused = why is not None and work >= entry[why]
-    if isinstance(mask, Mask) and query.ndim <= 4 and work >= 4 * entry["piece"]:
-        pieces = plan(mask, query.shape[-2], key.shape[-2], BLOCK)
-        share = pieces.pairs / (query.shape[-2] * key.shape[-2])
+    n_q, n_kv = query.shape[-2], key.shape[-2]
+    worth = isinstance(mask, Mask) and not torch_skips(mask, n_q, n_kv) and work >= 4 * entry["piece"]
+    if worth and isinstance(mask, Mask) and query.ndim <= 4:
+        pieces = plan(mask, n_q, n_kv, BLOCK)
+        share = pieces.pairs / (n_q * n_kv)
         calls = len(pieces.pieces) * entry["piece"]
         if work * share + calls < work:
             return SPARSE
     gradient = isinstance(mask, Tensor) and mask.requires_grad
-    return FUSED if unfused and not gradient else DEFAULT
+    if unfused and not gradient:
+        return FUSED
+    return UNFUSED if mask is None and why is None and is_short(query, key, value) else DEFAULT
 
 
 def as_json(classes: Mapping[str, Mapping[str, float]], about: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, LEAST, SPARSE, choose
+from .choice import DEFAULT, LEAST, SPARSE, choose, is_short
 from .kernels import KERNELS, Kernel
 from .kernels import kernel as row_of
 from .masking import Causal, Mask
@@ -60,10 +60,10 @@ def attention(
         and broadcastable to (*batch, H, n_q, n_kv), or structured, from `attention_core.masking`;
         scale, None = 1/sqrt(d); kernel, "auto" or a name of the table in `kernels.py`.
         "auto" is chosen by a table for the device, dtype and direction (`choice.py`): torch's own
-        choice, or `core:fused` where torch would fall back to its unfused kernel, or `core:block_sparse` where a
-        structured mask leaves enough out. Elsewhere a kernel is told that a mask is causal where the alignment
-        allows; other masks are written out. What is masked must not hold NaN, but for the kernels written out in
-        `dot_product.py`, `tiled.py` and `split_merge.py`.
+        choice, or `core:fused` where torch would fall back to its unfused kernel, or that kernel where sequences are
+        so short that it is faster, or `core:block_sparse` where a structured mask leaves enough out. Elsewhere a
+        kernel is told that a mask is causal where the alignment allows; other masks are written out. What is masked
+        must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
     Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other.
     Example: attention(q, k, v, causal() & padding(lengths)).
@@ -102,7 +102,7 @@ def _grouped_if_plain(query: Tensor, key: Tensor, value: Tensor, structured: boo
         return None
     if B * H * n_q * n_kv * (d + d_v) >= LEAST:
         fused = H_kv == H and d == d_v and query.stride(3) == key.stride(3) == value.stride(3) == 1
-        return False if fused and not structured else None
+        return False if fused and not structured and not is_short(query, key, value) else None
     return False if H_kv == H else (True if H_kv and H % H_kv == 0 else None)
 
 

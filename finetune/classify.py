@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from finetune import checkpoint
-from finetune.classify_config import ClassifyConfig, method_of
+from finetune.classify_config import ClassifyConfig, method_of, recompute_layers
 from finetune.classify_data import Sides, prepare_data
 from finetune.data.collate import LabelledTexts, in_order
 from finetune.data.examples import Examples
@@ -72,6 +72,7 @@ class Run:
         self.classifier = Classifier(pretrained.encoder, classes, pool=config.pool, dropout=config.dropout)
         method = method_of(config)
         self.adapter: Adapter | None = None if method is None else inject(self.classifier, method)
+        recompute_layers(pretrained.encoder, config)
         self.classifier.to(self.device)
         self.folder = None if config.output_dir is None else Path(config.output_dir)
         self.cut: dict[str, int] = {}
@@ -83,7 +84,9 @@ class Run:
 
     def identity(self) -> dict[str, Any]:
         """Everything that decides what is trained, as JSON; where it is computed and kept, and test, are none of it."""
-        free = ("output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data")
+        free = (
+            "output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data", "gradient_checkpointing"
+        )  # fmt: skip
         told = {
             "options": {name: value for name, value in asdict(self.config).items() if name not in free},
             "data": {side: examples.digest() for side, examples in self.sides.seen().items()},

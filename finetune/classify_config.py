@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from torch import nn
+
 from finetune.errors import BadInput
 from finetune.models.classifier import Pool
+from finetune.models.encoder import Encoder
 from finetune.peft import METHODS, Method
 from finetune.train import TrainConfig
 
@@ -26,7 +29,8 @@ class ClassifyConfig:
         files; learning_rate, epochs, None for the method's; warmup_ratio, of all examples; logging_steps, steps between
         evaluations, None for once an epoch; prompt_length, also of a prefix; train_size, so many training examples
         alone, drawn by hash; small_subset, 10 examples a side; mlm_alpha, the weight of the masked-LM loss, 0 for none;
-        unlabelled, its text, None for that of the training examples; output_dir, None to keep nothing.
+        unlabelled, its text, None for that of the training examples; gradient_checkpointing, keep the input of each
+        layer alone, and compute the rest again on the way back; output_dir, None to keep nothing.
     """
 
     model: str
@@ -59,6 +63,7 @@ class ClassifyConfig:
     line_by_line: bool = False
     device: str | None = None
     precision: str = "float32"
+    gradient_checkpointing: bool = False
     seed: int = 0
     output_dir: str | None = None
     cache_dir: str | None = None
@@ -95,6 +100,26 @@ class ClassifyConfig:
             # One step more than there is: the rate of the last step would be 0.
             final_tokens=total + self.batch_size, log_every=self.logging_steps or steps, **changes,
         )  # fmt: skip
+
+
+def recompute_layers(encoder: nn.Module, config: ClassifyConfig) -> None:
+    """Where the configuration asks for it, let a step of the encoder keep the input of each layer alone.
+
+    Raises: BadInput where the encoder cannot, or would lose a prefix by it, as those of transformers do: they compute
+        the layers again without `past_key_values`, and nothing of the prefix is trained.
+    """
+    if not config.gradient_checkpointing:
+        return
+    if isinstance(encoder, Encoder):
+        encoder.gradient_checkpointing_enable()
+        return
+    if config.method == "prefix":
+        raise BadInput(
+            "with gradient_checkpointing an AutoModel drops the prefix: take --backend own, or no checkpointing"
+        )
+    if not getattr(encoder, "supports_gradient_checkpointing", False):
+        raise BadInput(f"{type(encoder).__name__} has no gradient_checkpointing")
+    encoder.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]  # a method of theirs
 
 
 def method_of(config: ClassifyConfig) -> Method | None:

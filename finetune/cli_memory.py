@@ -10,19 +10,20 @@ from typing import Any
 
 import click
 
-from finetune.cli_classify import METHODS, OPTIONS, add_options
+from finetune.cli_classify import FLAGS, METHODS, OPTIONS, add_options
 from finetune.cli_options import check_writable, config_option
 from finetune.errors import BadInput
 
 SHARED = (
     "model", "backend", "pool", "max_seq_length", "optimizer", "prompt_length", "rank", "dropout", "device", "threads",
 )  # fmt: skip
+CHECKPOINTING = "gradient_checkpointing"
 MIB = 2**20
 
 
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a run that decide what a step holds."""
-    return add_options(command, {name: OPTIONS[name] for name in SHARED}, {})
+    return add_options(command, {name: OPTIONS[name] for name in SHARED}, {CHECKPOINTING: FLAGS[CHECKPOINTING]})
 
 
 def settings(options: dict[str, Any], method: str) -> tuple[Any, int, Callable[[], Any]]:
@@ -36,7 +37,7 @@ def settings(options: dict[str, Any], method: str) -> tuple[Any, int, Callable[[
     if options["threads"]:
         torch.set_num_threads(options["threads"])
     OneProcess(options["device"])
-    given = {name: options[name] for name in SHARED if name not in ("max_seq_length", "threads")}
+    given = {name: options[name] for name in (*SHARED, CHECKPOINTING) if name not in ("max_seq_length", "threads")}
     config = ClassifyConfig(**given, method=method)
     block = load_pretrained(config.model, config.backend).block_size
     n = min(options["max_seq_length"], block - config.added)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finetune.classify_config import ClassifyConfig, method_of
+from finetune.classify_config import ClassifyConfig, method_of, recompute_layers
 from finetune.errors import BadInput
 from finetune.memory_formula import gradients, optimiser_state, saved_activations
 from finetune.models.classifier import Classifier, classification_loss
@@ -31,7 +31,8 @@ class Step:
     saved: of the tensors kept for the backward pass, by hooks; forward, backward: what is allocated and not given back
     in each of the passes, by the profiler; peak: the most that was held at once, beyond weights, states and batch;
     gradients, state: of the gradients, and of the optimiser; formula: what `memory_formula` says of the first, the
-    sixth and the seventh, None where it has nothing to say; parameters: (trained, all).
+    sixth and the seventh, None where it has nothing to say; parameters: (trained, all). With gradient_checkpointing the
+    inputs of the layers are held beside autograd, so that `forward` has them and `saved` has not.
     """
 
     method: str
@@ -86,6 +87,7 @@ def prepared(encoder: nn.Module, config: ClassifyConfig, device: torch.device) -
     method = method_of(config)
     if method is not None:
         inject(model, method)
+    recompute_layers(encoder, config)
     return model.to(device).train()
 
 
@@ -114,7 +116,7 @@ def measured(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: i
         if isinstance(value, Tensor)
     )  # fmt: skip
     formula = None
-    if isinstance(encoder, Encoder) and config.pool == "first":
+    if isinstance(encoder, Encoder) and config.pool == "first" and not config.gradient_checkpointing:
         formula = {
             "saved": saved_activations(encoder.config, config, B, n) - len(given & set(saved)) * 8 * B * n,
             "gradients": gradients(count[0]), "state": optimiser_state(config.optimizer, count[0], len(trained)),

@@ -23,6 +23,8 @@ from attention_core.conformance.target import load_target
 AUTO = "auto"
 """`auto`, or `auto:KERNEL`: attention_core.attention, which gets structured masks as structure."""
 PUBLIC = "attention_core:attention"
+INHERITED = ("accumulate", "dtypes", "masked_nan", "gradients")
+"""What a kernel declares of itself also where `attention` calls it; the rest is of its own signature."""
 
 
 class CannotRun(Exception):
@@ -89,9 +91,10 @@ def read_target(text: str, device: str = "cpu") -> Named:
         from attention_core.kernels import kernel as row_of
 
         try:
-            row_of(kernel)
+            record = row_of(kernel).record
         except ValueError as error:
             raise TargetError(str(error)) from None
+        fields = {**{name: record[name] for name in INHERITED if name in record}, **fields}
         fields["arguments"] = {"kernel": kernel}
     fields = {"accumulate": "float32", "name": text, **fields}
     implementation, origin = implementation_for(PUBLIC, fields)

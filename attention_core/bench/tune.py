@@ -19,8 +19,9 @@ from attention_core.bench.clocks import Clock, WallClock
 from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import compare
-from attention_core.choice import LEAST, WHY, as_json, forget, read_table, tuning_file, work_of
+from attention_core.choice import DEFAULT, LEAST, SHORT, UNFUSED, WHY, as_json, forget, read_table, tuning_file, work_of
 from attention_core.conformance.implementation import TargetError
+from attention_core.dispatch import load
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
 from attention_core.variants.block_sparse import block_sparse_attention
@@ -96,6 +97,27 @@ def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timin
     return least
 
 
+def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
+    """The smallest and the largest length of the ladder at which torch's unfused kernel is faster than its default.
+
+    Returns: both; (0, 0) where it never is. A length between them at which it is slower ends the range; one at which
+    that cannot be told does not.
+    """
+    found: list[float] = []
+    for n in LADDER:
+        inputs = fallback("", n, dtype)
+        functions = {name: call(load(name), inputs, gradients) for name in (DEFAULT, UNFUSED)}
+        times = sample(functions, clock, timing).times
+        if UNFUSED not in times or DEFAULT not in times:
+            break
+        ratio = compare(times[UNFUSED], times[DEFAULT])
+        if ratio.high < 1 and work_of(*inputs) >= LEAST:
+            found.append(float(n))
+        elif found and ratio.low > 1:
+            break
+    return (found[0], found[-1]) if found else (0.0, 0.0)
+
+
 def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> float:
     """Work that a rectangle costs beyond its pairs: from one window cut in two ways, seconds = a pairs + b pieces."""
     query, key, value = fallback("", LENGTH, dtype)
@@ -133,6 +155,7 @@ def tune(
         dtype: torch.dtype = getattr(torch, name)
         for gradients in (False, True):
             numbers = {why: crossover(why, dtype, gradients, clock, timing) for why in WHY}
+            numbers |= dict(zip(SHORT, short_lengths(dtype, gradients, clock, timing), strict=True))
             numbers["piece"] = piece_cost(dtype, gradients, clock, timing)
             yield (
                 f"{device}/{name}/{'both' if gradients else 'forward'}",

@@ -6,7 +6,9 @@ last one, from the parent of that process, says how it ended. What kernels print
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +26,7 @@ from attention_core.conformance.worker import limit_memory
 JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
     "probe": probe, "measure": measure, "limits": measure_limits,
 }  # fmt: skip
+PR_SET_PDEATHSIG = 1
 
 
 def run_job(job: dict[str, Any], tell: Tell) -> None:
@@ -38,8 +41,22 @@ def run_job(job: dict[str, Any], tell: Tell) -> None:
         tell({"event": "failed", "message": said(error)})
 
 
+def end_with_the_parent() -> None:
+    """On Linux, let the system end this process with the one that started it, however that one ends.
+
+    No thread watches, as one does in conformance/worker.py: here times are taken. Elsewhere a job ends when it next
+    says something.
+    """
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was gone before it could be asked for
+            os._exit(1)
+
+
 def serve(incoming: int, outgoing: int) -> None:
     """Say that everything is imported, then answer jobs until the pipe closes."""
+    end_with_the_parent()
     send(outgoing, {"event": "ready"})
     while True:
         try:
@@ -51,6 +68,7 @@ def serve(incoming: int, outgoing: int) -> None:
             status = 1
             try:
                 os.close(incoming)
+                end_with_the_parent()
                 run_job(job, lambda message: send(outgoing, message))
                 status = 0
             finally:

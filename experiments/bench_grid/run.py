@@ -10,6 +10,10 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from asked import asked
+
 from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.pictures import write_pictures
 from attention_core.bench.render_markdown import disagreements, to_markdown
@@ -21,7 +25,7 @@ from attention_core.bench.workload import Workload
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "bench"
 PAGE, PICTURES = ROOT / "docs" / "benchmark_figures.md", ROOT / "docs" / "pictures"
-KERNELS = ("auto", "torch:math", "torch:flash", "core:dot_product", "core:tiled", "auto:core:half_accuracy")
+KERNELS = ("auto", "torch:math", "torch:flash", "core:tiled", "auto:core:half_accuracy")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def sections() -> list[Section]:
     growing = workloads(short, ["float32"], ["causal", "window:256"], ["fwd"], lengths=lengths)
     return [
         Section("models", "Models", tuple(workloads(models, floats, [], both))),
-        Section("masks", "Masks at n = 4096", tuple(workloads(square, ["float32"], masks, ["fwd"]))),
+        Section("masks", "Masks at n = 4096", tuple(workloads(square, floats, masks, ["fwd"]))),
         Section("decoding", "Decoding one query", tuple(workloads(llama, floats, ["none"], ["fwd"], decode=True))),
         Section("fallback", "Where torch falls back without a word", tuple(fell)),
         Section("growth", "Growth with n", tuple(growing)),
@@ -101,11 +105,13 @@ def main() -> None:
     settings = Settings(seconds=options.seconds)
     verdicts: dict[str, dict[str, str]] = {}
     parts: list[str] = []
+    found: dict[str, Results] = {}
     orders: list[str] = []
     for section in sections():
         if options.section and section.name not in options.section:
             continue
         results = measured(section, settings, "", verdicts)
+        found[section.name] = results
         parts = parts or heading(results)
         drawn = write_pictures(results, KEPT / f"bench-{section.name}.svg")
         wanted = [p for p in drawn if p.stem.endswith(("growth", "roofline") if section.name == "growth" else "pareto")]
@@ -118,6 +124,8 @@ def main() -> None:
     if options.again:
         told = "; ".join(orders) or "none"
         parts.append(f"Kernels more than 10 % apart whose order a second run did not confirm: {told}.")
+    head = len(heading(next(iter(found.values()))))
+    parts[head:head] = ["## What was asked", asked(found)]
     if options.section:
         print("\n\n".join(parts))
         return

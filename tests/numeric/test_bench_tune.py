@@ -64,6 +64,23 @@ def test_a_dtype_that_a_kernel_refuses_is_left_to_torch(monkeypatch: pytest.Monk
     assert tune.crossover("axes", torch.float32, False, Counting(), TIMING) == tune.NEVER
 
 
+@pytest.mark.parametrize(
+    ("faster", "found"),
+    [((64, 128, 256), (64.0, 256.0)), ((64, 256), (64.0, 64.0)), ((16, 128), (128.0, 128.0)), ((), (0.0, 0.0))],
+)
+def test_lengths_at_which_the_unfused_kernel_is_faster(
+    monkeypatch: pytest.MonkeyPatch, faster: tuple[int, ...], found: tuple[float, float]
+) -> None:
+    """A gap ends them; at 16 there is too little work to look (4 heads of 64: 131,072, and half of it does not count)."""
+
+    def of(name: str) -> Callable[..., float]:
+        return lambda q, *_, **__: 1e-3 if (name == choice.UNFUSED) == (q.shape[2] in faster) else 2e-3
+
+    monkeypatch.setattr(tune, "load", of)
+    monkeypatch.setattr(tune, "LEAST", 2e5)
+    assert tune.short_lengths(torch.bfloat16, False, Counting(), TIMING) == found
+
+
 @pytest.mark.parametrize("pairs_per_piece", [5_000.0, 50_000.0])
 def test_the_cost_of_a_piece_is_found(monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float) -> None:
     def cost(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, block: int) -> float:
@@ -90,7 +107,7 @@ def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tune, "call", lambda function, inputs, gradients, *args, **options: lambda: 1e-3)
     found = dict(tune.tune("cpu", Counting(), 0.01, ("float32",)))
     assert set(found) == {"cpu/float32/forward", "cpu/float32/both"}
-    assert all(set(numbers) == {*choice.WHY, "piece"} for numbers in found.values())
+    assert all(set(numbers) == set(choice.NUMBERS) for numbers in found.values())
     with pytest.raises(ValueError, match="only the processor is tuned"):
         next(tune.tune("cuda", Counting()))
 
@@ -105,7 +122,7 @@ def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     """Classes of other dtypes stay; a run that ends early keeps what it measured."""
     own = tmp_path / "folder" / "tuning.json"
     monkeypatch.setenv("ATTENTION_CORE_TUNING", str(own))
-    numbers = dict.fromkeys((*choice.WHY, "piece"), 7.0)
+    numbers = dict.fromkeys(choice.NUMBERS, 7.0)
 
     def ends(*_: Any, dtypes: tuple[str, ...], **__: Any) -> Any:
         yield f"cpu/{dtypes[0]}/forward", numbers

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +68,54 @@ def test_a_job_left_halfway_leaves_nothing_behind(workers: Workers) -> None:
     workload = Workload(H=1, n_q=4, n_kv=4).to_json()
     (found,) = workers.job("probe", workload=workload, kernel="torch:default", device="cpu")
     assert found["event"] == "probed"
+
+
+HANGS = """
+import os, time
+def attend(query, key, value):
+    with open({path!r}, "w") as stream:
+        stream.write(str(os.getpid()))
+    time.sleep(600)
+"""
+COMMAND = """
+from attention_core.bench.workers import Workers
+from attention_core.bench.workload import Workload
+with Workers() as workers:
+    list(workers.job("probe", workload=Workload(H=1, n_q=4, n_kv=4).to_json(), kernel={target!r}, device="cpu"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ending with the parent is Linux's")
+def test_a_job_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    (tmp_path / "hangs.py").write_text(HANGS.format(path=str(told)))
+    program = COMMAND.format(target=f"{tmp_path / 'hangs.py'}:attend")
+    command = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    try:
+        assert within(lambda: told.exists() and told.read_text() != "", 120)
+        job = int(told.read_text())
+        assert Path(f"/proc/{job}").exists()
+        command.kill()
+        command.wait()
+        assert within(lambda: not running(job), 60)
+    finally:
+        command.kill()
+
+
+def within(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether something comes true; the limit only ends a test that fails."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def running(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_note_is_read_whole_or_cut() -> None:

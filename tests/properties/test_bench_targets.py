@@ -120,6 +120,14 @@ def test_other_forms(kernel: Callable[[str], str], name: str) -> None:
     same(kernel(name), Workload(**SMALL))
 
 
+def test_a_kernel_by_name_is_held_to_its_own_accuracy() -> None:
+    """Otherwise the suite would refute `auto:core:half_accuracy` for the rounding that it declares."""
+    assert read_target("auto:core:half_accuracy").implementation.accumulate == "input"
+    assert read_target("auto:core:tiled").implementation.accumulate == "float32"
+    assert read_target("auto:core:half_accuracy@accumulate=float32").implementation.accumulate == "float32"
+    assert read_target("auto:core:half_accuracy").implementation.arguments == {"kernel": "core:half_accuracy"}
+
+
 def test_structure_is_handed_over() -> None:
     call = bound("auto", Workload(**SMALL, mask=read_mask("window:3")))
     assert type(call.kwargs["mask"]).__name__ == "SlidingWindow"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core import choice
-from attention_core.choice import DEFAULT, FUSED, SPARSE, choose
+from attention_core import choice, dispatch
+from attention_core.choice import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.kernels import kernel
 from attention_core.masking import causal, sliding_window
 
@@ -26,7 +27,7 @@ def no_own_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pa
 
 
 def entry(number: float) -> dict[str, float]:
-    return dict.fromkeys((*choice.WHY, "piece"), number)
+    return dict.fromkeys((*choice.WHY, "piece"), number) | {"short_from": 0, "short_to": 0}
 
 
 def write(own: Path, **classes: dict[str, float]) -> None:
@@ -35,6 +36,7 @@ def write(own: Path, **classes: dict[str, float]) -> None:
 
 
 LONG = torch.zeros(1, 2, 4096, 8)
+ONE, KEYS = torch.zeros(1, 8, 1, 64), torch.zeros(1, 2, 4096, 64)
 
 
 def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
@@ -53,7 +55,7 @@ def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
     [
         (LONG[0], LONG[0], LONG[0], "axes"),
         (LONG, LONG[:, :1], LONG[:, :1], "groups"),
-        (LONG[:, :, :1], LONG[:, :1], LONG[:, :1], "decoding"),
+        (ONE, KEYS, KEYS, "decoding"),
         (LONG, LONG, LONG[..., :4], "width"),
         (LONG[..., ::2], LONG[..., ::2], LONG[..., ::2], "stride"),
         (LONG.expand(2, -1, -1, -1), LONG, LONG, "broadcast"),
@@ -66,6 +68,30 @@ def test_what_torch_computes_unfused_is_fused(
     assert choose(query, key, value, None) == FUSED
     write(no_own_table, cpu_float32_forward={**entry(0), why: 1e18})
     assert choose(query, key, value, None) == DEFAULT  # from that work on, not before
+
+
+def test_short_sequences_take_the_unfused_kernel(no_own_table: Path) -> None:
+    write(no_own_table, cpu_float32_forward={**entry(0), "short_from": 64, "short_to": 128})
+    x = torch.zeros(1, 4, 128, 64)
+    assert choose(x, x, x, None) == UNFUSED and choose(x[:, :, :64], x, x, None) == UNFUSED
+    assert choose(x, x, x, torch.zeros(128, 128)) == DEFAULT, "measured without a mask"
+    short, long = x[:, :, :63], torch.zeros(1, 4, 129, 64)
+    assert choose(short, short, short, None) == choose(x, long, long, None) == DEFAULT
+    taken = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "load", lambda name: taken.append(name) or scaled_dot_product_attention)
+        dispatch.attention(x, x, x)
+        dispatch.attention(long, long, long)
+    assert taken == [UNFUSED]
+
+
+def test_causality_that_torch_knows_of_is_left_to_torch() -> None:
+    """Its fused kernel leaves out what is above the diagonal by itself."""
+    assert choose(LONG, LONG, LONG, causal()) == DEFAULT
+    assert choose(LONG[:, :, :2048], LONG, LONG, causal("top_left")) == DEFAULT
+    assert choose(LONG[:, :, :2048], LONG, LONG, causal("bottom_right")) == SPARSE
+    assert choose(LONG[0], LONG[0], LONG[0], causal()) == FUSED, "where torch would fall back it is told the same"
+    assert choose(LONG, LONG, LONG, causal() & sliding_window(64)) == SPARSE
 
 
 def test_a_mask_that_wants_a_gradient_stays_with_torch() -> None:
@@ -98,10 +124,10 @@ def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
     ("text", "words"),
     [
         ("{", "is not JSON"),
-        ("[]", "no tuning table of format 1"),
-        ('{"format": 2, "classes": {}}', "no tuning table of format 1"),
-        ('{"format": 1, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of decoding"),
-        (json.dumps({"format": 1, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
+        ("[]", "no tuning table of format 2"),
+        ('{"format": 1, "classes": {}}', "no tuning table of format 2"),
+        ('{"format": 2, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of decoding"),
+        (json.dumps({"format": 2, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
     ],
 )
 def test_a_table_that_is_none_is_said_and_not_used(text: str, words: str, no_own_table: Path) -> None:

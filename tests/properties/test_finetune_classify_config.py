@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
-from finetune.classify_config import DEFAULTS, ClassifyConfig, method_of
+from finetune.classify_config import DEFAULTS, ClassifyConfig, method_of, recompute_layers
 from finetune.errors import BadInput
+from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.optimiser import rate
 from finetune.peft import LoRA, Prefix, Prompt
 
@@ -35,6 +38,19 @@ def test_the_rate_ends_with_the_run_and_never_before(examples: int = 103) -> Non
     assert factors.index(max(factors)) in (10, 11)
     falling = factors[factors.index(max(factors)) :]
     assert falling == sorted(falling, reverse=True)
+
+
+def test_checkpointing_is_refused_where_it_would_train_nothing() -> None:
+    config = ClassifyConfig("m", method="prefix", gradient_checkpointing=True)
+    encoder = Encoder(EncoderConfig(31, 8, 1, 2, 8, 8))
+    recompute_layers(encoder, replace(config, gradient_checkpointing=False))
+    assert not encoder.recomputes
+    recompute_layers(encoder, config)
+    assert encoder.recomputes
+    with pytest.raises(BadInput, match="drops the prefix: take --backend own"):
+        recompute_layers(torch.nn.Linear(1, 1), config)
+    with pytest.raises(BadInput, match="Linear has no gradient_checkpointing"):
+        recompute_layers(torch.nn.Linear(1, 1), replace(config, method="prompt"))
 
 
 def test_options_go_to_the_method() -> None:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from finetune.errors import BadInput
+from finetune.models.classifier import Classifier
 from finetune.models.encoder import ACTIVATIONS, Encoder, EncoderConfig
+from finetune.peft import LoRA, Method, Prefix, Prompt, inject
 from tests.numeric.encoder_error import bound
 
 V, N, E = 23, 19, 12
@@ -116,6 +118,26 @@ def test_dropout_is_for_training_alone() -> None:
     assert torch.equal(model(ids, mask), model(ids, mask))
     model.train()
     assert not torch.equal(model(ids, mask), model(ids, mask))
+
+
+@pytest.mark.parametrize("method", [None, Prompt(3), Prefix(3), LoRA(2, dropout=0.2)])
+def test_recomputing_layers_gives_the_same_gradients_to_the_bit(method: Method | None) -> None:
+    """With dropout everywhere; the encoder's input needs no gradient with LoRA and a prefix, and still all is trained."""
+    found = []
+    for recomputes in (False, True):
+        torch.manual_seed(0)
+        encoder = Encoder(EncoderConfig(31, 32, 3, 2, 16, 24, dropout=0.2, attention_dropout=0.2))
+        model = Classifier(encoder, 2)
+        if method is not None:
+            inject(model, method)
+        if recomputes:
+            encoder.gradient_checkpointing_enable()
+        logits = model.train()(torch.randint(31, (4, 9)), torch.ones(4, 9, dtype=torch.long))
+        logits.square().sum().backward()
+        found.append((logits, {name: p.grad for name, p in model.named_parameters() if p.requires_grad}))
+    assert torch.equal(found[0][0], found[1][0])
+    for name, grad in found[0][1].items():
+        assert grad is not None and torch.equal(grad, found[1][1][name]), name
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -43,6 +44,22 @@ def test_a_frozen_base_keeps_nothing_and_a_base_left_out_of_the_optimiser_keeps_
     assert full.saved > 100 * head.saved and full.gradients > 100 * head.gradients
     prompt = measured(encoder, ClassifyConfig("m", method="prompt", prompt_length=40, device="cpu"), 4, 10)
     assert prompt.saved > full.saved > 0, "a long prompt costs more than training everything"
+
+
+@pytest.mark.parametrize("method", ["full", "prompt", "lora"])
+def test_recomputing_holds_the_inputs_of_layers_alone(method: str) -> None:
+    """L B n E numbers stay in place of all that the layers keep; what is held at once is no more than one layer's."""
+    layers, B, n, E = 6, 5, 20, 64
+    deep = EncoderConfig(31, 64, layers, 2, E, 128)
+    config = ClassifyConfig("m", method=method, prompt_length=6, device="cpu")
+    whole = measured(lambda: Encoder(deep), config, B, n)
+    less = measured(lambda: Encoder(deep), replace(config, gradient_checkpointing=True), B, n)
+    tokens = n + 6 if method == "prompt" else n
+    layer = (whole.saved - 4 * B * tokens * E) / layers
+    # Besides the inputs: what the embeddings and the head keep, and states of the generator, 5 KiB a layer.
+    assert 4 * layers * B * tokens * E <= less.forward <= 4 * (layers + 4) * B * tokens * E + 6000 * layers
+    assert less.forward < whole.forward / 3 and less.peak < less.forward + 2 * layer + less.gradients
+    assert less.formula is None and less.gradients == whole.gradients
 
 
 def test_a_storage_is_counted_once_and_weights_not_at_all() -> None:

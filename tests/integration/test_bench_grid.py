@@ -1,0 +1,102 @@
+# experiments/bench_grid: the figures that its page is asked for, of results that are made up, reached and not reached.
+"""The figures at the head of docs/benchmark_figures.md."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from attention_core.bench.masks import read_mask
+from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.statistics import compare
+from attention_core.bench.workload import Workload
+
+SCRIPT = Path(__file__).parents[2] / "experiments" / "bench_grid" / "asked.py"
+LIST = {"n_q": 4096, "n_kv": 4096}
+
+
+@pytest.fixture(scope="module")
+def grid() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench_grid_asked", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def cell(workload: Workload, rms: float = 1e-7, **times: float) -> Cell:
+    """Kernels with these seconds, beside a baseline of `base` seconds; `half` stands for the class of half accuracy."""
+    names = {"auto": "auto", "base": "torch:default", "other": "torch:math", "half": "auto:core:half_accuracy"}
+    noise = np.exp(np.random.default_rng(0).normal(0, 1e-3, (40, 2)))
+    base = times["base"] * noise
+    columns = {}
+    for short, seconds in times.items():
+        samples = seconds * noise
+        errors = {"out": {"rms": 2 * rms if short == "half" else rms}}
+        columns[names[short]] = Column(
+            "timed", seconds=seconds, comparison=compare(samples, base), share=0.5, errors=errors,
+            samples=samples.tolist(), probe={"allocator": 16.0 * workload.n_kv},
+        )  # fmt: skip
+    return Cell(workload, "torch:default", columns, 1e-4, "exp")
+
+
+def results(*cells: Cell) -> Results:
+    return Results({}, {}, {}, cells=list(cells))
+
+
+def lines(text: str) -> dict[str, list[str]]:
+    """The rows of a table by their first column."""
+    rows = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines()[2:]]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_all_that_is_asked_is_reached(grid: ModuleType) -> None:
+    found = {
+        "models": results(cell(Workload(), base=1e-3, auto=1e-3, half=5e-4)),
+        "masks": results(
+            cell(Workload(**LIST, mask=read_mask("window:256")), base=1e-1, auto=1e-2),
+            cell(Workload(**LIST, mask=read_mask("segments:8")), base=1e-1, auto=4e-2),
+        ),
+        "decoding": results(cell(Workload(n_q=1, n_kv=4096, dtype="bfloat16"), base=1e-2, auto=1e-3)),
+        "fallback": results(cell(Workload(form="3d"), base=1e-3, auto=4e-4)),
+        "growth": results(*(cell(Workload(n_q=n, n_kv=n), base=1e-4, auto=1.02e-4) for n in (64, 128, 256))),
+    }
+    told = lines(grid.asked(found))
+    assert {row[2] for row in told.values()} == {"yes"}
+    assert told["window of 256 at n = 4096, the least"][1].startswith("10.00x")
+    assert told["core:half_accuracy, by name, on the models"][1].startswith("2.00x to 2.00x at 2.0 to 2.0")
+    assert told["elsewhere, the most that auto adds"][1].startswith("2 µs")
+    assert any("n^1.00" in row[1] for row in told.values())
+
+
+def test_what_is_missed_is_said(grid: ModuleType) -> None:
+    workload = Workload(**LIST, mask=read_mask("window:256"))
+    found = {
+        "masks": results(cell(workload, base=1e-3, auto=1.1e-3, other=9e-4)),
+        "models": results(cell(Workload(), base=1e-4, auto=1.1e-4)),
+    }
+    told = lines(grid.asked(found))
+    missed = {name for name, row in told.items() if row[2] == "NO"}
+    assert missed == {
+        "over torch's default, geometric mean of all cells", "window of 256 at n = 4096, the least",
+        "where torch takes 200 µs or more, the least", "elsewhere, the most that auto adds",
+        "within 3 % of the best kernel of the same accuracy",
+    }  # fmt: skip
+    nearest = told["within 3 % of the best kernel of the same accuracy"][1]
+    assert nearest.startswith("0 of 2 cells; not: ") and "torch:math, auto takes 1.22" in nearest
+
+
+def test_a_kernel_of_less_accuracy_is_no_rival(grid: ModuleType) -> None:
+    one = cell(Workload(), base=1e-3, auto=1e-3, half=5e-4)
+    assert [name for name, _ in grid.rivals(one)] == ["torch:default"]
+
+
+def test_nothing_measured_is_no_table(grid: ModuleType) -> None:
+    broken = Cell(Workload(), "torch:default", {"auto": Column("failed", "it died")})
+    assert grid.asked({"models": results(broken)}) == ""
