@@ -30,7 +30,7 @@ class Adapted(nn.Module):
     * `kind`: "lora", "prompt", "prefix", "bias", "head"; another word for a method of your own (then write `count`).
     * `head`: names of modules of the plain model that are trained and saved along, such as ("classifier", "pooler").
     * `targets`, `rank`, `scale`: of LoRA: ends of the names of its matrices, r, and s in W + s B A.
-    * `length`: P of prompts and prefixes; `layers`, `width` of prefixes: L, and the numbers of one key in all key heads.
+    * `length`: P of prompts and prefixes; `layers`, `width` of prefixes: L, and the numbers of a key in all key heads.
     * `neutral`: whether a new adapter changes nothing (default: for all but prompts and prefixes).
     * `tokens`, `pad`, `longest`, `segments`: real ids from the first to below the second, the id of padding, how long a
       text may be, and how many kinds of segments `call` reads (0: none).
@@ -142,13 +142,15 @@ class Adapted(nn.Module):
     def facts(self) -> Tensor:
         """The count (-1: none is told), whether a new adapter changes nothing, and what texts may be."""
         neutral = self.kind in ("lora", "bias", "head") if self.neutral is None else self.neutral
-        told = self.count() if self.kind in KINDS or type(self).count is not Adapted.count else -1
-        return torch.tensor(
-            [told, neutral, *self.tokens, self.pad, self.longest, self.segments], dtype=torch.float64
-        )  # fmt: skip
+        try:
+            told = self.count() if self.kind in KINDS or type(self).count is not Adapted.count else -1
+        except Lacks:
+            told = -1
+        found = [told, neutral, *self.tokens, self.pad, self.longest, self.segments]
+        return torch.tensor(found, dtype=torch.float64)
 
     def draw(self, seed: int, head: bool = True) -> Tensor:
-        """Draw what is trained anew, as after training; the head, too, or not. Returns how many parameters were drawn."""
+        """Draw what is trained anew, as after training; the head, too, or not. Returns how many parameters it was."""
         trained = {name: p for name, p in self.adapted.named_parameters() if p.requires_grad}
         chosen = {name: p for name, p in trained.items() if head or not is_of(name, self.head)}
         redrawn(chosen, seed)
@@ -167,20 +169,20 @@ class Adapted(nn.Module):
         return wide([b.detach().reshape(-1) for b in self.adapted.buffers()] or [torch.zeros(0)])
 
     def learn(self, cotangent: Tensor, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """One step of SGD by an optimiser that was given every parameter; for each number, whether it got a gradient."""
+        """One step of SGD by an optimiser that was given all parameters; for each number, whether it got a gradient."""
         with torch.enable_grad():
             for parameter in self.adapted.parameters():
                 parameter.grad = None
             optimizer = torch.optim.SGD(self.adapted.parameters(), lr=RATE)
             total = (self.forward(ids, mask) * cotangent).sum()
             if total.requires_grad:
-                total.backward()
+                torch.autograd.backward(total)
             has = wide(rows_of(self, lambda p: torch.full_like(p, float(p.grad is not None))))
             optimizer.step()
         return has
 
     def slopes(self, cotangent: Tensor, seed: int, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """For each trained parameter, its slope along a drawn direction: by autograd, and as two central differences."""
+        """The slope of each trained parameter along a drawn direction: by autograd, and as two central differences."""
         generator = torch.Generator().manual_seed(seed)
         rows = []
         for parameter in [p for p in self.adapted.parameters() if p.requires_grad]:

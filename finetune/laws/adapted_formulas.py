@@ -37,10 +37,10 @@ def count(adapted: Any) -> int:
     plain: nn.Module = adapted.__dict__["plain"]
     head = sum(p.numel() for name, p in plain.named_parameters() if is_of(name, adapted.head))
     if adapted.kind == "lora":
-        shapes = [m.weight.shape for _, m in matrices(plain, adapted.targets)]
-        return head + sum(adapted.rank * (a + b) for a, b in shapes)
+        shapes: list[list[int]] = [list(m.weight.shape) for _, m in matrices(plain, adapted.targets)]
+        return head + sum(int(adapted.rank) * (a + b) for a, b in shapes)
     if adapted.kind == "prompt":
-        return head + adapted.length * table_of(plain).embedding_dim
+        return head + int(adapted.length) * table_of(plain).embedding_dim
     if adapted.kind == "prefix":
         return head + 2 * int(adapted.layers) * int(adapted.length) * int(adapted.width)
     if adapted.kind == "bias":
@@ -52,16 +52,21 @@ def count(adapted: Any) -> int:
 def matrices(plain: nn.Module, targets: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """The modules whose names end with one of the targets, and that hold one matrix."""
     for name, module in plain.named_modules():
-        if name.rpartition(".")[2] in targets and getattr(module, "weight", torch.empty(0)).ndim == 2:
+        if (
+            any(f".{name}".endswith(f".{end}") for end in targets)
+            and getattr(module, "weight", torch.empty(0)).ndim == 2
+        ):
             yield name, module
 
 
-def table_of(plain: Any) -> nn.Embedding:
-    """The table of token vectors. Raises: Lacks where the model does not tell it."""
-    if not hasattr(plain, "get_input_embeddings"):
-        raise Lacks("the model does not tell its table of token vectors (get_input_embeddings)")
-    found: nn.Embedding = plain.get_input_embeddings()
-    return found
+def table_of(plain: nn.Module) -> nn.Embedding:
+    """The table of token vectors, told by the model or by what it is around. Raises: Lacks where none tells it."""
+    for module in plain.modules():
+        told: Any = getattr(module, "get_input_embeddings", None)
+        if callable(told):
+            found: nn.Embedding = told()
+            return found
+    raise Lacks("the model does not tell its table of token vectors (get_input_embeddings)")
 
 
 def result_of(out: Any) -> Tensor:

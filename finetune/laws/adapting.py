@@ -1,4 +1,4 @@
-"""What the laws of fine-tuning methods hold in their hands: models with an adapter, texts, and what a row of numbers is."""
+"""What the laws of fine-tuning methods hold in their hands: models with an adapter, texts, and rows of numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from attention_core.conformance.evidence import (
     Result,
     Shown,
     Violation,
+    require_close,
     require_same,
 )
 from attention_core.conformance.exchange import NDArray, Request, Response
@@ -129,7 +130,7 @@ class Adapting(Interrupted):
         """Which of them are trained."""
         return np.asarray(self.array(run, "flags", mode=None).values > 0)
 
-    def names(self, run: Interruptible) -> list[tuple[str, int]]:
+    def sizes_of(self, run: Interruptible) -> list[tuple[str, int]]:
         """The parameters in their order, with their sizes."""
         text = np.full((1, 1), self.facts(run).low)
         request = self.request(text, np.ones_like(text), instance_=(run.number, run.given), load_parameters_=True)
@@ -138,7 +139,7 @@ class Adapting(Interrupted):
 
     def name_of(self, run: Interruptible, place: int) -> str:
         """The parameter that a number of the row belongs to."""
-        for name, size in self.names(run):
+        for name, size in self.sizes_of(run):
             place -= size
             if place < 0:
                 return name
@@ -158,7 +159,9 @@ class Adapting(Interrupted):
             place = int(off.argmax())
             g, w = float(got.values[place]), float(want[place])
             limit = float(np.broadcast_to(bound, want.shape)[place])
-            message = f"{what}: got {g!r} in {self.name_of(run, place)}, but should be {w!r} (allowed error {limit:.3g})"
+            message = (
+                f"{what}: got {g!r} in {self.name_of(run, place)}, but should be {w!r} (allowed error {limit:.3g})"
+            )
             raise Violation(message, Evidence((got.shown((place,)),), g, w, limit, before=shown(run.calls)))
 
     def saved(self, run: Interruptible, place: Place) -> None:
@@ -166,16 +169,21 @@ class Adapting(Interrupted):
         self.do(run, "save", place.path)
 
 
-def close(got: Result, want: Result, what: str, bits: bool = False) -> None:
-    """Raise unless two outputs agree: bit by bit, or up to rounding (`model.noise`)."""
+def close(got: Result, want: Result, what: str, *, bits: bool = False, earlier: bool = False) -> None:
+    """Raise unless two outputs agree: bit by bit, or up to rounding (`model.noise`).
+
+    Where the model has changed since, `want` is one that was `earlier`: a program cannot ask for it any more.
+    """
     if got.values.shape != want.values.shape:
         told = Evidence((Shown(got.request),), kind="crash")
         raise Violation(f"{what}: got shape {got.values.shape}, but should be {want.values.shape}", told)
-    require_same(got, want, 0.0 if bits else noise(got, want), what)
+    bound = 0.0 if bits else noise(got, want)
+    if earlier:
+        require_close(got, want.values, bound, what)
+    else:
+        require_same(got, want, bound, what)
 
 
 def apart(got: Result, want: Result) -> bool:
     """Whether two outputs differ by more than rounding."""
-    return got.values.shape != want.values.shape or bool(
-        (np.abs(got.values - want.values) > noise(got, want)).any()
-    )
+    return got.values.shape != want.values.shape or bool((np.abs(got.values - want.values) > noise(got, want)).any())

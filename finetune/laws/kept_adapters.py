@@ -38,7 +38,7 @@ def saving_changes_no_number(subject: Adapting, case: ParameterCase) -> None:
         subject.do(run, "save", place.path)
         subject.same_row(run, subject.row(run), row, 0.0, "after save()")
         with after(run.calls):
-            close(subject.out(run, texts), first, "after save()", bits=True)
+            close(subject.out(run, texts), first, "after save()", bits=True, earlier=True)
 
 
 def a_merged_adapter_is_saved_as_it_is(subject: Adapting, case: ParameterCase) -> None:
@@ -56,7 +56,7 @@ def a_merged_adapter_is_saved_as_it_is(subject: Adapting, case: ParameterCase) -
         subject.do(run, "save", place.path)
         other = subject.new(case, place.path)
         with after([*run.calls, *other.calls]):
-            close(subject.out(other, texts), first, "saved while merged, loaded")
+            close(subject.out(other, texts), first, "saved while merged, loaded", earlier=True)
 
 
 def another_process_reads_the_adapter(subject: Adapting, case: ParameterCase) -> None:
@@ -76,4 +76,4 @@ def another_process_reads_the_adapter(subject: Adapting, case: ParameterCase) ->
         subject.runner.close()
         other = subject.new(case, place.path)
         with after([*run.calls, *other.calls]):
-            close(subject.out(other, texts), first, "a saved adapter, in a new process", bits=True)
+            close(subject.out(other, texts), first, "a saved adapter, in a new process", bits=True, earlier=True)

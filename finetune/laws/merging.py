@@ -23,7 +23,7 @@ def merging_changes_no_output(subject: Adapting, case: ParameterCase) -> None:
     first = subject.out(run, texts)
     subject.do(run, "merge")
     with after(run.calls):
-        close(subject.out(run, texts), first, "merged")
+        close(subject.out(run, texts), first, "merged", earlier=True)
 
 
 def merging_changes_the_weights(subject: Adapting, case: ParameterCase) -> None:
@@ -76,7 +76,7 @@ def unmerging_restores_the_weights(subject: Adapting, case: ParameterCase) -> No
     subject.same_row(run, found, before, bound, "unmerged")
     if exact:
         with after(run.calls):
-            close(subject.out(run, texts), first, "outputs after merging and unmerging", bits=True)
+            close(subject.out(run, texts), first, "outputs after merging and unmerging", bits=True, earlier=True)
 
 
 def unmerging_twice_is_once(subject: Adapting, case: ParameterCase) -> None:
@@ -122,7 +122,7 @@ def enabling_again_gives_the_adapter_back(subject: Adapting, case: ParameterCase
     first, row = subject.out(run, texts), subject.row(run).values
     run.calls.append(subject.out(run, texts, "off"))
     with after(run.calls):
-        close(subject.out(run, texts), first, "after it was disabled", bits=True)
+        close(subject.out(run, texts), first, "after it was disabled", bits=True, earlier=True)
     subject.same_row(run, subject.row(run), row, 0.0, "after it was disabled")
 
 
@@ -141,4 +141,4 @@ def disabling_a_merged_adapter_gives_the_plain_outputs(subject: Adapting, case: 
         off = subject.out(run, texts, "off")
         close(off, subject.out(run, texts, "before"), "merged, and disabled")
         run.calls.append(off)
-        close(subject.out(run, texts), first, "merged, after it was disabled")
+        close(subject.out(run, texts), first, "merged, after it was disabled", earlier=True)

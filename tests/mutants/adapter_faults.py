@@ -9,10 +9,8 @@ from typing import Any
 
 import torch
 from mutants.adapters import (
-    CORRECT,
     Biases,
     D,
-    E,
     HeadAlone,
     KeysAndValues,
     Low,
@@ -569,5 +567,3 @@ SEEN_BY: dict[type[Method], str] = {  # one law that must see it
 }
 IN_ANOTHER_PROCESS: dict[type[Method], str] = {kept_beside_the_file: "another_process_reads_the_adapter"}
 FAULTY = tuple(SEEN_BY)
-__all__ = ["CORRECT", "FAULTY", "IN_ANOTHER_PROCESS", "SEEN_BY"]
-_ = E

@@ -28,7 +28,12 @@ class Layer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.out = nn.Linear(E, 2 * D), nn.Linear(E, D), nn.Linear(E, D), nn.Linear(E, E)
+        self.query, self.key, self.value, self.out = (
+            nn.Linear(E, 2 * D),
+            nn.Linear(E, D),
+            nn.Linear(E, D),
+            nn.Linear(E, E),
+        )
         self.up, self.down, self.norm, self.last = nn.Linear(E, 10), nn.Linear(10, E), nn.LayerNorm(E), nn.LayerNorm(E)
         self.drop = nn.Dropout(0.1)
 
