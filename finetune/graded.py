@@ -1,4 +1,4 @@
-"""Our own model, trainer and checkpoints behind the faces that the contracts of `finetune.laws` ask for.
+"""Our own models, trainer, checkpoints and masking behind the faces that the contracts of `finetune.laws` ask for.
 
 `attention-core verify --contract causal-lm finetune.graded:Vanilla` grades them as it grades anyone's; around another
 implementation, write as little as stands here.
@@ -13,6 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from finetune.data import draws
+from finetune.data.masked_lm import mask_tokens
 from finetune.laws import probe, step_probe
 from finetune.models.gpt import GPT, Cache, GPTConfig, next_token_loss, perplexity
 from finetune.models.sampling import generate
@@ -184,3 +186,10 @@ class Interrupted:
     def weights(self) -> Tensor:
         """All trained numbers in one row."""
         return torch.cat([p.detach().reshape(-1) for p in self.trainer.model.parameters()])
+
+
+def masking(ids: Tensor, special: Tensor, vocab_size: int, mask_id: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Our masking as `--contract masked-lm` asks for it; in the batches it draws, what is special is told by its id."""
+    of, own = draws.keys(seed, 0, np.arange(len(ids))), np.unique(ids[special].numpy())
+    inputs, labels = mask_tokens(ids.numpy(), of, vocabulary_size=vocab_size, mask_id=mask_id, special=own)
+    return torch.from_numpy(inputs), torch.from_numpy(labels)

@@ -16,7 +16,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("attention_core/conformance", "attention_core/oracle")
-FINETUNE = (("mutants.catalogue.finetune_contracts", "mutants.catalogue.tuning_contracts"), "finetune/laws")
+LISTED = ("finetune_contracts", "tuning_contracts", "classifier_contracts")
+FINETUNE = (tuple(f"mutants.catalogue.{name}" for name in LISTED), "finetune/laws")
 """The modules that list the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
 IMPORTED = re.compile(r"^from (mutants[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 

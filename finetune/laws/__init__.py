@@ -48,3 +48,10 @@ def checkpoint_contract() -> Contract:
     from finetune.laws import checkpoint, interrupted
 
     return parameter_contract(checkpoint, interrupted.Interrupted)
+
+
+def masked_lm_contract() -> Contract:
+    """The contract `masked-lm`: a function `(ids, special, vocab_size, mask_id, seed) -> (inputs, labels)`."""
+    from finetune.laws import masked_lm, masking
+
+    return parameter_contract(masked_lm, masking.Masking)

@@ -1,4 +1,4 @@
-# finetune.graded: our own model, trainer and checkpoints conform to their contracts.
+# finetune.graded: our own models, trainer, checkpoints and masking conform to their contracts.
 """Our own implementations, graded."""
 
 from __future__ import annotations
@@ -26,3 +26,8 @@ def test_our_checkpoints_conform() -> None:
     results = conforming(graded.Interrupted, "checkpoint")
     silent = {"a_kill_in_the_midst_keeps_a_whole_one", "a_new_process_goes_on"}  # they need a process of its own
     assert {law for law, r in results.items() if r.status != "held"} == silent
+
+
+def test_our_masking_conforms() -> None:
+    results = conforming(graded.masking, "masked-lm")
+    assert {law for law, r in results.items() if r.status != "held"} == {"the_attention_mask_is_that_of_the_text"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.catalogue import (
     beside_laws,
+    classifier_contracts,
     finetune_contracts,
     first_sight,
     first_sight_others,
@@ -34,6 +35,7 @@ FAULTS: tuple[Row, ...] = (
     *second_sight_others.ROWS, *third_sight.ROWS, *third_sight_backward.ROWS, *third_sight_others.ROWS,
     *fourth_sight.ROWS, *fourth_sight_backward.ROWS, *fourth_sight_caches.ROWS,
     *fourth_sight_masks.ROWS, *fourth_sight_others.ROWS, *beside_laws.ROWS, *finetune_contracts.ROWS,
+    *classifier_contracts.ROWS,
     *tuning_contracts.ROWS,
 )  # fmt: skip
 
