@@ -1,4 +1,4 @@
-"""Our models, trainer, checkpoints, masking and classifiers behind the faces that the contracts of `finetune.laws` ask for.
+"""Our models, trainer, checkpoints, masking, classifiers behind the faces that the contracts of `finetune.laws` want.
 
 `attention-core verify --contract causal-lm finetune.graded:Vanilla` grades them as it grades anyone's; around another
 implementation, write as little as stands here.
