@@ -125,21 +125,25 @@ def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     return "stride" if strided else None
 
 
-def is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the longer sequence of a call has a length at which torch's unfused kernel is faster than its fused one.
+def is_short(query: Tensor, key: Tensor, value: Tensor, n: int) -> bool:
+    """Whether n tokens, the longer sequence of a call, are so few that torch's unfused kernel is faster.
 
-    Example: with bfloat16 and gradients, 128 tokens are short on most processors.
+    Example: with bfloat16 and gradients is_short(q, k, v, 128), where it has fewer passes.
     """
     entry = entry_of(query, key, value)
-    return entry is not None and entry["short_from"] <= max(query.shape[-2], key.shape[-2]) <= entry["short_to"]
+    return entry is not None and entry["short_from"] <= n <= entry["short_to"]
 
 
-def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int) -> bool:
+def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | None = None) -> bool:
     """Whether a mask is the causality that torch's fused kernel is told of, and whose empty half it leaves out itself.
 
+    That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 1); and
+    its causality is top-left: the alignments agree where the lengths do.
     Example: torch_skips(causal(), 512, 512).
     """
-    return isinstance(mask, Causal) and (mask.align == "top_left" or n_q == n_kv)
+    if not isinstance(mask, Causal) or not (scale is None or scale > 0):
+        return False
+    return n_q == n_kv or mask.align == "top_left"
 
 
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
@@ -164,7 +168,7 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
     gradient = isinstance(mask, Tensor) and mask.requires_grad
     if unfused and not gradient:
         return FUSED
-    return UNFUSED if mask is None and why is None and is_short(query, key, value) else DEFAULT
+    return UNFUSED if mask is None and why is None and is_short(query, key, value, max(n_q, n_kv)) else DEFAULT
 
 
 def as_json(classes: Mapping[str, Mapping[str, float]], about: Mapping[str, Any]) -> str:

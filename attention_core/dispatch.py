@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, LEAST, SPARSE, choose, is_short
+from .choice import DEFAULT, LEAST, SPARSE, choose, is_short, torch_skips
 from .kernels import KERNELS, Kernel
 from .kernels import kernel as row_of
-from .masking import Causal, Mask
+from .masking import Mask
 from .variants.block_sparse import block_sparse_attention
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
@@ -70,7 +70,8 @@ def attention(
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
     auto = kernel == "auto"
-    grouped = _grouped_if_plain(query, key, value, isinstance(mask, Mask)) if auto else None
+    is_causal = auto and mask is not None and torch_skips(mask, *_lengths(query, key), scale)
+    grouped = _grouped_if_plain(query, key, value, mask, is_causal) if auto else None
     if grouped is None:
         grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]
         # The sizes are checked before a structured mask is written out for them.
@@ -79,15 +80,22 @@ def attention(
         if kernel == SPARSE and isinstance(mask, Mask):
             return block_sparse_attention(query, key, value, mask, scale)
     function = scaled_dot_product_attention if kernel in ("auto", DEFAULT) and auto else load(kernel)
-    if mask is None:
-        return function(query, key, value, scale=scale, enable_gqa=grouped)
+    if mask is None or is_causal:
+        return function(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=grouped)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
 
 
-def _grouped_if_plain(query: Tensor, key: Tensor, value: Tensor, structured: bool) -> bool | None:
+def _lengths(query: Tensor, key: Tensor) -> tuple[int, int]:
+    """n_q and n_kv; two numbers that do not agree for what is no pair of matrices, which is refused later."""
+    return (query.shape[-2], key.shape[-2]) if query.ndim > 1 < key.ndim else (0, 1)
+
+
+def _grouped_if_plain(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, is_causal: bool
+) -> bool | None:
     """Whether heads are grouped, for inputs that fit and leave nothing to choose; None for others.
 
     Each shape is looked up once: a call of ten microseconds should not wait another ten to be checked.
@@ -102,22 +110,19 @@ def _grouped_if_plain(query: Tensor, key: Tensor, value: Tensor, structured: boo
         return None
     if B * H * n_q * n_kv * (d + d_v) >= LEAST:
         fused = H_kv == H and d == d_v and query.stride(3) == key.stride(3) == value.stride(3) == 1
-        return False if fused and not structured and not is_short(query, key, value) else None
+        if not fused or (isinstance(mask, Mask) and not is_causal):
+            return None
+        return None if mask is None and is_short(query, key, value, max(n_q, n_kv)) else False
     return False if H_kv == H else (True if H_kv and H % H_kv == 0 else None)
 
 
 def _plain_mask(
-    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None
-) -> tuple[Tensor | None, bool]:
+    mask: Tensor | Mask, query: Tensor, key: Tensor, scale: float | None
+) -> tuple[Tensor | None, bool]:  # fmt: skip
     """A mask as what every kernel takes: (attn_mask, is_causal)."""
-    if mask is None:
-        return None, False
     if isinstance(mask, Tensor):
         return (mask if mask.ndim >= 2 else mask.reshape(1, -1)), False  # torch's kernels want both axes
     n_q, n_kv = query.shape[-2], key.shape[-2]
-    # Kernels' own causality is top-left; the alignments agree where the lengths do. torch's flash kernel
-    # masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 1).
-    positive = scale is None or scale > 0
-    if isinstance(mask, Causal) and (mask.align == "top_left" or n_q == n_kv) and positive:
+    if torch_skips(mask, n_q, n_kv, scale):
         return None, True
     return mask.dense(n_q, n_kv, query.device), False

@@ -1,4 +1,4 @@
-"""Our own models, trainer, checkpoints and masking behind the faces that the contracts of `finetune.laws` ask for.
+"""Our models, trainer, checkpoints, masking, classifiers behind the faces that the contracts of `finetune.laws` want.
 
 `attention-core verify --contract causal-lm finetune.graded:Vanilla` grades them as it grades anyone's; around another
 implementation, write as little as stands here.
@@ -15,7 +15,9 @@ from torch import Tensor, nn
 
 from finetune.data import draws
 from finetune.data.masked_lm import mask_tokens
-from finetune.laws import probe, step_probe
+from finetune.laws import logits_probe, probe, step_probe
+from finetune.models.classifier import Classifier
+from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.models.gpt import GPT, Cache, GPTConfig, next_token_loss, perplexity
 from finetune.models.sampling import generate
 from finetune.scores import evaluating
@@ -193,3 +195,13 @@ def masking(ids: Tensor, special: Tensor, vocab_size: int, mask_id: int, seed: i
     of, own = draws.keys(seed, 0, np.arange(len(ids))), np.unique(ids[special].numpy())
     inputs, labels = mask_tokens(ids.numpy(), of, vocabulary_size=vocab_size, mask_id=mask_id, special=own)
     return torch.from_numpy(inputs), torch.from_numpy(labels)
+
+
+def _encoder(vocab_size: int, length: int) -> Encoder:
+    return Encoder(EncoderConfig(vocab_size, length, 2, 2, 16, 32))
+
+
+first_token = logits_probe.graded(lambda V, n, C: Classifier(_encoder(V, n), C))
+"""Our classifier: `attention-core verify --contract classifier finetune.graded:first_token --parameter pool=first`."""
+mean_of_tokens = logits_probe.graded(lambda V, n, C: Classifier(_encoder(V, n), C, pool="mean"))
+"""The same over the mean of the real tokens: `--parameter pool=mean`."""

@@ -62,3 +62,10 @@ def masked_lm_contract() -> Contract:
     from finetune.laws import masked_lm, masking
 
     return parameter_contract(masked_lm, masking.Masking)
+
+
+def classifier_contract() -> Contract:
+    """The contract `classifier`: a class `(vocab_size, length, classes)` whose instances give logits of texts."""
+    from finetune.laws import classified, classifier
+
+    return parameter_contract(classifier, classified.Classified)

@@ -131,6 +131,7 @@ def test_entry_points_load(installed: Distribution) -> None:
         ("attention_core.contracts", "peft"),
         ("attention_core.contracts", "checkpoint"),
         ("attention_core.contracts", "masked-lm"),
+        ("attention_core.contracts", "classifier"),
     }
     for (group, _), point in points.items():
         loaded = point.load()

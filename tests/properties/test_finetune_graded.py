@@ -31,3 +31,10 @@ def test_our_checkpoints_conform() -> None:
 def test_our_masking_conforms() -> None:
     results = conforming(graded.masking, "masked-lm")
     assert {law for law, r in results.items() if r.status != "held"} == {"the_attention_mask_is_that_of_the_text"}
+
+
+@pytest.mark.parametrize(("model", "pool"), [(graded.first_token, "first"), (graded.mean_of_tokens, "mean")])
+def test_our_classifiers_conform(model: Any, pool: str) -> None:
+    results = conforming(model, "classifier", parameters={"pool": pool, "token_types": True, "dropout": True})
+    silent = {"a_text_said_twice_has_the_same_mean"} if pool == "first" else set()
+    assert {law for law, r in results.items() if r.status != "held"} == silent

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutants import masked_lm
+from mutants import classifiers, masked_lm
 from mutants.catalogue.rows import Row, row
 
-DECLARED: Mapping[str, Mapping[Any, dict[str, Any]]] = {"masked-lm": masked_lm.DECLARED}
+DECLARED: Mapping[str, Mapping[Any, dict[str, Any]]] = {
+    "masked-lm": masked_lm.DECLARED,
+    "classifier": classifiers.DECLARED,
+}
 """What some of them declare with `--parameter`, by contract."""
 
 
@@ -18,5 +21,11 @@ def of(target: Any, contract: str, *tags: str, expected: str = "refuted") -> Row
     return row(target, *tags, direct=True, expected=expected, contract=contract, parameters=declared)
 
 
-ROWS: tuple[Row, ...] = (*(of(made, "masked-lm", "law") for made in masked_lm.FAULTY),)
-CORRECT: tuple[Row, ...] = (*(of(made, "masked-lm", "odd", expected="conforms") for made in masked_lm.CORRECT),)
+ROWS: tuple[Row, ...] = (
+    *(of(made, "masked-lm", "law") for made in masked_lm.FAULTY),
+    *(of(made, "classifier", "law") for made in classifiers.FAULTY),
+)
+CORRECT: tuple[Row, ...] = (
+    *(of(made, "masked-lm", "odd", expected="conforms") for made in masked_lm.CORRECT),
+    *(of(made, "classifier", "odd", expected="conforms") for made in classifiers.CORRECT),
+)

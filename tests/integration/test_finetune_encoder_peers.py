@@ -1,5 +1,5 @@
-# The collator of transformers behind the face of `masked-lm`: nobody wrote it with these laws in mind.
-"""The masking of another library, as right and as wrong as it is used."""
+# The collator and classifiers of transformers behind the faces of `masked-lm` and `classifier`: written without these laws.
+"""Maskings and classifiers of another library, as right as they are used."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from mutants.judging import held, refuted
 from mutants.judging_contracts import conforming
 from torch import Tensor
+
+from finetune.laws.logits_probe import graded
 
 pytestmark = pytest.mark.slow
 transformers = pytest.importorskip("transformers")
@@ -55,3 +57,39 @@ def test_the_collator_of_transformers_conforms() -> None:
         held(law, called, contract="masked-lm", parameters={"attention_mask": True})
     found = refuted("the_ids_are_left_as_they_are", in_place, "quick", contract="masked-lm")
     assert "the call changed its argument ids" in found.message
+
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+
+
+def bert(vocab_size: int, length: int, classes: int) -> Any:
+    """The first place is pooled, and positions count the padding."""
+    config = transformers.BertConfig(vocab_size=vocab_size, max_position_embeddings=length, num_labels=classes, **SIZES)
+    return transformers.AutoModelForSequenceClassification.from_config(config)
+
+
+def roberta(vocab_size: int, length: int, classes: int) -> Any:
+    """Positions are counted from the ids; the first place is pooled."""
+    sizes = {"vocab_size": vocab_size, "max_position_embeddings": length + 2, "num_labels": classes, **SIZES}
+    return transformers.RobertaForSequenceClassification(transformers.RobertaConfig(type_vocab_size=1, **sizes))
+
+
+def gpt2(vocab_size: int, length: int, classes: int) -> Any:
+    """The last token is found by the id of padding."""
+    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
+    config = transformers.GPT2Config(vocab_size=vocab_size, n_positions=length, num_labels=classes, **sizes)
+    return transformers.GPT2ForSequenceClassification(config)
+
+
+@pytest.mark.parametrize(
+    ("make", "declared", "silent"),
+    [
+        (bert, {"token_types": True, "pool": "first"}, 2),
+        (roberta, {"pad_id": 1, "pool": "first"}, 4),
+        (gpt2, {"padding": "ids", "pool": "last"}, 7),
+    ],
+)
+def test_classifiers_of_transformers_conform(make: Any, declared: dict[str, Any], silent: int) -> None:
+    transformers.logging.set_verbosity_error()
+    results = conforming(graded(make), "classifier", parameters={"side": "right", "dropout": True, **declared})
+    assert sum(r.status != "held" for r in results.values()) == silent

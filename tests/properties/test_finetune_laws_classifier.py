@@ -1,0 +1,117 @@
+# Laws of sequence classifiers: each refutes the fault it names, every fault is refuted, no correct classifier is.
+"""Power and false alarms of the laws of classifiers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from mutants import classifiers as mutants
+from mutants.judging import judged, refuted
+from mutants.judging_contracts import conforming, counterexample, outcomes
+
+from finetune.laws import classifier
+from finetune.laws.classifier import CONTRACT
+
+UNTYPED = {"segments_count", "no_segments_are_the_first"}
+SILENT = {  # laws that have nothing to say, since something is not declared or not there
+    mutants.Plain: {"a_text_said_twice_has_the_same_mean"},
+    mutants.Meaned: set(),
+    mutants.RightSided: {
+        "padding_in_front_changes_nothing", "training_draws_after_an_evaluation", "a_text_said_twice_has_the_same_mean", *UNTYPED,
+    },
+    mutants.LastByIds: {
+        "padding_behind_changes_nothing", "the_ids_of_padding_do_not_matter", "a_word_with_the_id_of_padding_counts",
+        "no_mask_means_no_padding", "the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean", *UNTYPED,
+    },
+    mutants.Convolved: {
+        "no_mask_means_no_padding", "the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean",
+        "training_draws_after_an_evaluation", "what_moves_the_logits_has_a_gradient",
+        "padding_adds_nothing_to_gradients", *UNTYPED,
+    },
+    mutants.Prompted: {"the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean", *UNTYPED},
+}  # fmt: skip
+
+
+def declared(target: Any) -> dict[str, Any]:
+    return mutants.DECLARED.get(target, {})
+
+
+@pytest.mark.parametrize("target", mutants.CORRECT)
+def test_correct_classifiers_conform(target: Any) -> None:
+    results = conforming(target, CONTRACT, parameters=declared(target))
+    assert {law for law, r in results.items() if r.status != "held"} == SILENT[target]
+
+
+@pytest.mark.parametrize("mutant", mutants.FAULTY)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None:
+    result = judged(mutants.SEEN_BY[mutant], mutant, contract=CONTRACT, parameters=declared(mutant))
+    assert result.status == "refuted", result.message
+
+
+@pytest.mark.parametrize("law", classifier.LAWS, ids=lambda law: law.name)
+def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
+    mutant = getattr(mutants, law.mutant)
+    if mutants.SEEN_BY[mutant] != law.name:
+        refuted(law.name, mutant, "quick", contract=CONTRACT, parameters=declared(mutant))
+
+
+@pytest.mark.parametrize(
+    ("mutant", "law", "words"),
+    [
+        (
+            mutants.padding_in_the_mean,
+            "padding_behind_changes_nothing",
+            r"padded behind to \d+ tokens, against each alone: got",
+        ),
+        (mutants.positions_count_the_padding, "padding_in_front_changes_nothing", "declare --parameter side=right"),
+        (mutants.squeezed_at_one, "logits_are_a_row_for_each_text", r"got shape \(\d,\), but should be \(1, \d\)"),
+        (mutants.logits_in_single, "logits_are_a_row_for_each_text", "got dtype float32, but should be float64"),
+        (
+            mutants.first_in_place_of_the_mean,
+            "the_pooling_is_the_stated_one",
+            "pool=mean, .* got other logits, but should",
+        ),
+        (mutants.head_detached, "what_moves_the_logits_has_a_gradient", "head.weight: got no gradient"),
+        (mutants.padding_in_the_gradient, "padding_adds_nothing_to_gradients", r"gradient of \w+.*: got"),
+        (mutants.dropout_never_on, "training_draws_after_an_evaluation", "got the same logits in 8 passes"),
+        (mutants.mask_changed_in_place, "every_token_counts", "changed its argument attention_mask"),
+    ],
+)
+def test_the_message_says_what_was_got_and_what_should_be(mutant: Any, law: str, words: str) -> None:
+    found = judged(law, mutant, contract=CONTRACT, parameters=declared(mutant))
+    assert found.status == "refuted" and re.search(words, found.message), found.message
+
+
+@pytest.mark.parametrize(
+    ("target", "law", "parameters", "words"),
+    [
+        (mutants.Convolved, "padding_adds_nothing_to_gradients", {}, "build it with finetune.laws.logits_probe.graded"),
+        (mutants.Convolved, "no_mask_means_no_padding", {}, "it wants attention_mask"),
+        (mutants.Plain, "the_pooling_is_the_stated_one", {"pool": "best"}, "pool='best' is none of first, last, mean"),
+        (
+            mutants.LastByIds,
+            "the_pooling_is_the_stated_one",
+            {"side": "left", "pool": "last"},
+            "it still tells places apart",
+        ),
+        (mutants.RightSided, "training_draws_after_an_evaluation", {}, "nothing is drawn"),
+    ],
+)
+def test_a_law_that_has_nothing_to_say_tells_why(target: Any, law: str, parameters: dict[str, Any], words: str) -> None:
+    result = judged(law, target, contract=CONTRACT, parameters=parameters)
+    assert result.status == "not_applicable" and words in result.message, result.message
+
+
+CHOSEN = {"padding_in_the_mean": "Meaned", "mask_of_the_first_text": "Plain", "padding_in_the_gradient": "Meaned"}
+
+
+def test_counterexamples_are_programs_that_pass_on_a_correct_classifier() -> None:
+    programs = {}
+    for name, correct in CHOSEN.items():
+        program = counterexample(mutants.SEEN_BY[getattr(mutants, name)], f"mutants.classifiers:{name}", CONTRACT)
+        programs |= {name: program, f"{correct} for {name}": program.replace(name, correct)}
+    found = outcomes(programs)
+    assert {n for n, told in found.items() if told} == set(CHOSEN)
+    assert all(found[n].startswith("AssertionError") for n in CHOSEN)
