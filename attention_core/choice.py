@@ -27,6 +27,8 @@ WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 """Why torch would take its unfused kernel: shared key heads with one query, with more; the others by their names."""
 SHORT = ("short_from", "short_to")
 """The lengths from and up to which torch's unfused kernel is faster, with no mask; (0, 0) where it never is."""
+LONGEST_SHORT = 512
+"""No table calls more tokens short: longer ones are not measured for it."""
 NUMBERS = (*WHY, *SHORT, "piece")
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 2
@@ -74,6 +76,7 @@ def forget() -> None:
     """Read the tables again at the next call: after a tuning, or when the environment has changed."""
     table.cache_clear()
     _entry.cache_clear()
+    short_classes.cache_clear()
 
 
 @cache
@@ -99,8 +102,12 @@ def entry_of(query: Tensor, key: Tensor, value: Tensor) -> Mapping[str, float] |
 
     Example: entry_of(q, k, v) is that of "cpu/float32/forward" for float32 on the CPU without gradients.
     """
-    wanted = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    return _entry(query.device.type, query.dtype, wanted)
+    return _entry(query.device.type, query.dtype, wants_gradients(query, key, value))
+
+
+def wants_gradients(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether a call's gradients may be asked for."""
+    return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
 
 
 def work_of(query: Tensor, key: Tensor, value: Tensor) -> float:
@@ -125,21 +132,35 @@ def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     return "stride" if strided else None
 
 
-def is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the longer sequence of a call has a length at which torch's unfused kernel is faster than its fused one.
+def is_short(query: Tensor, key: Tensor, value: Tensor, n: int) -> bool:
+    """Whether n tokens, the longer sequence of a call, are so few that torch's unfused kernel is faster.
 
-    Example: with bfloat16 and gradients, 128 tokens are short on most processors.
+    Example: with bfloat16 and gradients is_short(q, k, v, 128), where it has fewer passes.
     """
     entry = entry_of(query, key, value)
-    return entry is not None and entry["short_from"] <= max(query.shape[-2], key.shape[-2]) <= entry["short_to"]
+    return entry is not None and entry["short_from"] <= n <= entry["short_to"]
 
 
-def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int) -> bool:
+@cache
+def short_classes() -> frozenset[tuple[torch.dtype, bool]]:
+    """(dtype, with gradients) of the classes that call some length short, on any device: what most calls are not."""
+    dtypes = {str(value)[6:]: value for value in vars(torch).values() if isinstance(value, torch.dtype)}
+    found = (name.split("/") for name, entry in table().items() if entry["short_to"] > 0)
+    return frozenset(
+        (dtypes[words[1]], words[2] == "both") for words in found if len(words) == 3 and words[1] in dtypes
+    )
+
+
+def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | None = None) -> bool:
     """Whether a mask is the causality that torch's fused kernel is told of, and whose empty half it leaves out itself.
 
+    That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 1); and
+    its causality is top-left: the alignments agree where the lengths do.
     Example: torch_skips(causal(), 512, 512).
     """
-    return isinstance(mask, Causal) and (mask.align == "top_left" or n_q == n_kv)
+    if not isinstance(mask, Causal) or not (scale is None or scale > 0):
+        return False
+    return n_q == n_kv or mask.align == "top_left"
 
 
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
@@ -164,7 +185,7 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
     gradient = isinstance(mask, Tensor) and mask.requires_grad
     if unfused and not gradient:
         return FUSED
-    return UNFUSED if mask is None and why is None and is_short(query, key, value) else DEFAULT
+    return UNFUSED if mask is None and why is None and is_short(query, key, value, max(n_q, n_kv)) else DEFAULT
 
 
 def as_json(classes: Mapping[str, Mapping[str, float]], about: Mapping[str, Any]) -> str:

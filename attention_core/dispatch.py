@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, LEAST, SPARSE, choose, is_short
+from .choice import DEFAULT, LEAST, LONGEST_SHORT, SPARSE, choose, is_short, short_classes, torch_skips, wants_gradients
 from .kernels import KERNELS, Kernel
 from .kernels import kernel as row_of
 from .masking import Causal, Mask
@@ -70,7 +70,10 @@ def attention(
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
     auto = kernel == "auto"
-    grouped = _grouped_if_plain(query, key, value, isinstance(mask, Mask)) if auto else None
+    if auto and (mask is None or type(mask) is Causal) and _nothing_to_choose(query, key, value, mask, scale):
+        return scaled_dot_product_attention(query, key, value, is_causal=mask is not None, scale=scale)
+    is_causal = auto and mask is not None and torch_skips(mask, *_lengths(query, key), scale)
+    grouped = _grouped_if_plain(query, key, value, mask, is_causal) if auto else None
     if grouped is None:
         grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]
         # The sizes are checked before a structured mask is written out for them.
@@ -79,15 +82,40 @@ def attention(
         if kernel == SPARSE and isinstance(mask, Mask):
             return block_sparse_attention(query, key, value, mask, scale)
     function = scaled_dot_product_attention if kernel in ("auto", DEFAULT) and auto else load(kernel)
-    if mask is None:
-        return function(query, key, value, scale=scale, enable_gqa=grouped)
+    if mask is None or is_causal:
+        return function(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=grouped)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
 
 
-def _grouped_if_plain(query: Tensor, key: Tensor, value: Tensor, structured: bool) -> bool | None:
+def _nothing_to_choose(query: Tensor, key: Tensor, value: Tensor, mask: Causal | None, scale: float | None) -> bool:
+    """Whether a call is plain self-attention that torch does best, found with as few steps as can be.
+
+    After a kernel of a millisecond Python's own code has left the processor's caches: what takes 3 microseconds in a
+    loop takes 30 then.
+    """
+    shape = query.shape
+    if not (len(shape) == 4 and shape == key.shape == value.shape and query.dtype is key.dtype is value.dtype):
+        return False
+    if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous() and query.is_floating_point()):
+        return False
+    if mask is not None:
+        return scale is None or scale > 0
+    if shape[2] > LONGEST_SHORT or (query.dtype, wants_gradients(query, key, value)) not in short_classes():
+        return True
+    return not is_short(query, key, value, shape[2])
+
+
+def _lengths(query: Tensor, key: Tensor) -> tuple[int, int]:
+    """n_q and n_kv; two numbers that do not agree for what is no pair of matrices, which is refused later."""
+    return (query.shape[-2], key.shape[-2]) if query.ndim > 1 < key.ndim else (0, 1)
+
+
+def _grouped_if_plain(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, is_causal: bool
+) -> bool | None:
     """Whether heads are grouped, for inputs that fit and leave nothing to choose; None for others.
 
     Each shape is looked up once: a call of ten microseconds should not wait another ten to be checked.
@@ -102,22 +130,19 @@ def _grouped_if_plain(query: Tensor, key: Tensor, value: Tensor, structured: boo
         return None
     if B * H * n_q * n_kv * (d + d_v) >= LEAST:
         fused = H_kv == H and d == d_v and query.stride(3) == key.stride(3) == value.stride(3) == 1
-        return False if fused and not structured and not is_short(query, key, value) else None
+        if not fused or (isinstance(mask, Mask) and not is_causal):
+            return None
+        return None if mask is None and is_short(query, key, value, max(n_q, n_kv)) else False
     return False if H_kv == H else (True if H_kv and H % H_kv == 0 else None)
 
 
 def _plain_mask(
-    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None
-) -> tuple[Tensor | None, bool]:
+    mask: Tensor | Mask, query: Tensor, key: Tensor, scale: float | None
+) -> tuple[Tensor | None, bool]:  # fmt: skip
     """A mask as what every kernel takes: (attn_mask, is_causal)."""
-    if mask is None:
-        return None, False
     if isinstance(mask, Tensor):
         return (mask if mask.ndim >= 2 else mask.reshape(1, -1)), False  # torch's kernels want both axes
     n_q, n_kv = query.shape[-2], key.shape[-2]
-    # Kernels' own causality is top-left; the alignments agree where the lengths do. torch's flash kernel
-    # masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 1).
-    positive = scale is None or scale > 0
-    if isinstance(mask, Causal) and (mask.align == "top_left" or n_q == n_kv) and positive:
+    if torch_skips(mask, n_q, n_kv, scale):
         return None, True
     return mask.dense(n_q, n_kv, query.device), False

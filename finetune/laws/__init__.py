@@ -43,6 +43,13 @@ def training_step_contract() -> Contract:
     return parameter_contract(training_step, steps.Steps)
 
 
+def peft_contract() -> Contract:
+    """The contract `peft`: a class derived from `adapted.Adapted`, a small model with a method of fine-tuning in it."""
+    from finetune.laws import adapting, peft
+
+    return parameter_contract(peft, adapting.Adapting)
+
+
 def checkpoint_contract() -> Contract:
     """The contract `checkpoint`: a class `(path, seed, width)` of runs that are saved and go on."""
     from finetune.laws import checkpoint, interrupted

@@ -74,7 +74,7 @@ class Interruptible:
     """One run under test: the number of its object, what it was built with, and the calls so far."""
 
     number: int
-    given: tuple[str, int, int]
+    given: tuple[Any, ...]
     calls: list[Result] = field(default_factory=list)
 
 

@@ -128,6 +128,7 @@ def test_entry_points_load(installed: Distribution) -> None:
         ("attention_core.contracts", "causal-lm"),
         ("attention_core.contracts", "trainer"),
         ("attention_core.contracts", "training-step"),
+        ("attention_core.contracts", "peft"),
         ("attention_core.contracts", "checkpoint"),
         ("attention_core.contracts", "masked-lm"),
         ("attention_core.contracts", "classifier"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from mutants import training_steps
+from mutants import adapter_faults, adapters, training_steps
 from mutants.catalogue.finetune_contracts import of
 from mutants.catalogue.rows import Row
 
-ROWS: tuple[Row, ...] = tuple(of(made, "training-step", "law") for made in training_steps.FAULTY)
-CORRECT: tuple[Row, ...] = tuple(
-    of(made, "training-step", "odd", expected="conforms") for made in training_steps.CORRECT
+ROWS: tuple[Row, ...] = (
+    *(of(made, "training-step", "law") for made in training_steps.FAULTY),
+    *(of(made, "peft", "law") for made in adapter_faults.FAULTY),
+)
+CORRECT: tuple[Row, ...] = (
+    *(of(made, "training-step", "odd", expected="conforms") for made in training_steps.CORRECT),
+    *(of(made, "peft", "odd", expected="conforms") for made in adapters.CORRECT),
 )
