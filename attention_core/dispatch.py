@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, LEAST, SPARSE, choose, is_short, torch_skips
+from .choice import DEFAULT, LEAST, LONGEST_SHORT, SPARSE, choose, is_short, short_classes, torch_skips, wants_gradients
 from .kernels import KERNELS, Kernel
 from .kernels import kernel as row_of
-from .masking import Mask
+from .masking import Causal, Mask
 from .variants.block_sparse import block_sparse_attention
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
@@ -70,6 +70,8 @@ def attention(
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
     auto = kernel == "auto"
+    if auto and (mask is None or type(mask) is Causal) and _nothing_to_choose(query, key, value, mask, scale):
+        return scaled_dot_product_attention(query, key, value, is_causal=mask is not None, scale=scale)
     is_causal = auto and mask is not None and torch_skips(mask, *_lengths(query, key), scale)
     grouped = _grouped_if_plain(query, key, value, mask, is_causal) if auto else None
     if grouped is None:
@@ -86,6 +88,24 @@ def attention(
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
+
+
+def _nothing_to_choose(query: Tensor, key: Tensor, value: Tensor, mask: Causal | None, scale: float | None) -> bool:
+    """Whether a call is plain self-attention that torch does best, found with as few steps as can be.
+
+    After a kernel of a millisecond Python's own code has left the processor's caches: what takes 3 microseconds in a
+    loop takes 30 then.
+    """
+    shape = query.shape
+    if not (len(shape) == 4 and shape == key.shape == value.shape and query.dtype is key.dtype is value.dtype):
+        return False
+    if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous() and query.is_floating_point()):
+        return False
+    if mask is not None:
+        return scale is None or scale > 0
+    if shape[2] > LONGEST_SHORT or (query.dtype, wants_gradients(query, key, value)) not in short_classes():
+        return True
+    return not is_short(query, key, value, shape[2])
 
 
 def _lengths(query: Tensor, key: Tensor) -> tuple[int, int]:

@@ -170,7 +170,7 @@ def many_words(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int
 
 
 SMALLEST = len(SPECIAL) + 3
-ANY = Sizes({"B": (1, 9), "n": (1, 40), "vocab": (SMALLEST, 60)})
+ANY = Sizes({"B": (1, 9), "n": (1, 40), "vocab": (SMALLEST, 60000)})
 FEW_WORDS = Sizes({"B": (6, 40), "n": (20, 60), "vocab": (SMALLEST, 12)})
 RANGES = {"B": (2, 400), "n": (2, 320), "vocab": (SMALLEST, 30522)}
 LARGE, MANY_WORDS = Sizes(RANGES, adjust=whole), Sizes(RANGES, adjust=many_words)

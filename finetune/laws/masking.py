@@ -19,6 +19,13 @@ SPECIAL = (PAD, FIRST, LAST)
 LARGE_BATCH = 50
 
 
+def ordinary(vocab: int, mask_id: int) -> NDArray:
+    """The ids of a vocabulary that are neither special nor the mask."""
+    ids = np.arange(len(SPECIAL), vocab)
+    found: NDArray = ids[ids != mask_id]
+    return found
+
+
 @dataclass(frozen=True)
 class Batch:
     """Tokens (B, n), where nothing may be chosen (B, n), the size of the vocabulary and the id of the mask."""
@@ -37,7 +44,7 @@ class Batch:
     @property
     def words(self) -> NDArray:
         """The ids that texts are made of: neither special nor the mask."""
-        return np.setdiff1d(np.arange(self.vocab), [*SPECIAL, self.mask_id])
+        return ordinary(self.vocab, self.mask_id)
 
 
 @dataclass(frozen=True)
@@ -109,8 +116,8 @@ class Masking(ParameterSubject):
         """
         rng = case.rng("batch")
         B, n, vocab = case["B"], case["n"], case["vocab"]
-        mask_id = 3 if rng.random() < 0.5 else vocab - 1
-        words = np.setdiff1d(np.arange(vocab), [*SPECIAL, mask_id])
+        mask_id = int(rng.integers(3, vocab))
+        words = ordinary(vocab, mask_id)
         # Rows are windows of one text: none is the one above it, and a program that shows them stays short.
         text = rng.choice(words[:1] if case.plain == 2 else words, 2 * n)
         ids = np.lib.stride_tricks.sliding_window_view(text, n)[np.arange(B) % (n + 1)].copy()

@@ -282,6 +282,23 @@ class mask_in_the_first_layer_alone(Plain):  # noqa: N801
         return super().attend(number, x, real if number == 0 else torch.ones_like(real))
 
 
+class mask_of_the_first_batch(Plain):  # noqa: N801
+    """The extended mask is kept, and used again for every batch of the same shape."""
+
+    def real(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        self.kept = getattr(self, "kept", {})
+        return self.kept.setdefault(ids.shape, super().real(ids, mask))
+
+
+class positions_of_the_first_batch(Plain):  # noqa: N801
+    """Positions are worked out at the first call, and cut or repeated for later ones."""
+
+    def numbers(self, real: Tensor) -> Tensor:
+        if not hasattr(self, "kept") or self.kept.shape[1] < real.shape[1]:
+            self.kept = super().numbers(real)[:1]
+        return self.kept[:, : real.shape[1]].expand(real.shape)
+
+
 class padding_in_the_mean(Meaned):  # noqa: N801
     """The mean goes over all places."""
 
@@ -561,6 +578,8 @@ SEEN_BY: dict[type[nn.Module], str] = {  # one law that must see it
     mask_on_the_queries: "padding_behind_changes_nothing",
     mask_after_softmax: "padding_behind_changes_nothing",
     mask_in_the_first_layer_alone: "padding_behind_changes_nothing",
+    mask_of_the_first_batch: "texts_are_judged_by_themselves",
+    positions_of_the_first_batch: "padding_in_front_changes_nothing",
     padding_in_the_mean: "padding_behind_changes_nothing",
     padding_counted_in_the_mean: "padding_behind_changes_nothing",
     pools_the_last_place: "padding_behind_changes_nothing",

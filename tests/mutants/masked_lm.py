@@ -141,6 +141,27 @@ class labels_are_the_new_inputs(Plain):  # noqa: N801
         return inputs, torch.where(chosen, inputs, IGNORED)
 
 
+class ids_through_half_precision(Plain):  # noqa: N801
+    """Tokens go through float16 on their way, which rounds ids above 2048."""
+
+    def given(self, inputs: Tensor, labels: Tensor, chosen: Tensor) -> tuple[Tensor, ...]:
+        return inputs, torch.where(chosen, labels.half().long(), labels)
+
+
+class labels_one_place_on(Plain):  # noqa: N801
+    """Labels are shifted by a place, as a decoder's are."""
+
+    def given(self, inputs: Tensor, labels: Tensor, chosen: Tensor) -> tuple[Tensor, ...]:
+        return inputs, labels.roll(-1, 1)
+
+
+class mask_of_another_vocabulary(Plain):  # noqa: N801
+    """The mask has the id that it has in bert-base-uncased (103), or the last one of a smaller vocabulary."""
+
+    def run(self, ids: Tensor, special: Tensor, vocab_size: int, mask_id: int, seed: int) -> tuple[Tensor, ...]:
+        return super().run(ids, special, vocab_size, min(103, vocab_size - 1), seed)
+
+
 class minus_one_asks_for_nothing(Plain):  # noqa: N801
     """Labels of -1, which cross_entropy does not leave out (EricFillion/happy-transformer#128)."""
 
@@ -490,6 +511,9 @@ SEEN_BY: dict[type[Plain], str] = {  # one law that must see it
     labels_of_the_chosen_alone: "results_have_the_shape_of_the_ids",
     labels_in_floats: "results_have_the_shape_of_the_ids",
     labels_are_the_new_inputs: "labels_are_the_old_ids",
+    ids_through_half_precision: "labels_are_the_old_ids",
+    labels_one_place_on: "labels_are_the_old_ids",
+    mask_of_another_vocabulary: "eighty_ten_ten",
     minus_one_asks_for_nothing: "labels_are_the_old_ids",
     padding_asks_for_nothing: "labels_are_the_old_ids",
     hides_what_it_does_not_ask_for: "what_is_not_chosen_stays",
