@@ -47,7 +47,7 @@ CONTRACT = "peft"
 SIZES = {"B": (1, 3), "n": (1, 6), "extra": (1, 3)}
 SPACE = Sizes(SIZES, dtypes=("float64", "float32"))
 PRECISE = Sizes(SIZES, dtypes=("float64",))
-"""Differences of outputs need digits."""
+"""A small difference of outputs is one in many digits: in float32 a weak adapter may hide in rounding."""
 COARSE = Sizes(SIZES, dtypes=("bfloat16", "float32", "float64"))
 OTHER = Sizes(SIZES, dtypes=("float64", "float32"), related=lambda sizes: False)
 """A smaller case would cost another process each, so nothing is made smaller."""
@@ -58,15 +58,15 @@ LAWS = (
         Law(check, **{**ROW, "space": PRECISE})
         for check in (
             a_step_changes_what_is_trained_and_nothing_else, every_trained_parameter_has_its_gradient,
-            checkpointing_lets_everything_learn,
+            checkpointing_lets_everything_learn, a_drawn_adapter_changes_the_outputs, segments_count_as_before,
         )
     ),
     *(
         Law(check, **ROW)
         for check in (
-            frozen_statistics_stay, a_new_adapter_changes_nothing, a_drawn_adapter_changes_the_outputs,
+            frozen_statistics_stay, a_new_adapter_changes_nothing,
             the_outputs_are_those_of_the_formula, evaluation_repeats_the_outputs, modes_change_no_output,
-            padding_on_the_right_changes_nothing, padding_on_the_left_changes_nothing, segments_count_as_before,
+            padding_on_the_right_changes_nothing, padding_on_the_left_changes_nothing,
             merging_changes_no_output, merging_changes_the_weights, merging_twice_is_once,
         )
     ),
