@@ -45,9 +45,9 @@ def evaluation_turns_dropout_off(subject: Steps, case: ParameterCase) -> None:
 
 
 def evaluation_changes_no_number(subject: Steps, case: ParameterCase) -> None:
-    """An evaluation leaves every parameter and every gradient as it was.
+    """An evaluation leaves every parameter and every gradient as it was, and which of them are asked for.
 
-    Formula: theta' = theta and grad' = grad, bit by bit
+    Formula: theta' = theta, grad' = grad and requires_grad' = requires_grad, bit by bit
     Source: a loop over dev that was copied from training
     Mutant: evaluation_leaves_gradients
     """
@@ -59,6 +59,10 @@ def evaluation_changes_no_number(subject: Steps, case: ParameterCase) -> None:
         raise Violation(f"an evaluation: got other numbers in {name_of(place)}, but should be as before", found.told())
     if not found.facts[1:, 4].all():
         raise Violation("an evaluation: got other gradients, but should be as before", found.told())
+    if not found.facts[1:, 7].all():
+        raise Violation(
+            "an evaluation: got other parameters that ask for gradients, but should be as before", found.told()
+        )
 
 
 def evaluation_remembers_nothing(subject: Steps, case: ParameterCase) -> None:

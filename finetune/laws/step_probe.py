@@ -68,6 +68,7 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
         for number, (kind, batches) in enumerate(events):
             loss.event = number
             given = [collated(examples, numbers) for numbers in batches]
+            asking = [p.requires_grad for p in probe.parameters()]
             before, copies = row_of_gradients(probe), [{k: v.clone() for k, v in batch.items()} for batch in given]
             with torch.enable_grad():
                 if kind == "step":
@@ -83,7 +84,8 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
             facts.append(
                 torch.tensor(
                     [number_of(value), isinstance(value, Tensor) and value.requires_grad, steps.count(number),
-                     all(same), torch.equal(before, after), frozen, value is not None],
+                     all(same), torch.equal(before, after), frozen, value is not None,
+                     asking == [p.requires_grad for p in probe.parameters()]],
                     dtype=torch.float64,
                 )
             )  # fmt: skip

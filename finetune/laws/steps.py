@@ -25,7 +25,8 @@ class Happened:
 
     Rows of `calls`: event, whether all modules were in training mode, whether any was, gradients enabled, a draw. Rows
     of `facts`: the number returned, whether it holds a graph, steps of the optimiser, whether the batches are as they
-    were, whether the gradients are, frozen parameters with a gradient, whether a number was returned.
+    were, whether the gradients are, frozen parameters with a gradient, whether a number was returned,
+    whether the same parameters ask for gradients.
     """
 
     history: Result

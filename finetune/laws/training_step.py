@@ -216,7 +216,7 @@ def the_loss_that_is_told_holds_no_graph(subject: Steps, case: ParameterCase) ->
 
 FLOATS = ("float64", "float32")
 SPACE = Sizes({"N": (4, 9)}, options={"parts": (2, 3)}, dtypes=FLOATS)
-ROW: dict[str, Any] = {"contract": CONTRACT, "family": "training_step", "large": 4, "small": 0, "space": SPACE}
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "training_step", "large": 3, "small": 0, "space": SPACE}
 LAWS = tuple(
     Law(check, **ROW)
     for check in (

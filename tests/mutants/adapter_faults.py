@@ -470,6 +470,14 @@ class saved_in_two_bytes(LowRank):  # noqa: N801
         return {n: t.bfloat16() for n, t in super().tensors().items()}
 
 
+class first_save_kept(LowRank):  # noqa: N801
+    """What is saved is collected at the first save, and never again."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = self.__dict__.setdefault("found", super().tensors())
+        return found
+
+
 class second_matrix_not_loaded(LowRank):  # noqa: N801
     """Loading draws B anew where its name is not the one that was saved."""
 
@@ -561,6 +569,7 @@ SEEN_BY: dict[type[Method], str] = {  # one law that must see it
     head_not_saved: "a_saved_adapter_comes_back",
     pooler_not_saved: "a_saved_adapter_comes_back",
     saved_in_two_bytes: "a_saved_adapter_comes_back",
+    first_save_kept: "a_saved_adapter_comes_back",
     second_matrix_not_loaded: "a_saved_adapter_comes_back",
     saving_merges: "saving_changes_no_number",
     saved_merged: "a_merged_adapter_is_saved_as_it_is",

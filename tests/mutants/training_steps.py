@@ -389,6 +389,14 @@ class evaluation_zeroes_gradients(Plain):  # noqa: N801
         return super().evaluate(model, loss, batches)
 
 
+class evaluation_freezes(Plain):  # noqa: N801
+    """An evaluation turns the parameters' gradients off in place of the graph's, and leaves them so."""
+
+    def still(self, model: Any) -> None:
+        model.eval()
+        model.requires_grad_(False)
+
+
 class total_goes_on(Plain):  # noqa: N801
     """The running total is not begun anew."""
 
@@ -448,6 +456,7 @@ SEEN_BY = {  # one law that must see it
     the_top_alone_is_still: "evaluation_turns_dropout_off",
     evaluation_leaves_gradients: "evaluation_changes_no_number",
     evaluation_zeroes_gradients: "evaluation_changes_no_number",
+    evaluation_freezes: "evaluation_changes_no_number",
     total_goes_on: "evaluation_remembers_nothing",
     evaluation_with_a_graph: "evaluation_keeps_no_graph",
 }
