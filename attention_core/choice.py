@@ -163,6 +163,17 @@ def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | 
     return n_q == n_kv or mask.align == "top_left"
 
 
+def folds(mask: Tensor | Mask | None) -> bool:
+    """Whether queries that share a key head can become queries of that head: no mask tells them apart.
+
+    Where they cannot, torch's fused kernel is as good as `core:fused`: it shares key heads by itself.
+    Example: folds(torch.ones(1, 1, 1, 512, dtype=torch.bool)).
+    """
+    if mask is None:
+        return True
+    return isinstance(mask, Tensor) and mask.shape[-3:-1].count(1) == len(mask.shape[-3:-1])
+
+
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
     """The kernel for a checked call.
 
@@ -173,7 +184,7 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
     if entry is None or work < LEAST:
         return DEFAULT
     why = falls_back(query, key, value)
-    unfused = why is not None and work >= entry[why]
+    unfused = why is not None and work >= entry[why] and (why != "groups" or folds(mask))
     n_q, n_kv = query.shape[-2], key.shape[-2]
     worth = isinstance(mask, Mask) and not torch_skips(mask, n_q, n_kv) and work >= 4 * entry["piece"]
     if worth and isinstance(mask, Mask) and query.ndim <= 4:

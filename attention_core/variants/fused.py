@@ -65,10 +65,11 @@ def fused(
         query = query.reshape(B, H_kv, group * n_q, d)
         if mask is not None and mask.shape[-3] > 1:
             mask = mask.reshape(mask.shape[0], H_kv, group, mask.shape[-1])
-    elif group > 1:
+    elif group > 1 and query.device.type != "cpu":  # on a processor torch's fused kernel shares them by itself
         key, value = expand_kv_heads(key, H), expand_kv_heads(value, H)
     query, key, value = (_of_width(x, max(d, d_v)) for x in (query, key, value))
-    out = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale=scale)
+    shared = key.shape[1] != query.shape[1]
+    out = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale=scale, enable_gqa=shared)
     out = out[..., :d_v]
     return out.reshape(B, H, n_q, d_v) if folded else out
 

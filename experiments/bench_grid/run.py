@@ -41,7 +41,7 @@ class Section:
 def sections() -> list[Section]:
     """The grid."""
     both, floats = ("fwd", "bwd"), ("float32", "bfloat16")
-    models = read_shapes(["BERT-base", "GPT-2", "Llama-3-8B:512", "Llama-3-8B:2048"])
+    models = read_shapes(["BERT-base", "GPT-2", "Llama-3-8B:512", "Llama-3-8B:1024"])
     square = read_shapes(["B=1,H=8,n=4096,d=64"])
     masks = ["none", "causal", "window:256", "segments:8", "causal+segments:8", "prefix:512", "bool", "bias"]
     llama = read_shapes(["Llama-3-8B:4096", "Llama-3-8B:512"])

@@ -94,6 +94,14 @@ def test_causality_that_torch_knows_of_is_left_to_torch() -> None:
     assert choose(LONG, LONG, LONG, causal() & sliding_window(64)) == SPARSE
 
 
+def test_shared_key_heads_are_folded_where_no_mask_tells_queries_apart(no_own_table: Path) -> None:
+    write(no_own_table, cpu_float32_forward=entry(0))
+    q, k = torch.zeros(1, 8, 512, 64), torch.zeros(1, 2, 512, 64)
+    row, rows = torch.ones(1, 1, 1, 512, dtype=torch.bool), torch.ones(512, 512, dtype=torch.bool)
+    assert [choose(q, k, k, m) for m in (None, row[0, 0], row[0, 0, 0], row)] == [FUSED] * 4
+    assert [choose(q, k, k, m) for m in (rows, row.expand(1, 8, 1, 512), causal())] == [DEFAULT] * 3
+
+
 def test_a_mask_that_wants_a_gradient_stays_with_torch() -> None:
     mask = torch.zeros(4096, requires_grad=True)
     assert choose(LONG[0], LONG[0], LONG[0], mask) == DEFAULT
