@@ -1,7 +1,8 @@
-"""Which kernel `attention(kernel="auto")` takes: a small table of numbers, and the two rules that read it.
+"""Which kernel `attention(kernel="auto")` takes: a small table of numbers, and the rules that read it.
 
 `attention-core bench --tune` measures the table for a machine; the one that ships was measured so on one core of an AMD
-EPYC of 2 cores with bfloat16 products, as it says itself. A device that no table names gets torch's own choice.
+EPYC with bfloat16 products, beside another load (the short lengths of bfloat16 again, for longer). A device that no
+table names gets torch's own choice.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def short_classes() -> frozenset[tuple[torch.dtype, bool]]:
 def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | None = None) -> bool:
     """Whether a mask is the causality that torch's fused kernel is told of, and whose empty half it leaves out itself.
 
-    That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 1); and
+    That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 2); and
     its causality is top-left: the alignments agree where the lengths do.
     Example: torch_skips(causal(), 512, 512).
     """
