@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .masking import Causal, Mask
+from .masking import Causal, Mask, SlidingWindow
 from .masking.pieces import plan
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
@@ -156,12 +156,15 @@ def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | 
     """Whether a mask is the causality that torch's fused kernel is told of, and whose empty half it leaves out itself.
 
     That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 2); and
-    its causality is top-left: the alignments agree where the lengths do.
-    Example: torch_skips(causal(), 512, 512).
+    its causality is top-left: the alignments agree where the lengths do. A window that reaches the first key from the
+    last query is causality, too.
+    Example: torch_skips(causal(), 512, 512), and torch_skips(sliding_window(512), 512, 512).
     """
-    if not isinstance(mask, Causal) or not (scale is None or scale > 0):
+    if not isinstance(mask, (Causal, SlidingWindow)) or not (scale is None or scale > 0):
         return False
-    return n_q == n_kv or mask.align == "top_left"
+    if n_q != n_kv and mask.align != "top_left":
+        return False
+    return isinstance(mask, Causal) or mask.W >= n_q
 
 
 def folds(mask: Tensor | Mask | None) -> bool:

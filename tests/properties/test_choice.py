@@ -41,7 +41,7 @@ ONE, KEYS = torch.zeros(1, 8, 1, 64), torch.zeros(1, 2, 4096, 64)
 
 def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
     assert choose(LONG, LONG, LONG, sliding_window(64)) == SPARSE
-    assert choose(LONG, LONG, LONG, sliding_window(4096)) == SPARSE  # half of the pairs are in the future
+    assert choose(LONG, LONG, LONG, sliding_window(4095)) == SPARSE  # half of the pairs are in the future
     short = LONG[:, :, :8]
     assert choose(short, short, short, sliding_window(2)) == DEFAULT
     assert choose(LONG, LONG, LONG, None) == DEFAULT
@@ -92,6 +92,24 @@ def test_causality_that_torch_knows_of_is_left_to_torch() -> None:
     assert choose(LONG[:, :, :2048], LONG, LONG, causal("bottom_right")) == SPARSE
     assert choose(LONG[0], LONG[0], LONG[0], causal()) == FUSED, "where torch would fall back it is told the same"
     assert choose(LONG, LONG, LONG, causal() & sliding_window(64)) == SPARSE
+
+
+def test_a_window_that_reaches_every_earlier_key_is_causality() -> None:
+    assert choose(LONG, LONG, LONG, sliding_window(4096)) == DEFAULT
+    assert choose(LONG[:, :, :2048], LONG, LONG, sliding_window(2048, "top_left")) == DEFAULT
+    assert not choice.torch_skips(sliding_window(2048), 1024, 2048), "bottom right by default"
+    x = torch.randn(1, 2, 64, 8, generator=torch.Generator().manual_seed(0))
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            dispatch,
+            "scaled_dot_product_attention",
+            lambda *a, **named: told.append(named) or scaled_dot_product_attention(*a, **named),
+        )
+        wide, narrow = dispatch.attention(x, x, x, sliding_window(64)), dispatch.attention(x, x, x, sliding_window(63))
+    assert [t["is_causal"] for t in told] == [True, False]
+    torch.testing.assert_close(wide, dispatch.attention(x, x, x, causal()), rtol=0, atol=0)
+    assert not torch.equal(wide[:, :, 63], narrow[:, :, 63])
 
 
 def test_shared_key_heads_are_folded_where_no_mask_tells_queries_apart(no_own_table: Path) -> None:
