@@ -164,7 +164,7 @@ def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | 
         return False
     if n_q != n_kv and mask.align != "top_left":
         return False
-    return isinstance(mask, Causal) or mask.W >= n_q
+    return isinstance(mask, Causal) or n_q <= mask.W
 
 
 def folds(mask: Tensor | Mask | None) -> bool:

@@ -97,7 +97,7 @@ def test_causality_that_torch_knows_of_is_left_to_torch() -> None:
 def test_a_window_that_reaches_every_earlier_key_is_causality() -> None:
     assert choose(LONG, LONG, LONG, sliding_window(4096)) == DEFAULT
     assert choose(LONG[:, :, :2048], LONG, LONG, sliding_window(2048, "top_left")) == DEFAULT
-    assert not choice.torch_skips(sliding_window(2048), 1024, 2048), "bottom right by default"
+    assert not choice.torch_skips(sliding_window(2048, "bottom_right"), 1024, 2048)
     x = torch.randn(1, 2, 64, 8, generator=torch.Generator().manual_seed(0))
     told = []
     with pytest.MonkeyPatch.context() as patch:
