@@ -50,6 +50,27 @@ def midway(query, key, value):
         raise RuntimeError("no luck today")
     return sdpa(query, key, value)
 
+def quits(query, key, value):
+    os._exit(0)
+
+def writes(query, key, value):
+    """Right, but for a key that it leaves changed; the others see the same tensors."""
+    out = sdpa(query, key, value)
+    key.mul_(2.0)
+    return out
+
+def writes_mask(query, key, value, attn_mask=None):
+    out = sdpa(query, key, value, attn_mask=attn_mask)
+    if attn_mask is not None:
+        attn_mask.logical_not_()
+    return out
+
+def writes_later(query, key, value):
+    CALLS[0] += 1
+    if CALLS[0] == 9:
+        value.add_(1.0)
+    return sdpa(query, key, value)
+
 def hangs(query, key, value):
     time.sleep(1000)
 
@@ -105,7 +126,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_kernel_costs_its_own_column(folder: Path) -> None:
     k = lambda name: f"{folder}/k.py:{name}"  # noqa: E731
     names = ["wrong", "raises", "dies", "later", "midway", "shape", "loud"]
-    asked = [k(name) for name in names] + ["core:naive_causal", "transformers:eager", "core:rotary", "auto"]
+    asked = (
+        [k("writes")]
+        + [k(name) for name in names]
+        + [k("quits"), "core:naive_causal", "transformers:eager", "core:rotary", "auto"]
+    )
     results = run_benchmark(asked, [Workload(**SIZES)], Settings(baseline=k("good"), **QUICK))
     (cell,) = results.cells
     found = {name.rpartition(":")[2]: (c.status, c.message) for name, c in cell.kernels.items()}
@@ -115,6 +140,8 @@ def test_every_kernel_costs_its_own_column(folder: Path) -> None:
     assert found["dies"] == ("failed", "its process was ended by signal SIGSEGV")
     assert found["later"] == ("failed", "its process ended with status 7")
     assert found["midway"] == ("failed", "raised RuntimeError: no luck today")
+    assert found["quits"] == ("failed", "its process ended with status 0")
+    assert found["writes"] == ("refuted", "on these inputs: it changes its inputs")
     assert found["shape"][0] == "failed" and "out: got shape (1, 2, 48, 1)" in found["shape"][1]
     assert found["naive_causal"] == ("refuted", "agrees_with_truth")
     assert found["eager"] == ("unavailable", "it needs the module 'absent'")
@@ -131,6 +158,24 @@ def test_every_kernel_costs_its_own_column(folder: Path) -> None:
     assert timed.inner * timed.seconds >= 100 * cell.resolution
     assert cell.kernels[k("wrong")].errors["out"]["refuted"]
     assert all(column.seconds is None for column in cell.kernels.values() if column.status != "timed")
+
+
+@pytest.mark.parametrize("mask", ["none", "bool"])
+def test_the_first_kernel_that_writes_spoils_no_other(folder: Path, mask: str) -> None:
+    """The truth and the other kernels' tensors are those that were drawn, though the baseline comes first and wrote."""
+    cell = Workload(**SIZES, mask=read_mask(mask))
+    writes = f"{folder}/k.py:writes" + ("_mask" if mask == "bool" else "")
+    (found,) = run_benchmark(["core:tiled"], [cell], Settings(baseline=writes, **QUICK)).cells
+    assert found.kernels[writes].status == "refuted"
+    assert found.kernels["core:tiled"].status == "timed", found.kernels["core:tiled"].message
+
+
+def test_inputs_that_change_while_they_are_timed_are_told(folder: Path) -> None:
+    k = f"{folder}/k.py:writes_later"
+    (cell,) = run_benchmark([k], [Workload(**SIZES)], Settings(**QUICK)).cells
+    for column in cell.kernels.values():
+        assert (column.status, column.message) == ("failed", "its inputs were changed while it was timed")
+        assert column.seconds is None
 
 
 def test_a_hang_is_told(folder: Path) -> None:
