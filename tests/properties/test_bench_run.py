@@ -12,7 +12,7 @@ import pytest
 
 from attention_core.bench import run as module
 from attention_core.bench.masks import read_mask
-from attention_core.bench.results import Results
+from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
 from attention_core.bench.workers import Workers
 from attention_core.bench.workload import Workload
@@ -214,6 +214,67 @@ def test_other_settings_are_not_gone_on_from() -> None:
     done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
     with pytest.raises(TargetError, match="cannot resume: setting threads was 1, and is 2"):
         run_benchmark([], [Workload(**SIZES)], Settings(threads=2, **QUICK), previous=done)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "words"),
+    [
+        ("machine", "processor", "machine was another, and is"),
+        ("versions", "torch", "version of torch was another, and"),
+    ],
+)
+def test_another_machine_or_version_is_not_gone_on_from(part: str, name: str, words: str) -> None:
+    done = run_benchmark([], [], Settings(**QUICK))
+    getattr(done, part)[name] = "another"
+    with pytest.raises(TargetError, match=words):
+        run_benchmark([], [], Settings(**QUICK), previous=done)
+
+
+def test_another_kernel_is_measured_beside_those_of_its_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A ratio needs both in one run: the whole cell is measured again, and stands once."""
+    asked: list[list[str]] = []
+
+    def cell(workers: object, workload: Workload, named: Any, *rest: object) -> Cell:
+        asked.append(list(named))
+        return Cell(workload, "torch:default", {name: Column("cannot") for name in named})
+
+    monkeypatch.setattr(module, "run_cell", cell)
+    done = run_benchmark(["core:tiled"], [Workload(**SIZES)], Settings(**QUICK))
+    more = run_benchmark(["core:tiled", "core:fused"], [Workload(**SIZES)], Settings(**QUICK), previous=done)
+    assert [list(c.kernels) for c in more.cells] == [["torch:default", "core:tiled", "core:fused"]]
+    assert asked == [["torch:default", "core:tiled"], ["torch:default", "core:tiled", "core:fused"]]
+
+
+def test_limits_are_measured_again_for_a_dtype_that_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(module, "run_cell", lambda workers, workload, *rest: Cell(workload, "torch:default", {}))
+    monkeypatch.setattr(module, "limits", lambda workers, dtypes, device: asked.append(list(dtypes)) or
+                        {"flops": dict.fromkeys(dtypes, 1.0)})  # fmt: skip
+    done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
+    both = [Workload(**SIZES), Workload(**SIZES, dtype="bfloat16")]
+    run_benchmark([], both, Settings(**QUICK), previous=done)
+    assert asked == [["float32"], ["bfloat16", "float32"]]
+
+
+def test_a_ratio_is_the_kernels_time_over_the_baselines() -> None:
+    cell = Cell(Workload(**SIZES), "base", {"base": Column("timed"), "slow": Column("timed")}, limit=0.5)
+    same = dict.fromkeys(("base", "slow"), 1)
+    found = {
+        "times": {"base": [[1.0, 1.0]] * 20, "slow": [[2.0, 2.0]] * 20}, "inner": same, "first": same,
+        "warm_up": {"base": [], "slow": []}, "settled": dict.fromkeys(same, True),
+    }  # fmt: skip
+    module.fill(cell, found, "base")
+    slow = cell.kernels["slow"]
+    assert slow.comparison is not None and slow.comparison.ratio == pytest.approx(2)
+    assert (slow.comparison.verdict, slow.seconds, slow.share) == ("SLOWER", 2.0, 0.25)
+
+
+def test_what_does_not_fit_on_the_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "device_memory", lambda device: 100)
+    with pytest.raises(TargetError, match=r"needs at least .* and 100 B may be filled here"):
+        run_benchmark([], [Workload(**SIZES)], Settings(device="cuda", **QUICK))
 
 
 def test_without_its_baseline_a_cell_has_no_ratios(folder: Path) -> None:
