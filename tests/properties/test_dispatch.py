@@ -132,7 +132,7 @@ BAD_CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", ["auto", *KERNELS])
 @pytest.mark.parametrize(("args", "kwargs", "words"), BAD_CALLS)
 def test_bad_calls_are_refused_by_every_kernel(kernel: str, args: Any, kwargs: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
