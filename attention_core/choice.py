@@ -60,7 +60,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     """
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
     if not isinstance(table, dict) or table.get("format") != FORMAT or not isinstance(table.get("classes"), dict):
         raise ValueError(

@@ -149,10 +149,11 @@ def _of_torch(path: str | Path) -> dict[str, Tensor]:
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
-        line = str(error).strip().splitlines()[0]
+        # What torch says of a file with more in it is advice to read it without weights_only: not repeated.
+        line = "" if isinstance(error, pickle.UnpicklingError) else f" ({str(error).strip().splitlines()[0][:100]})"
         raise BadInput(
             f"{path} holds more than tensors, or is cut short, and is refused: only safetensors, or torch.save of a "
-            f"state dict (read with weights_only), is loaded ({line[:100]})"
+            f"state dict (read with weights_only), is loaded{line}"
         ) from None
     if not isinstance(found, dict) or not all(isinstance(v, Tensor) for v in found.values()):
         raise BadInput(f"{path} holds a {type(found).__name__} that is no state dict: tensors by name")

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from finetune.cli_characters import characters
 from finetune.cli_classify import classify
@@ -27,7 +28,7 @@ from finetune.cli_options import (
     train_options,
 )
 from finetune.cli_select import select
-from finetune.errors import BadInput
+from finetune.errors import BadInput, said_of
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,6 +58,11 @@ def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     from finetune.recipes import pretraining
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    if len(documents) == 1 and len(documents[0]) > form.longest:
+        raise BadInput(
+            f"{corpus_path} is one line of {len(documents[0])} characters, of which a document gives the first "
+            f"{form.longest} at most: it should hold one document a line"
+        )
     ids, lengths = vocabulary.encode_batch([d[: form.longest] for d in documents])
     changes = changes_of(options)
     source = CorruptedDocuments(ids, lengths, form, changes.get("seed", 0))
@@ -84,7 +90,8 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 
     _, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(options["finetune_corpus_path"], with_places=True)
-    source = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
+    with said_of(options["finetune_corpus_path"]):
+        source = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes_of(options))
     _train(model, vocabulary, form, source, recipe, "fine-tuning", options)
@@ -105,7 +112,18 @@ def _model(name: str, vocabulary: Any, form: Any, options: dict[str, Any]) -> An
     torch.manual_seed(options.get("seed") or 0)
     if options["reading_params_path"] is None:
         return GPT(config)
-    return load_parameters(options["reading_params_path"], config, vocabulary)
+    made = load_parameters(options["reading_params_path"], config, vocabulary)
+    _refuse_other_sizes(options["reading_params_path"], made.config, options)
+    return made
+
+
+def _refuse_other_sizes(path: str, own: Any, options: dict[str, Any]) -> None:
+    """A file tells its model's sizes: others must not have been given, on the command line or in a configuration."""
+    names = ["n_layer", "n_head", "n_embd", *(["synthesizer"] if own.attention == "synthesizer" else [])]
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != getattr(own, name):
+            raise BadInput(f"{path} holds a model with {name} = {getattr(own, name)}, but {options[name]} was given")
 
 
 def _train(
@@ -175,16 +193,17 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(options["eval_corpus_path"])
+    if asked.places is None and options["curve_path"]:
+        raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
     made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
-    found = answers(made, vocabulary, asked.questions)
+    with said_of(options["eval_corpus_path"]):
+        found = answers(made, vocabulary, asked.questions)
     # A line an answer, whatever an untrained model says.
     least = options["withhold_below"]
     withheld = [least is not None and a.log_probability < least for a in found]
     told = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
     _write(options["outputs_path"], "".join(f"{text}\n" for text in told))
     if asked.places is None:
-        if options["curve_path"]:
-            raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
         where = options["outputs_path"] or "nowhere (give --outputs_path)"
         click.echo(f"Predictions written to {where}; no targets provided")
         return

@@ -57,11 +57,14 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
     """What one training step holds in memory, by method: measured with torch's profiler and with hooks."""
     check_writable(output)
     from finetune.memory import measured
-    from finetune.pictures import bars
+    from finetune.pictures import bars, kind_of
 
-    steps = []
+    if output is not None:
+        kind_of(output)
+    steps, lengths = [], {}
     for name in [part.strip() for part in method.split(",") if part.strip()]:
         config, n, make = settings(options, name)
+        lengths[name] = n
         steps.append(measured(make, config, batch_size, n))
     if output is not None:
         groups = {
@@ -75,7 +78,11 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
     if as_json:
         click.echo(json.dumps([step.to_json() for step in steps], indent=2))
         return
-    click.echo(f"MiB of one step, {batch_size} texts of {options['max_seq_length']} tokens; in brackets the formula")
+    asked = options["max_seq_length"]
+    click.echo(f"MiB of one step, {batch_size} texts of {asked} tokens; in brackets the formula")
+    for name, n in lengths.items():
+        if n < asked:
+            click.echo(f"{name}: texts of {n} tokens, for which the model has room")
     click.echo(f"{'method':8}{'trained':>12}{'saved':>20}{'forward':>10}{'peak':>10}{'gradients':>20}{'optimiser':>20}")
     for step in steps:
         told = {

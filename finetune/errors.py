@@ -5,6 +5,19 @@ The command line prints its text as one line; nothing else is caught there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class BadInput(ValueError):
     """What was given cannot be used; the text says what it is and how to mend it, in one line."""
+
+
+@contextmanager
+def said_of(what: str | Path) -> Iterator[None]:
+    """Within, what cannot be used is said of a file or an example. Raises: BadInput, its text after that name."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{what}: {error}") from None

@@ -23,11 +23,17 @@ def figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def write(picture: Any, path: str | Path) -> None:
-    """Write a picture in the format that its name ends with, all or nothing; the same data give the same bytes."""
+def kind_of(path: str | Path) -> str:
+    """The format that a picture's name ends with. Raises: BadInput where it is none of ours."""
     kind = Path(path).suffix.lstrip(".")
     if kind not in ("png", "svg", "pdf"):
         raise BadInput(f"{path}: a picture is a png, svg or pdf")
+    return kind
+
+
+def write(picture: Any, path: str | Path) -> None:
+    """Write a picture in the format that its name ends with, all or nothing; the same data give the same bytes."""
+    kind = kind_of(path)
     buffer = io.BytesIO()
     told = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     picture.savefig(buffer, format=kind, metadata=told)

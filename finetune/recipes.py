@@ -15,7 +15,7 @@ from torch import Tensor
 from finetune import checkpoint
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
-from finetune.errors import BadInput
+from finetune.errors import BadInput, said_of
 from finetune.models.gpt import GPT, GPTConfig
 from finetune.models.mingpt import from_mingpt, load_weights
 from finetune.train import TrainConfig
@@ -65,7 +65,8 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
     told = found.get("config") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(found.get("model"), dict):
         raise BadInput(f"{path} holds no parameters of a model")
-    weights = from_mingpt(found["model"])
+    with said_of(path):
+        weights = from_mingpt(found["model"])
     if told is not None:
         if "n_embd" not in told:
             raise BadInput(f"{path} is the checkpoint of an unfinished run, --checkpoint_path; parameters are wanted")

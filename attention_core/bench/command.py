@@ -5,7 +5,7 @@ Heavy modules are imported inside the command, so `attention-core --help` stays 
 
 from __future__ import annotations
 
-import os
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +25,16 @@ measured as asked; else 0."""
 DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 
 
+class Finite(click.FloatRange):
+    """A number in a range, which NaN and infinity are not: no comparison with NaN would refuse it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{found} is no finite number.", param, ctx)
+        return found
+
+
 @click.command(name="bench", epilog=STATUS)
 @click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
 @click.option("--baseline", default="torch:default", show_default=True, help="The kernel that ratios are taken to.")
@@ -41,13 +51,13 @@ DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 @click.option("--form", type=click.Choice(["plain", "3d", "5d", "strided"]), default="plain", show_default=True,
               help="Of the tensors; for all but plain torch changes to its unfused kernel.")  # fmt: skip
 @click.option("--decode", is_flag=True, help="One query against all keys.")
-@click.option("--seconds", type=click.FloatRange(0.01), default=10.0, show_default=True,
+@click.option("--seconds", type=Finite(0.01), default=10.0, show_default=True,
               help="For the samples of one cell, all kernels together.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each kernel.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the drawn inputs.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds for one call.")
-@click.option("--gate", type=click.FloatRange(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
+@click.option("--timeout", type=Finite(0.1), default=120.0, show_default=True, help="Seconds for one call.")
+@click.option("--gate", type=Finite(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
 @click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
               help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
 @click.option("--tune", is_flag=True,
@@ -86,6 +96,7 @@ def run(options: dict[str, Any]) -> int:
     from attention_core.conformance.implementation import TargetError
 
     check_files(options)
+    check_dtypes(options["dtypes"])
     if options["tune"]:
         from attention_core.bench.tune import keep_tuning
 
@@ -98,6 +109,7 @@ def run(options: dict[str, Any]) -> int:
         seed=options["seed"], timeout=options["timeout"],
     )  # fmt: skip
     cells = cells_of(options)
+    check_device(settings.device)
     if options["self_test"]:
         return self_test(cells, settings, options)
     console = make_console()
@@ -132,12 +144,13 @@ def cells_of(options: dict[str, Any]) -> list[Workload]:
 
 def whole_numbers(text: str | None) -> list[int]:
     """`128,256` as numbers. Raises: TargetError."""
+    from attention_core.bench.masks import shortened, whole_number
     from attention_core.conformance.implementation import TargetError
 
-    parts = [p.strip() for p in text.split(",")] if text is not None else []
-    if not all(p.isdecimal() and int(p) >= 1 for p in parts):
-        raise TargetError(f"--lengths {text!r}: write whole numbers of at least 1, e.g. 128,256,512")
-    return [int(p) for p in parts]
+    found = [whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
+    if 0 in found:
+        raise TargetError(f"--lengths {shortened(str(text))!r}: write whole numbers of at least 1, e.g. 128,256,512")
+    return found
 
 
 def default_kernels(device: str) -> list[str]:
@@ -148,9 +161,31 @@ def default_kernels(device: str) -> list[str]:
     return [r.name for r in fit if device != "cpu" or r.record.get("device", "cpu") == "cpu"]
 
 
+def check_dtypes(names: tuple[str, ...]) -> None:
+    """Refuse a dtype that nobody times. Raises: TargetError."""
+    from attention_core.conformance.implementation import DTYPES, TargetError
+
+    for name in names:
+        if name not in DTYPES:
+            raise TargetError(f"dtype {name!r} is not one of {', '.join(DTYPES)}")
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there. Raises: TargetError."""
+    from attention_core.bench.run import device_memory
+    from attention_core.conformance.implementation import TargetError
+
+    if device == "cpu":
+        return
+    if device != "cuda" and not device.startswith("cuda:"):
+        raise TargetError(f"--device {device!r} is neither cpu nor cuda, nor cuda:N")
+    device_memory(device)
+
+
 def check_files(options: dict[str, Any]) -> None:
     """Refuse at the door what could not be written after a long run. Raises: TargetError."""
     from attention_core.bench.pictures import check_plotting, needs_matplotlib
+    from attention_core.bench.results import beside
     from attention_core.conformance.implementation import TargetError
 
     if options["resume"] and options["json_path"] is None:
@@ -166,8 +201,11 @@ def check_files(options: dict[str, Any]) -> None:
         folder = Path(path).absolute().parent
         if not folder.is_dir():
             raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
-        if Path(path).is_dir() or not os.access(folder, os.W_OK):
-            raise TargetError(f"--{name} {path} cannot be written: no permission")
+        try:
+            beside(Path(path)).touch()  # the file that is written before it takes the name
+            beside(Path(path)).unlink()
+        except OSError as error:
+            raise TargetError(f"--{name} {path} cannot be written: {error.strerror}") from None
 
 
 def earlier(options: dict[str, Any]) -> Results | None:

@@ -22,6 +22,8 @@ NUMBERED = {"window": 1, "prefix": 0, "segments": 1}
 """Parts that take a number, and the smallest one."""
 DENSITY = 0.5
 """Share of the pairs that a drawn bool mask leaves."""
+DIGITS = 15
+"""Of a number in words: with more, positions do not fit the integers that count them."""
 ROWS = 1024
 """Rows of a mask that are written out at once."""
 
@@ -124,11 +126,28 @@ def read_mask(text: str) -> MaskSpec:
     for word in text.split("+") if text != "none" else []:
         name, colon, number = word.partition(":")
         if name in NUMBERED:
-            if not number.isdecimal() or int(number) < NUMBERED[name]:
-                raise TargetError(f"mask {text!r}: write {name}:N with N a whole number >= {NUMBERED[name]}")
-            parts.append((name, int(number)))
+            found = whole_number(number)
+            if found is None or found < NUMBERED[name]:
+                raise TargetError(
+                    f"mask {shortened(text)!r}: write {name}:N with N a whole number >= {NUMBERED[name]} of at most "
+                    f"{DIGITS} digits"
+                )
+            parts.append((name, found))
         elif name in ("causal", "bool", "bias") and not colon:
             parts.append((name, 0))
         else:
-            raise TargetError(f"mask {text!r} is not understood: write {FORMS}")
+            raise TargetError(f"mask {shortened(text)!r} is not understood: write {FORMS}")
     return MaskSpec(tuple(parts))
+
+
+def whole_number(text: str) -> int | None:
+    """A number of at most `DIGITS` decimal digits; None for other texts.
+
+    Example: whole_number("12") is 12, whole_number("-1") is None.
+    """
+    return int(text) if text.isdecimal() and len(text) <= DIGITS else None
+
+
+def shortened(text: str) -> str:
+    """A text that fits a line. Example: shortened("n=1") is "n=1"."""
+    return text if len(text) <= 80 else f"{text[:80]}..."

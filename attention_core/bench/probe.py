@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,17 +38,23 @@ def probe(job: dict[str, Any], tell: Tell) -> None:
     except CannotRun as error:
         tell({"event": "cannot", "message": str(error)})
         return
-    found = on_cuda(call) if job["device"].startswith("cuda") else on_cpu(call)
+    alive = partial(tell, {"event": "alive"})
+    found = on_cuda(call, alive) if job["device"].startswith("cuda") else on_cpu(call, alive)
     tell({"event": "probed", **found})
 
 
-def on_cpu(call: Call) -> dict[str, Any]:
-    """Seconds of the first and second call, peaks in bytes, and operators with their share of the time."""
+def on_cpu(call: Call, alive: Callable[[], None]) -> dict[str, Any]:
+    """Seconds of the first and second call, peaks in bytes, and operators with their share of the time.
+
+    `alive` is called between the calls: each may take as long as one call is allowed to.
+    """
     clear_peak()
     before = resident()["VmRSS"]
     first = seconds(call.run)
     after = resident()["VmHWM"]
+    alive()
     second = seconds(call.run)
+    alive()
     operators, allocated = profiled(call.run)
     return {
         "first": first, "second": second, "process": None if before is None or after is None else after - before,
@@ -55,14 +62,16 @@ def on_cpu(call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def on_cuda(call: Call) -> dict[str, Any]:
+def on_cuda(call: Call, alive: Callable[[], None]) -> dict[str, Any]:
     """The same on a CUDA device, where the allocator's peak is the memory."""
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     first = seconds(call.run, torch.cuda.synchronize)
     peak = torch.cuda.max_memory_allocated() - before
     reserved = torch.cuda.max_memory_reserved()
+    alive()
     second = seconds(call.run, torch.cuda.synchronize)
+    alive()
     operators, _ = profiled(call.run)
     return {"first": first, "second": second, "process": reserved, "allocator": peak, "operators": operators}
 

@@ -118,7 +118,7 @@ def shown(end: float | None) -> str:
 
 def largest(column: Column) -> str:
     """The largest error of all quantities, over the truth's RMS."""
-    found = [e["max"] for e in column.errors.values()]
+    found = [e["max"] for e in column.errors.values() if e["max"] is not None]
     return f"{max(found):.1e}" if found else ""
 
 

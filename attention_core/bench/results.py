@@ -5,6 +5,7 @@ The schema is described in docs/benchmarks.md; it changes only together with `SC
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.bench.statistics import Comparison
+from attention_core.bench.statistics import VERDICTS, Comparison
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
@@ -60,7 +61,7 @@ class Column:
     @property
     def rms(self) -> float | None:
         """The largest RMS error among the quantities, relative to the truth's RMS."""
-        found = [e["rms"] for e in self.errors.values()]
+        found = [e["rms"] for e in self.errors.values() if e["rms"] is not None]  # JSON has no infinity
         return max(found) if found else None
 
 
@@ -112,7 +113,13 @@ class Results:
             raise TargetError(f"it is no file that `attention-core bench --json` of this version wrote ({KIND})")
         try:
             cells = [_cell(c) for c in data["cells"]]
-            rest = {f.name: data[f.name] for f in fields(Results) if f.name != "cells"}
+            rest = {f.name: _kind(f.name, data[f.name], dict) for f in fields(Results) if f.name != "cells"}
+            for told in rest["verdicts"].values():
+                for name in ("verdict", "reason"):
+                    _kind(name, told[name], str)
+            if rest["limits"]:
+                for name, kind in (("flops", dict), ("exponentials", float | int), ("bandwidth", dict)):
+                    _kind(name, rest["limits"][name], kind)
             return Results(**rest, cells=cells)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise TargetError(f"its cells cannot be read ({type(error).__name__}: {error})") from error
@@ -122,11 +129,43 @@ def _plain(cell: Cell) -> dict[str, Any]:
     return {k: v for k, v in asdict(cell).items() if k != "workload"}
 
 
+def _kind(name: str, value: Any, kind: Any) -> Any:
+    """The value. Raises: TypeError where it is of another kind."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} is {str(value)[:40]!r}")
+    return value
+
+
+def _column(data: Mapping[str, Any]) -> Column:
+    """A column whose numbers are numbers: what is shown of it later must not fail then."""
+    ratio = data["comparison"]
+    number, maybe = float | int, float | int | None
+    if data["status"] not in STATUSES:
+        raise ValueError(f"status is {str(data['status'])[:40]!r}")
+    for name in ("seconds", "low", "high", "share", "first"):
+        _kind(name, data[name], maybe)
+    if data["status"] == "timed":
+        _kind("seconds", data["seconds"], number)
+    for name in ("errors", "probe"):
+        _kind(name, data[name], dict)
+    for told in data["errors"].values():
+        for name in ("rms", "max"):
+            _kind(name, told[name], maybe)
+    for row in data["probe"].get("operators", []):
+        _kind("operator", row["operator"], str), _kind("share", row["share"], number)
+    for name in ("first", "second", "process", "allocator"):
+        _kind(name, data["probe"].get(name), maybe)
+    if ratio is not None:
+        for name, value in ratio.items():
+            _kind(name, value, str if name == "verdict" else number if name == "ratio" else maybe)
+        if ratio["verdict"] not in VERDICTS:
+            raise ValueError(f"verdict is {ratio['verdict'][:40]!r}")
+    return Column(**{**data, "comparison": None if ratio is None else Comparison(**ratio)})
+
+
 def _cell(data: Mapping[str, Any]) -> Cell:
-    columns = {}
-    for name, column in data["kernels"].items():
-        ratio = column["comparison"]
-        columns[name] = Column(**{**column, "comparison": None if ratio is None else Comparison(**ratio)})
+    columns = {name: _column(column) for name, column in data["kernels"].items()}
+    _kind("limit", data["limit"], float | int | None), _kind("binding", data["binding"], str)
     return Cell(**{**data, "workload": Workload.from_json(data["workload"]), "kernels": columns})
 
 
@@ -148,7 +187,7 @@ def read_results(path: Path) -> Results:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TargetError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TargetError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
         raise TargetError(f"{path} holds no results")
@@ -158,15 +197,21 @@ def read_results(path: Path) -> Results:
         raise TargetError(f"{path}: {error}") from error
 
 
+def beside(path: Path) -> Path:
+    """Where a file is written before it takes its name. Example: beside(Path("r.json")).parent is Path(".")."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all, so that an interruption leaves the last complete one.
 
     Raises: TargetError: it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = beside(path)
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise TargetError(f"{path} cannot be written: {error.strerror}") from error

@@ -208,7 +208,7 @@ def one_measurement(workers: Workers, job: dict[str, Any], columns: dict[str, Co
     for message in workers.job("measure", **job):
         column = columns.get(message.get("kernel", ""))
         if message["event"] == "failed_kernel" and column is not None:
-            column.status, column.message = "failed", message["message"]
+            column.status, column.message = message.get("status", "failed"), message["message"]
         elif message["event"] == "checked" and column is not None:
             column.errors = message["errors"]
             wrong = [name for name, e in column.errors.items() if e["refuted"]]

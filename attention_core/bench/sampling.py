@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,15 +63,21 @@ class Samples:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def warm_up(function: Callable[[], Any], clock: Clock, seconds: float) -> tuple[list[float], bool]:
+def warm_up(
+    function: Callable[[], Any], clock: Clock, seconds: float, told: Callable[[], None] = lambda: None
+) -> tuple[list[float], bool]:
     """Samples of single calls until a window is no faster than the ones before it.
 
+    Args: told, is called before every sample: each may take as long as one call is allowed to.
     Returns: the samples, and whether they settled within the time.
     """
     taken: list[float] = []
     best = math.inf
     for _ in range(WINDOWS):
-        window = [clock.time(function, 1) for _ in range(WINDOW)]
+        window = []
+        for _ in range(WINDOW):
+            told()
+            window.append(clock.time(function, 1))
         taken += window
         if min(window) > best * (1 - SETTLED):
             return taken, True
@@ -115,11 +122,13 @@ def sample(
     found = Samples({}, {}, {}, {}, {})
     running = dict(functions)
     for name in functions:
-        told(name, "warm-up")
+        alive = partial(told, name, "warm-up")
+        alive()
         try:
             found.first[name] = clock.time(functions[name], 1)
-            found.warm_up[name], found.settled[name] = warm_up(functions[name], clock, plan.seconds / 10)
+            found.warm_up[name], found.settled[name] = warm_up(functions[name], clock, plan.seconds / 10, alive)
             count = calls_per_sample(min(found.warm_up[name]), clock.resolution)
+            alive()
             # a second estimate from a whole sample: single short calls are mostly the clock's own cost
             found.inner[name] = calls_per_sample(clock.time(functions[name], count) / count, clock.resolution)
             if inner > 1:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention_core.bench.masks import MaskSpec, read_mask
+from attention_core.bench.masks import DIGITS, MaskSpec, read_mask, shortened, whole_number
 from attention_core.bench.workload import SIZES, Workload
 from attention_core.conformance.implementation import TargetError
 
@@ -66,26 +66,35 @@ def read_shapes(texts: Iterable[str]) -> list[Shape]:
         elif text.endswith(".toml"):
             found += from_file(Path(text))
         elif "=" in text:
-            found.append(Shape("", sizes_of(dict(_pair(part) for part in text.split(",")), text)))
+            found.append(Shape("", sizes_of(_pairs(text), text)))
         else:
             known = ", ".join(m.name for m in MODELS)
-            raise TargetError(f"shape {text!r} is none of {known} (or NAME:LENGTH), and no file.toml; {SIZE_FORM}")
+            raise TargetError(
+                f"shape {shortened(text)!r} is none of {known} (or NAME:LENGTH), and no file.toml; {SIZE_FORM}"
+            )
     return found
 
 
 def of_model(model: Model, length: str) -> list[Shape]:
     """A model's attention at one length, or at its usual ones."""
-    if length and (not length.isdecimal() or int(length) < 1):
-        raise TargetError(f"shape {model.name}:{length}: write a length of at least 1")
-    lengths = (int(length),) if length else model.lengths
+    asked = whole_number(length)
+    if length and not asked:
+        raise TargetError(f"shape {model.name}:{shortened(length)}: write a length of at least 1")
+    lengths = (asked,) if asked else model.lengths
     return [Shape(f"{model.name} {n}", {**model.sizes, "n_q": n, "n_kv": n}, model.mask) for n in lengths]
 
 
-def _pair(part: str) -> tuple[str, Any]:
-    name, equals, value = part.strip().partition("=")
-    if not equals or not value.lstrip("-").isdecimal():
-        raise TargetError(f"size {part.strip()!r} is not understood: {SIZE_FORM}")
-    return name, int(value)
+def _pairs(text: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        number = whole_number(value.removeprefix("-"))
+        if not equals or number is None:
+            raise TargetError(f"size {shortened(part.strip())!r} is not understood: {SIZE_FORM}")
+        if name in found:
+            raise TargetError(f"{shortened(text)}: {name} is given twice")
+        found[name] = -number if value.startswith("-") else number
+    return found
 
 
 def sizes_of(given: Mapping[str, Any], where: str) -> dict[str, int]:
@@ -99,6 +108,8 @@ def sizes_of(given: Mapping[str, Any], where: str) -> dict[str, int]:
             raise TargetError(f"{where}: no size is called {name!r}; there are n, {', '.join(SIZES)}")
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise TargetError(f"{where}: {name}={value!r} is not a whole number of at least 1")
+        if value >= 10**DIGITS:
+            raise TargetError(f"{where}: {name} has more than {DIGITS} digits")
     return sizes
 
 
@@ -108,8 +119,10 @@ def from_file(path: Path) -> list[Shape]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TargetError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also text that is not UTF-8, and numbers too long to be read
         raise TargetError(f"{path} is not TOML: {error}") from error
+    except RecursionError:
+        raise TargetError(f"{path} is not TOML that can be read: it is nested too deeply") from None
     tables = data.get("shape")
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise TargetError(f"{path} holds no tables [[shape]]")

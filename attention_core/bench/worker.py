@@ -35,6 +35,7 @@ def run_job(job: dict[str, Any], tell: Tell) -> None:
         torch.set_num_threads(job["threads"])
         limit_memory(job.get("memory"))
         JOBS[job["kind"]](job, tell)
+        tell({"event": "done"})
     except (TargetError, Unavailable) as error:
         tell({"event": "refused", "message": str(error)})
     except Exception as error:

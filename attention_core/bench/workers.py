@@ -61,20 +61,23 @@ class Workers:
             self._start()
         self._write_note("")
         job = {"kind": kind, "threads": self.threads, "memory": self.memory, "note": self.note.name, **values}
-        finished = False
+        finished = done = False
         try:
             send(self.to, job)
             while True:
                 message = receive(self.out, self.timeout)
                 if message.get("event") == "ended":
                     break
+                if message.get("event") == "done":
+                    done = True
+                    continue
                 if message.get("event") in ("refused", "failed"):
                     receive(self.out, self.timeout)
                     finished = True
                     raise (TargetError if message["event"] == "refused" else Unavailable)(str(message["message"]))
                 yield message
             finished = True
-            if message["status"] != 0:
+            if message["status"] != 0 or not done:  # a kernel may end its process with status 0, too
                 raise Lost(self._how(int(message["status"])), self._read_note())
         except TimedOut:
             raise Lost(f"no answer within {self.timeout:g} s", self._read_note()) from None

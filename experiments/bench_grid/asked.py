@@ -32,7 +32,10 @@ STATED = "-"
 
 @dataclass(frozen=True)
 class Speed:
-    """How many times as fast auto is as torch's default in one cell, with the interval, and both times in seconds."""
+    """How many times as fast auto is as torch's default in one cell, with the interval, and both times in seconds.
+
+    most: how many times as fast it would be at the measured limit of the machine; infinite where that is not known.
+    """
 
     name: str
     value: float
@@ -40,6 +43,7 @@ class Speed:
     high: float
     base: float
     auto: float
+    most: float = math.inf
 
     def told(self) -> str:
         """In one phrase."""
@@ -58,7 +62,9 @@ def speed(cell: Cell) -> Speed | None:
         return None
     c = auto.comparison
     low = 1 / c.high if c.high else 0.0
-    return Speed(cell.workload.name(), 1 / c.ratio, low, 1 / c.low if c.low else math.inf, base.seconds, auto.seconds)
+    most = base.seconds / cell.limit if cell.limit else math.inf
+    high = 1 / c.low if c.low else math.inf
+    return Speed(cell.workload.name(), 1 / c.ratio, low, high, base.seconds, auto.seconds, most)
 
 
 def rivals(cell: Cell) -> Iterator[tuple[str, Comparison]]:
@@ -102,12 +108,16 @@ def asked(results: Mapping[str, Results]) -> str:
         if chosen:
             worst = min(chosen, key=lambda s: s.value)
             told = f"{worst.told()} ({worst.name})" if len(chosen) > 1 else worst.told()
+            if worst.value < wanted and worst.most < math.inf:
+                told += f"; {worst.most:.1f}x at the limit of the machine"
             rows.append((what, f"{wanted:g}x", told, "yes" if worst.value >= wanted else "NO"))
 
     least("window of 256 at n = 4096, the least", 4, "masks", lambda n: "window:256" in n)
     least("packed segments at n = 4096, the least", 2, "masks", lambda n: "segments:8" in n)
     least("one query, 32 heads over 8, 4096 keys, bfloat16", 6, "decoding", lambda n: "n_kv=4096" in n and "bf" in n)
-    least("where torch falls back without a word, the least", 2, "fallback", lambda n: True)
+    for direction in ("fwd", "bwd"):
+        fell = f"where torch falls back without a word, {direction}, the least"
+        least(fell, 2, "fallback", lambda n, d=direction: d in n.split())
     rows += [*never_slower(cells), *accuracy_class(results), *half_accuracy(results), *memory(results), limits(results)]
     return table(("figure", "asked", "reached", "enough"), rows)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from finetune.data.vocabulary import MASK, PAD
 from finetune.errors import BadInput
 
 
@@ -55,7 +56,7 @@ def read_questions(path: str | Path, *, with_places: bool = False) -> Questions:
 
     Args: path; with_places: places are needed (for training, or to count what is right).
     Raises: BadInput where the file holds no question, some lines have a place and others none, a line has more than
-        one tab, or places are needed and absent.
+        one tab or a character that is reserved, or places are needed and absent.
     Example: a line `Where was Ada born?<TAB>London` is one question with the place `London`.
     """
     rows = [(n, line.split("\t")) for n, line in enumerate(read_text(path).split("\n"), 1) if line]
@@ -67,6 +68,9 @@ def read_questions(path: str | Path, *, with_places: bool = False) -> Questions:
             raise BadInput(f"{path}, line {n}: {len(row)} columns, but should be question<TAB>place, as in line 1")
         if not all(row):
             raise BadInput(f"{path}, line {n}: an empty question or place")
+        for reserved in (PAD, MASK):
+            if any(reserved in text for text in row):
+                raise BadInput(f"{path}, line {n}: {reserved!r} (U+{ord(reserved):04X}) is reserved; take it out")
     if columns == 1 and with_places:
         raise BadInput(f"{path} has questions without places, which are needed here: question<TAB>place")
     return Questions([row[0] for _, row in rows], [row[1] for _, row in rows] if columns == 2 else None)

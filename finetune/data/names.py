@@ -13,7 +13,7 @@ from torch import Tensor
 
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import MASK, PAD_ID, Ids, Vocabulary
-from finetune.errors import BadInput
+from finetune.errors import BadInput, said_of
 
 
 def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[str], form: Form) -> tuple[Ids, Ids]:
@@ -43,8 +43,12 @@ def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[
 
 
 def prompts(vocabulary: Vocabulary, questions: Sequence[str]) -> list[Ids]:
-    """`question M` for each question: what the model is asked to go on from."""
-    return [vocabulary.encode(question + MASK) for question in questions]
+    """`question M` for each question: what the model is asked to go on from. Raises: BadInput, naming the question."""
+    found = []
+    for n, question in enumerate(questions, 1):
+        with said_of(f"question {n}"):
+            found.append(vocabulary.encode(question + MASK))
+    return found
 
 
 class NamePlaces:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from finetune.errors import BadInput
+from finetune.errors import BadInput, said_of
 
 PAD, MASK = "□", "⁇"
 PAD_ID, MASK_ID = 0, 1
@@ -75,8 +75,9 @@ class Vocabulary:
         ids[points == ord(MASK)] = MASK_ID
         if (ids < 0).any():
             where = int(np.argmax(ids < 0))
+            around = text[max(where - 40, 0) : where + 20]
             raise BadInput(
-                f"{text[where]!r} (U+{ord(text[where]):04X}) at place {where} of {text[:60]!r} is not in the "
+                f"{text[where]!r} (U+{ord(text[where]):04X}) at place {where} of {around!r} is not in the "
                 "vocabulary: no such character in the corpus it was made from"
             )
         return ids
@@ -85,7 +86,13 @@ class Vocabulary:
         """Several texts as one padded matrix. Returns: ids (n, longest) with PAD behind each text, and lengths (n,)."""
         lengths = np.array([len(t) for t in texts], np.int64).reshape(-1)
         ids = np.full((len(texts), int(lengths.max(initial=0))), PAD_ID, np.int64)
-        ids[np.arange(ids.shape[1]) < lengths[:, None]] = self.encode("".join(texts))
+        try:
+            ids[np.arange(ids.shape[1]) < lengths[:, None]] = self.encode("".join(texts))
+        except BadInput:
+            for n, text in enumerate(texts, 1):  # the same error, said of the text that it is about
+                with said_of(f"text {n}"):
+                    self.encode(text)
+            raise
         return ids, lengths
 
     def decode(self, ids: npt.ArrayLike) -> str:

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from attention_core.bench.command import judge_column, whole_numbers
+from attention_core.bench.command import judge_column, status_of, whole_numbers
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import Comparison
 from attention_core.bench.workload import Workload
 from attention_core.cli import main
 from attention_core.conformance.implementation import TargetError
+from attention_core.terminal import make_console
 
 TARGETS = """
 def plain(query, key, value):
@@ -111,15 +112,26 @@ BAD: list[tuple[list[str], str]] = [
     (["--plot", "p.gif"], "--plot p.gif: name a file that ends in .svg, .png, .pdf"),
     (["--seconds", "-1"], "-1.0 is not in the range"),
     (["--gate", "0.5"], "0.5 is not in the range"),
+    (["--seconds", "nan"], "nan is no finite number"),
+    (["--gate", "nan"], "nan is no finite number"),
+    (["--timeout", "inf"], "inf is no finite number"),
+    (["--lengths", "9" * 5000], "write whole numbers of at least 1"),
+    (["--mask", "window:" + "9" * 20], "write window:N with N a whole number >= 1 of at most 15 digits"),
+    (["--tune", "--dtype", "float8"], "dtype 'float8' is not one of float32"),
+    (["--device", "tpu"], "--device 'tpu' is neither cpu nor cuda"),
+    (["--self-test", "1", "--device", "cuda:99"], "--device cuda:99: "),
+    (["--json", "x" * 300], "cannot be written: File name too long"),
+    (["--html", "t.html/r.html"], "there is no folder t.html"),
 ]
 
 
-@pytest.mark.parametrize(("words", "said"), BAD, ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+@pytest.mark.parametrize(("words", "said"), BAD, ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else None)
 def test_bad_words_are_one_clear_line(words: list[str], said: str) -> None:
     found = CliRunner().invoke(main, ["bench", *words])
     assert found.exit_code == 2
     assert said in found.stderr.splitlines()[-1]
     assert "Traceback" not in found.stderr
+    assert len(found.stderr.splitlines()[-1]) < 600
 
 
 def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:
@@ -164,6 +176,7 @@ def timed(low: float | None, high: float | None, ratio: float = 1.04) -> Column:
     [
         (timed(1.06, 1.08, 1.07), 1.05, 1, "k takes 1.070 times base, beyond the gate of 1.05"),
         (timed(1.03, 1.08), 1.05, 0, "undecided"),
+        (timed(1.03, 1.09, 1.06), 1.05, 0, "undecided"),
         (timed(0.0, None), 1.05, 0, "undecided"),
         (timed(1.00, 1.04), 1.05, 0, ""),
         (timed(1.06, 1.08), None, 0, ""),
@@ -178,6 +191,23 @@ def test_the_gate(column: Column, gate: float | None, status: int, words: str) -
     line, found = judge_column("k", column, "base", gate)
     assert found == status
     assert words in line if words else line == ""
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ("timed", 0),
+        ("failed timed", 2),
+        ("refuted timed", 1),
+        ("refuted failed timed", 1),
+        ("failed refuted timed", 1),
+        ("cannot", 0),
+    ],
+)
+def test_the_exit_status_is_that_of_the_worst_kernel(statuses: str, status: int) -> None:
+    columns = {f"{k}": timed(1.0, 1.0) if s == "timed" else Column(s, "why") for k, s in enumerate(statuses.split())}
+    cells = [Cell(Workload(), "base", columns), Cell(Workload(n_q=4, n_kv=4), "base", {"fine": timed(1.0, 1.0)})]
+    assert status_of(Results({}, {}, {}, cells=cells), 1.05, make_console()) == status
 
 
 def test_lengths() -> None:

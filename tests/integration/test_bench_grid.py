@@ -75,6 +75,7 @@ def test_all_that_is_asked_is_reached(grid: ModuleType) -> None:
     assert {told[name][2] for name in stated} == {"-"}
     assert told["window of 256 at n = 4096, the least"][1].startswith("10.00x")
     assert told["core:half_accuracy, by name, on the models"][1].startswith("2.00x to 2.00x at 2.0 to 2.0")
+    assert told["where torch falls back without a word, fwd, the least"][1].startswith("2.50x")
     assert told["elsewhere, the most that auto adds"][1].startswith("2 µs")
     assert any("n^1.00" in row[1] for row in told.values())
 
@@ -84,16 +85,22 @@ def test_what_is_missed_is_said(grid: ModuleType) -> None:
     found = {
         "masks": results(cell(workload, base=1e-3, auto=1.1e-3, other=9e-4)),
         "models": results(cell(Workload(), base=1e-4, auto=1.1e-4)),
+        "fallback": results(
+            cell(Workload(form="3d"), base=1e-4, auto=4e-5),
+            cell(Workload(form="3d", direction="bwd"), base=3e-4, auto=2e-4),
+        ),
     }
     told = lines(grid.asked(found))
     missed = {name for name, row in told.items() if row[2] == "NO"}
     assert missed == {
         "over torch's default, geometric mean of all cells", "window of 256 at n = 4096, the least",
         "where torch takes 200 µs or more, the least", "elsewhere, the most that auto adds",
-        "within 3 % of the best kernel of the same accuracy",
+        "within 3 % of the best kernel of the same accuracy", "where torch falls back without a word, bwd, the least",
     }  # fmt: skip
+    fell = told["where torch falls back without a word, bwd, the least"][1]
+    assert fell.startswith("1.50x") and fell.endswith("; 3.0x at the limit of the machine")
     nearest = told["within 3 % of the best kernel of the same accuracy"][1]
-    assert nearest.startswith("0 of 2 cells; not: ") and "torch:math, auto takes 1.22" in nearest
+    assert nearest.startswith("2 of 4 cells; not: ") and "torch:math, auto takes 1.22" in nearest
 
 
 def test_memory_that_grows_faster_than_a_line_is_not_enough(grid: ModuleType) -> None:

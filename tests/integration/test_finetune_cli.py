@@ -9,7 +9,9 @@ import pickle
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner, Result
+from safetensors.torch import save_file
 
 from finetune.cli import app
 from finetune.cli_options import one_line
@@ -64,6 +66,8 @@ def test_charcorruption_prints_documents_with_a_stretch_moved_to_the_end(folder:
         (("charcorruption", "reserved.txt"), "reserved.txt, line 2: '⁇' (U+2047) is reserved"),
         (("charcorruption", "latin.txt"), "latin.txt, line 1: not UTF-8"),
         (("charcorruption", "wiki.txt", "--block_size", "4"), "a block of 4 is too small"),
+        (("namedata", "wiki.txt", "z.tsv"), "z.tsv: text 2: '7' (U+0037) at place 10 of 'Where was 7 born?⁇Paris⁇'"),
+        (("namedata", "wiki.txt", "mask.tsv"), "mask.tsv, line 2: '⁇' (U+2047) is reserved"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
@@ -73,6 +77,8 @@ def test_bad_input_is_one_line_and_status_2(
     Path("empty.txt").write_text("\n")
     Path("reserved.txt").write_text("a\nb⁇\n", encoding="utf-8")
     Path("latin.txt").write_bytes(b"M\xfcnchen\n")
+    Path("z.tsv").write_text("Where was Ada born?\tParis\nWhere was 7 born?\tParis\n")
+    Path("mask.tsv").write_text("Where was Ada born?\tParis\nWhere⁇\tParis\n", encoding="utf-8")
     found = finetune(*arguments)
     assert found.exit_code == 2 and words in found.output
     assert found.output.count("\n") == 1
@@ -151,7 +157,9 @@ def test_unlikely_answers_are_withheld(folder: Path) -> None:
     lines = out.read_text(encoding="utf-8").splitlines()
     assert [line == "not known" for line in lines] == [score == min(scores) for score in scores]
     (folder / "q.tsv").write_text("Where was Ada born?\n")
+    out.unlink()
     told = finetune(*common, "--eval_corpus_path", folder / "q.tsv", "--curve_path", folder / "curve")
+    assert not out.exists(), "said before the questions are answered"
     assert told.exit_code == 2 and "has questions without places, and so no curve" in told.output
 
 
@@ -203,6 +211,13 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*TRAIN, "--device", "gpu"), "device gpu cannot be used here"),
         ((*TRAIN, "--reading_params_path", "good", "--block_size", "64"), "give --block_size 48"),
         (("baseline", "--eval_corpus_path", "questions.tsv"), "has questions without places"),
+        ((*READ, "--reading_params_path", "good", "--n_embd", "32"), "good holds a model with n_embd = 16, but 32 was given"),
+        ((*READ, "--reading_params_path", "good", "--config", "wide.toml"), "n_layer = 1, but 3 was given"),
+        ((*READ, "--reading_params_path", "stranger"), "stranger: 'a' is no name of a minGPT's weights"),
+        (("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "z.tsv", "--reading_params_path", "good"),
+         "z.tsv: question 1: '7' (U+0037) at place 10 of"),
+        (("finetune", "vanilla", "wiki.txt", "--finetune_corpus_path", "z.tsv", *TRAIN[3:]), "z.tsv: text 1: '7' (U+0037)"),
+        (("pretrain", "vanilla", "line.txt", *TRAIN[3:]), "line.txt is one line of 200 characters, of which a document gives"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_one_line(
@@ -220,6 +235,10 @@ def test_what_cannot_be_used_is_one_line(
     Path("bad.toml").write_text("epochs =")
     Path("odd.toml").write_text("speed = 1")
     Path("questions.tsv").write_text("Where was Ada born?\n")
+    Path("z.tsv").write_text("Where was 7 born?\tParis\n")
+    Path("wide.toml").write_text("n_layer = 3\n")
+    Path("line.txt").write_text("a" * 200)
+    save_file({"a": torch.zeros(2)}, "stranger")
     found = finetune(*arguments)
     assert found.exit_code == 2 and words in found.output, found.output
     assert found.output.startswith("finetune: ") and found.output.count("\n") == 1

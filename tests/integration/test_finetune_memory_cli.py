@@ -40,6 +40,22 @@ def test_the_table_and_the_picture(folder: Path) -> None:
     assert Path("memory.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_texts_that_the_model_has_no_room_for_are_said_to_be_shorter(folder: Path) -> None:
+    told = finetune("memory", *COMMON[:-1], "64", "--batch_size", "2", "--method", "head,prompt")
+    assert told.output.splitlines()[0].startswith("MiB of one step, 2 texts of 64 tokens")
+    assert told.output.splitlines()[1:3] == [
+        "head: texts of 48 tokens, for which the model has room",
+        "prompt: texts of 40 tokens, for which the model has room",
+    ]
+
+
+def test_a_picture_of_no_kind_is_refused_before_anything_is_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finetune.memory.measured", lambda *_: pytest.fail("a step was measured"))
+    assert finetune("memory", *COMMON, "--output", "m.txt").exit_code == 2
+
+
 def test_numbers_as_json(folder: Path) -> None:
     told = finetune("memory", *COMMON, "--batch_size", "2", "--method", "head", "--json")
     (found,) = json.loads(told.output)
@@ -58,6 +74,7 @@ def test_the_largest_batch(folder: Path) -> None:
         (("memory", *COMMON, "--method", "head,adapter"), "method 'adapter' is none of"),
         (("memory", *COMMON[:-4], "--method", "prompt"), "a prompt of 128 leaves no room in a model of 48 positions"),
         (("memory", *COMMON, "--output", "no/m.png"), "there is no folder no"),
+        (("memory", *COMMON, "--output", "m.txt"), "m.txt: a picture is a png, svg or pdf"),
         (("memory", *COMMON, "--device", "gpu"), "device gpu cannot be used here"),
         (("largest-batch", *COMMON, "--start", "9", "--most", "8"), "can be tried first, got 9"),
     ],

@@ -129,12 +129,14 @@ def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
         if dtypes[0] == "float64":
             raise KeyboardInterrupt
 
+    x = torch.zeros(1, 1, 2, 2)
+    choice.forget()
+    assert choice.entry_of(x, x, x) != numbers, "known before, and read again"
     monkeypatch.setattr(tune, "tune", ends)
     assert tune.keep_tuning("cpu", ["float32"]) == own
     with pytest.raises(KeyboardInterrupt):
         tune.keep_tuning("cpu", ["float64"])
     assert choice.read_table(own) == {"cpu/float32/forward": numbers, "cpu/float64/forward": numbers}
-    x = torch.zeros(1, 1, 2, 2)
     assert choice.entry_of(x, x, x) == numbers
     choice.forget()
 

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from attention_core.bench.clocks import WallClock, clock_for
+from attention_core.bench.clocks import CudaClock, WallClock, clock_for
 from attention_core.bench.workers import NOTE, Note, Workers
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError, Unavailable
@@ -42,13 +44,14 @@ def test_limits_are_measured(workers: Workers) -> None:
 def test_a_probe_tells_memory_and_operators(workers: Workers) -> None:
     n = 512
     workload = Workload(H=2, n_q=n, n_kv=n, d=16).to_json()
-    (found,) = workers.job("probe", workload=workload, kernel="core:dot_product", device="cpu")
+    *alive, found = workers.job("probe", workload=workload, kernel="core:dot_product", device="cpu")
     scores = 2 * n * n * 4
     assert found["allocator"] >= scores
     assert found["process"] is None or found["process"] > scores / 2
     assert {row["operator"]: row["calls"] for row in found["operators"]}["aten::bmm"] == 2
     assert sum(row["share"] for row in found["operators"]) == pytest.approx(1)
-    (small,) = workers.job("probe", workload=workload, kernel="torch:flash", device="cpu")
+    assert [message["event"] for message in alive] == ["alive", "alive"], "each call may take as long as is allowed"
+    *_, small = workers.job("probe", workload=workload, kernel="torch:flash", device="cpu")
     assert small["allocator"] < scores / 4
 
 
@@ -58,7 +61,7 @@ def test_what_a_job_raises_is_told_and_the_next_one_runs(workers: Workers) -> No
     with pytest.raises(Unavailable, match="KeyError: 'nothing'"):
         list(workers.job("nothing"))
     workload = Workload(H=1, n_q=4, n_kv=4).to_json()
-    (found,) = workers.job("probe", workload=workload, kernel="torch:default", device="cpu")
+    *_, found = workers.job("probe", workload=workload, kernel="torch:default", device="cpu")
     assert found["event"] == "probed"
 
 
@@ -66,7 +69,7 @@ def test_a_job_left_halfway_leaves_nothing_behind(workers: Workers) -> None:
     for _ in workers.job("limits", dtypes=["float32"], device="cpu"):
         break
     workload = Workload(H=1, n_q=4, n_kv=4).to_json()
-    (found,) = workers.job("probe", workload=workload, kernel="torch:default", device="cpu")
+    *_, found = workers.job("probe", workload=workload, kernel="torch:default", device="cpu")
     assert found["event"] == "probed"
 
 
@@ -131,3 +134,28 @@ def test_a_worker_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("sys.executable", "/bin/false")
     with Workers() as broken, pytest.raises(TargetError, match="the process that times kernels did not start"):
         list(broken.job("limits", dtypes=[], device="cpu"))
+
+
+def test_the_cache_is_overwritten_before_a_sample_and_outside_of_it() -> None:
+    """On a clock whose device is a list of what it was asked."""
+    asked: list[str] = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            asked.append("record")
+
+        def synchronize(self) -> None:
+            asked.append("synchronize")
+
+        def elapsed_time(self, end: object) -> float:
+            return 3.0
+
+    clock = CudaClock.__new__(CudaClock)
+    clock.device = "cuda"
+    clock.flush = SimpleNamespace(zero_=lambda: asked.append("flush"))
+    clock.torch = SimpleNamespace(cuda=SimpleNamespace(Event=Event, device=lambda _: contextlib.nullcontext()))
+    assert clock.time(lambda: asked.append("call"), 2) == 3e-3
+    assert asked == ["flush", "record", "call", "call", "record", "synchronize"]

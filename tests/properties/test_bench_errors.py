@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,14 @@ def test_rows_without_a_key_are_not_judged() -> None:
     assert judge.judge({"out": out}, OURS)["out"] == told
     out[0, 0, int((~dead).nonzero()[0])] = torch.nan
     assert judge.judge({"out": out}, OURS)["out"]["refuted"]
+
+
+def test_every_kernel_has_the_budget_of_its_own_sums() -> None:
+    """Whoever was judged before it on the same truth."""
+    inputs = draw(Workload(**SIZES, dtype="bfloat16", direction="bwd"))
+    results, judge = results_of("core:dot_product", inputs), Judge(inputs)
+    wide = judge.judge(results, OURS)
+    rough = judge.judge(results, replace(OURS, accumulate="input"))
+    for name, told in wide.items():
+        assert rough[name]["over_bound"] < told["over_bound"]
+        assert rough[name]["rms"] == told["rms"]

@@ -43,7 +43,7 @@ def test_tensors_have_no_structure(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["none", "causal", "window:3", "prefix:2", "segments:3", "bool", "bias", "bool+window:5"]
+    "text", ["none", "causal", "window:3", "prefix:2", "segments:3", "bool", "bias", "bool+window:5", "bias+window:5"]
 )
 def test_pairs_are_counted_without_the_whole_mask(text: str) -> None:
     n = ROWS + 17  # more than one block of rows

@@ -18,11 +18,11 @@ from attention_core.conformance.implementation import TargetError
 def example() -> Results:
     ratio = Comparison(1.5, 1.4, 1.6, 1.5, 20, 18.0, "SLOWER")
     timed = Column("timed", seconds=1e-3, low=9e-4, high=1.1e-3, comparison=ratio, share=0.5,
-                   errors={"out": {"rms": 1e-7}, "key": {"rms": 2e-7}}, samples=[[1e-3, 1.1e-3]])  # fmt: skip
+                   errors={"out": {"rms": 1e-7, "max": 1e-6}, "key": {"rms": 2e-7, "max": 1e-6}}, samples=[[1e-3, 1.1e-3]])  # fmt: skip
     cell = Cell(
         Workload(n_q=4, n_kv=4), "base", {"k": timed, "wrong": Column("refuted", "on these inputs")}, 1e-4, "exp"
     )
-    return Results({"processor": "p"}, {"python": "3"}, {"seconds": 1.0}, {"flops": {"float32": 1.0}},
+    return Results({"processor": "p"}, {"python": "3"}, {"seconds": 1.0}, {"flops": {"float32": 1.0}, "exponentials": 2.0, "bandwidth": {"1": 1.0}},
                    {"k": {"verdict": "conforms", "reason": ""}}, [cell])  # fmt: skip
 
 
@@ -72,6 +72,40 @@ def test_a_workload_edited_by_hand_is_told(tmp_path: Path) -> None:
     path.write_text(example().to_json().replace('"H_kv": 8', '"H_kv": 3'))
     with pytest.raises(TargetError, match="no multiple of H_kv=3"):
         read_results(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"seconds": 0.001', '"seconds": "soon"'),
+        ('"seconds": 0.001', '"seconds": null'),
+        ('"rms": 1e-07', '"rms": []'),
+        ('"status": "timed"', '"status": "done"'),
+        ('"ratio": 1.5', '"ratio": null'),
+        ('"verdict": "SLOWER"', '"verdict": "SLOW"'),
+        ('"verdict": "conforms"', '"verdict": 3'),
+        ('"binding": "exp"', '"binding": {}'),
+        ('"exponentials": 2.0', '"exponentials": "2"'),
+        ('"processor": "p"', '"processor": "p"}, "settings": [], "more": {"x": 1'),
+        ('"kernels": {', '"kernels": 3, "rest": {'),
+    ],
+)
+def test_a_file_that_somebody_changed_is_told(old: str, new: str, tmp_path: Path) -> None:
+    """What is shown of it at the end of a run of hours must not fail then."""
+    path = tmp_path / "r.json"
+    text = example().to_json()
+    assert old in text
+    changed = json.dumps(json.loads(text) | {"settings": []}) if "more" in new else text.replace(old, new, 1)
+    path.write_text(changed)
+    with pytest.raises(TargetError, match="its cells cannot be read"):
+        read_results(path)
+
+
+def test_an_error_that_is_not_finite_comes_back() -> None:
+    results = example()
+    results.cells[0].kernels["k"].errors["out"] = {"rms": math.inf, "max": math.inf}
+    column = Results.from_dict(json.loads(results.to_json())).cells[0].kernels["k"]
+    assert column.rms == 2e-7
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from attention_core.bench import run as module
 from attention_core.bench.masks import read_mask
-from attention_core.bench.results import Results
+from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
 from attention_core.bench.workers import Workers
 from attention_core.bench.workload import Workload
@@ -48,6 +48,27 @@ def midway(query, key, value):
     CALLS[0] += 1
     if CALLS[0] > 12:
         raise RuntimeError("no luck today")
+    return sdpa(query, key, value)
+
+def quits(query, key, value):
+    os._exit(0)
+
+def writes(query, key, value):
+    """Right, but for a key that it leaves changed; the others see the same tensors."""
+    out = sdpa(query, key, value)
+    key.mul_(2.0)
+    return out
+
+def writes_mask(query, key, value, attn_mask=None):
+    out = sdpa(query, key, value, attn_mask=attn_mask)
+    if attn_mask is not None:
+        attn_mask.logical_not_()
+    return out
+
+def writes_later(query, key, value):
+    CALLS[0] += 1
+    if CALLS[0] == 9:
+        value.add_(1.0)
     return sdpa(query, key, value)
 
 def hangs(query, key, value):
@@ -105,7 +126,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_kernel_costs_its_own_column(folder: Path) -> None:
     k = lambda name: f"{folder}/k.py:{name}"  # noqa: E731
     names = ["wrong", "raises", "dies", "later", "midway", "shape", "loud"]
-    asked = [k(name) for name in names] + ["core:naive_causal", "transformers:eager", "core:rotary", "auto"]
+    asked = (
+        [k("writes")]
+        + [k(name) for name in names]
+        + [k("quits"), "core:naive_causal", "transformers:eager", "core:rotary", "auto"]
+    )
     results = run_benchmark(asked, [Workload(**SIZES)], Settings(baseline=k("good"), **QUICK))
     (cell,) = results.cells
     found = {name.rpartition(":")[2]: (c.status, c.message) for name, c in cell.kernels.items()}
@@ -115,6 +140,8 @@ def test_every_kernel_costs_its_own_column(folder: Path) -> None:
     assert found["dies"] == ("failed", "its process was ended by signal SIGSEGV")
     assert found["later"] == ("failed", "its process ended with status 7")
     assert found["midway"] == ("failed", "raised RuntimeError: no luck today")
+    assert found["quits"] == ("failed", "its process ended with status 0")
+    assert found["writes"] == ("refuted", "on these inputs: it changes its inputs")
     assert found["shape"][0] == "failed" and "out: got shape (1, 2, 48, 1)" in found["shape"][1]
     assert found["naive_causal"] == ("refuted", "agrees_with_truth")
     assert found["eager"] == ("unavailable", "it needs the module 'absent'")
@@ -131,6 +158,24 @@ def test_every_kernel_costs_its_own_column(folder: Path) -> None:
     assert timed.inner * timed.seconds >= 100 * cell.resolution
     assert cell.kernels[k("wrong")].errors["out"]["refuted"]
     assert all(column.seconds is None for column in cell.kernels.values() if column.status != "timed")
+
+
+@pytest.mark.parametrize("mask", ["none", "bool"])
+def test_the_first_kernel_that_writes_spoils_no_other(folder: Path, mask: str) -> None:
+    """The truth and the other kernels' tensors are those that were drawn, though the baseline comes first and wrote."""
+    cell = Workload(**SIZES, mask=read_mask(mask))
+    writes = f"{folder}/k.py:writes" + ("_mask" if mask == "bool" else "")
+    (found,) = run_benchmark(["core:tiled"], [cell], Settings(baseline=writes, **QUICK)).cells
+    assert found.kernels[writes].status == "refuted"
+    assert found.kernels["core:tiled"].status == "timed", found.kernels["core:tiled"].message
+
+
+def test_inputs_that_change_while_they_are_timed_are_told(folder: Path) -> None:
+    k = f"{folder}/k.py:writes_later"
+    (cell,) = run_benchmark([k], [Workload(**SIZES)], Settings(**QUICK)).cells
+    for column in cell.kernels.values():
+        assert (column.status, column.message) == ("failed", "its inputs were changed while it was timed")
+        assert column.seconds is None
 
 
 def test_a_hang_is_told(folder: Path) -> None:
@@ -169,6 +214,67 @@ def test_other_settings_are_not_gone_on_from() -> None:
     done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
     with pytest.raises(TargetError, match="cannot resume: setting threads was 1, and is 2"):
         run_benchmark([], [Workload(**SIZES)], Settings(threads=2, **QUICK), previous=done)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "words"),
+    [
+        ("machine", "processor", "machine was another, and is"),
+        ("versions", "torch", "version of torch was another, and"),
+    ],
+)
+def test_another_machine_or_version_is_not_gone_on_from(part: str, name: str, words: str) -> None:
+    done = run_benchmark([], [], Settings(**QUICK))
+    getattr(done, part)[name] = "another"
+    with pytest.raises(TargetError, match=words):
+        run_benchmark([], [], Settings(**QUICK), previous=done)
+
+
+def test_another_kernel_is_measured_beside_those_of_its_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A ratio needs both in one run: the whole cell is measured again, and stands once."""
+    asked: list[list[str]] = []
+
+    def cell(workers: object, workload: Workload, named: Any, *rest: object) -> Cell:
+        asked.append(list(named))
+        return Cell(workload, "torch:default", {name: Column("cannot") for name in named})
+
+    monkeypatch.setattr(module, "run_cell", cell)
+    done = run_benchmark(["core:tiled"], [Workload(**SIZES)], Settings(**QUICK))
+    more = run_benchmark(["core:tiled", "core:fused"], [Workload(**SIZES)], Settings(**QUICK), previous=done)
+    assert [list(c.kernels) for c in more.cells] == [["torch:default", "core:tiled", "core:fused"]]
+    assert asked == [["torch:default", "core:tiled"], ["torch:default", "core:tiled", "core:fused"]]
+
+
+def test_limits_are_measured_again_for_a_dtype_that_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(module, "run_cell", lambda workers, workload, *rest: Cell(workload, "torch:default", {}))
+    monkeypatch.setattr(module, "limits", lambda workers, dtypes, device: asked.append(list(dtypes)) or
+                        {"flops": dict.fromkeys(dtypes, 1.0)})  # fmt: skip
+    done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
+    both = [Workload(**SIZES), Workload(**SIZES, dtype="bfloat16")]
+    run_benchmark([], both, Settings(**QUICK), previous=done)
+    assert asked == [["float32"], ["bfloat16", "float32"]]
+
+
+def test_a_ratio_is_the_kernels_time_over_the_baselines() -> None:
+    cell = Cell(Workload(**SIZES), "base", {"base": Column("timed"), "slow": Column("timed")}, limit=0.5)
+    same = dict.fromkeys(("base", "slow"), 1)
+    found = {
+        "times": {"base": [[1.0, 1.0]] * 20, "slow": [[2.0, 2.0]] * 20}, "inner": same, "first": same,
+        "warm_up": {"base": [], "slow": []}, "settled": dict.fromkeys(same, True),
+    }  # fmt: skip
+    module.fill(cell, found, "base")
+    slow = cell.kernels["slow"]
+    assert slow.comparison is not None and slow.comparison.ratio == pytest.approx(2)
+    assert (slow.comparison.verdict, slow.seconds, slow.share) == ("SLOWER", 2.0, 0.25)
+
+
+def test_what_does_not_fit_on_the_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "device_memory", lambda device: 100)
+    with pytest.raises(TargetError, match=r"needs at least .* and 100 B may be filled here"):
+        run_benchmark([], [Workload(**SIZES)], Settings(device="cuda", **QUICK))
 
 
 def test_without_its_baseline_a_cell_has_no_ratios(folder: Path) -> None:

@@ -139,6 +139,25 @@ def test_all_may_fail() -> None:
 
 
 def test_who_runs_is_told_before() -> None:
-    told: list[tuple[str, str]] = []
-    sample({"A": Failing(10**9)}, Calling(), Plan(seconds=1e9, least=1, most=1), told=lambda *a: told.append(a))
-    assert told == [("A", "warm-up"), ("A", "timing"), ("A", "timing")]
+    """Before every sample: a call may take nearly the time after which silence is a hang."""
+    told: list[tuple[str, str] | str] = []
+
+    class Noting(Calling):
+        def time(self, function: Callable[[], Any], count: int) -> float:
+            told.append("sample")
+            return super().time(function, count)
+
+    sample({"A": Failing(10**9)}, Noting(), Plan(seconds=1e9, least=1, most=1), told=lambda *a: told.append(a))
+    assert told[1::2] == ["sample"] * (len(told) // 2)
+    assert set(told[:-4:2]) == {("A", "warm-up")} and len(told) > 20
+    assert told[-4::2] == [("A", "timing"), ("A", "timing")]
+
+
+def test_many_short_calls_spend_the_time_of_all_of_them() -> None:
+    clock = SyntheticClock(Machine(noise=0.5), 0)
+    found = sample({"A": Work(1e-6), "B": Work(1e-6)}, clock, Plan(seconds=0.1, least=10, most=10**5))
+    assert 0.1 <= sum(found.inner[name] * t.sum() for name, t in found.times.items()) < 0.15
+
+
+def test_one_window_tells_nothing_of_a_warm_up() -> None:
+    assert warm_up(Work(1.0), Told([1.0]), 0.5) == ([1.0] * 4, False)

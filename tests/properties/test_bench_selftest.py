@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from attention_core.bench import selftest
 from attention_core.bench.run import Settings
 from attention_core.bench.selftest import SelfTest, print_self_test, run_self_test
 from attention_core.bench.statistics import Comparison
@@ -52,3 +55,18 @@ def test_a_run_of_it_times_both_pairs() -> None:
     assert all(c.blocks == 10 for c in found.same + found.slowed)
     with pytest.raises(TargetError, match=r"core:rotary cannot be timed on .*: its contract is rotary"):
         run_self_test(workload, Settings(baseline="core:rotary"), 1)
+
+
+def test_the_slow_down_is_planted_in_the_second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    factors: list[float] = []
+
+    def measured(workers: object, workload: object, names: dict[str, str], *rest: Any, inner: int) -> dict[str, Any]:
+        factors.append(rest[-1]["B"])
+        times = {"A": np.full((20, 2), 1.0), "B": np.full((20, 2), rest[-1]["B"])}
+        return {"times": times, "inner": {"A": inner, "B": inner}}
+
+    monkeypatch.setattr(selftest, "measure", measured)
+    found = run_self_test(Workload(H=1, n_q=8, n_kv=8, d=8), Settings(), 2)
+    assert factors == [1.0, 1.05, 1.0, 1.05]
+    assert [c.ratio for c in found.same] == [1.0, 1.0] and found.passed
+    assert [c.ratio for c in found.slowed] == pytest.approx([1.05, 1.05])

@@ -56,10 +56,16 @@ BAD_FILES = {
     "shape = 3": "holds no tables [[shape]]",
     "": "holds no tables [[shape]]",
     "[[shape": "is not TOML",
+    "[[shape]]\nn = " + "9" * 5000: "is not TOML",
+    "[[shape]]\nn = 0x" + "f" * 5000: "shape 1: n_q has more than 15 digits",
+    "[[shape]]\nn = nan": "n_q=nan is not a whole number",
+    "[[shape]]\nn = true": "n_q=True is not a whole number",
+    "[[shape]]\nn = 4\nmask = 'window:99999999999999999999'": "of at most 15 digits",
+    "a = " + "[" * 100_000: "it is nested too deeply",
 }
 
 
-@pytest.mark.parametrize("text", BAD_FILES)
+@pytest.mark.parametrize("text", BAD_FILES, ids=lambda text: text[:30])
 def test_bad_files(text: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
@@ -80,6 +86,11 @@ def test_bad_files(text: str, tmp_path: Path) -> None:
         ("H=x", "size 'H=x' is not understood"),
         ("H=-1", "H=-1 is not a whole number of at least 1"),
         ("q=3", "no size is called 'q'"),
+        ("n=--5", "size 'n=--5' is not understood"),
+        ("n=" + "9" * 5000, "is not understood: write sizes as"),
+        ("BERT-base:" + "9" * 5000, "write a length of at least 1"),
+        ("n=4,n=5", "n is given twice"),
+        ("", "shape '' is none of"),
         ("nowhere.toml", "nowhere.toml cannot be read: No such file"),
     ],
 )
@@ -90,3 +101,4 @@ def test_bad_words(text: str, words: str | None) -> None:
     with pytest.raises(TargetError) as found:
         read_shapes([text])
     assert words in str(found.value)
+    assert len(str(found.value)) < 400

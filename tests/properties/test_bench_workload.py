@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from attention_core.bench import workload as module
 from attention_core.bench.masks import read_mask
 from attention_core.bench.workload import Workload, as_gib, machine_memory
 from attention_core.conformance.implementation import TargetError
@@ -91,3 +94,21 @@ def test_impossible_shapes(wrong: dict[str, object], words: str) -> None:
 def test_figures_for_people() -> None:
     assert [as_gib(x) for x in (10, 2048, 3 * 2**20, 5.5 * 2**30)] == ["10 B", "2.0 KiB", "3.0 MiB", "5.5 GiB"]
     assert machine_memory() > 2**20
+
+
+def test_a_cell_may_fill_three_quarters_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = Workload(n_q=16, n_kv=16)
+    monkeypatch.setattr(module, "machine_memory", lambda: int(w.memory / 0.74))
+    w.check_memory()
+    monkeypatch.setattr(module, "machine_memory", lambda: int(w.memory / 0.76))
+    with pytest.raises(TargetError, match="may be filled here"):
+        w.check_memory()
+
+
+def test_a_container_has_the_memory_that_it_is_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = machine_memory()
+    for text, memory in (("4096\n", 4096), ("max\n", None), (f"{10**18}\n", None)):
+        monkeypatch.setattr("builtins.open", lambda *_, text=text, **__: io.StringIO(text))
+        found = machine_memory()
+        monkeypatch.undo()
+        assert found == memory or (memory is None and found >= whole)

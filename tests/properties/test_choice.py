@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -35,7 +36,7 @@ def write(own: Path, **classes: dict[str, float]) -> None:
     choice.forget()
 
 
-LONG = torch.zeros(1, 2, 4096, 8)
+LONG, WIDE = torch.zeros(1, 2, 4096, 8), torch.zeros(1, 2, 4096, 16)
 ONE, KEYS = torch.zeros(1, 8, 1, 64), torch.zeros(1, 2, 4096, 64)
 
 
@@ -50,6 +51,31 @@ def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
     )  # nearly all is attended
 
 
+def test_many_pieces_cost_more_than_they_save(no_own_table: Path) -> None:
+    """32 pieces of a sixteenth of all the work each; of a hundredth they are worth it."""
+    work = choice.work_of(LONG, LONG, LONG)
+    for piece, kernel_name in ((work / 16, DEFAULT), (work / 100, SPARSE)):
+        write(no_own_table, cpu_float32_forward={**entry(0), "piece": piece})
+        assert choose(LONG, LONG, LONG, sliding_window(64)) == kernel_name
+
+
+def test_work_is_that_of_both_products() -> None:
+    assert choice.work_of(LONG, LONG[:, :1], LONG[:, :1, :, :4]) == 2 * 4096 * 4096 * (8 + 4)
+
+
+def test_five_axes_are_never_cut_into_pieces() -> None:
+    """A mask of several sequences has no place for a fifth axis."""
+    assert choose(LONG[None], LONG[None], LONG[None], sliding_window(64)) == FUSED
+
+
+def test_pieces_get_the_scale() -> None:
+    taken: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "block_sparse_attention", lambda *args: taken.append(args[4]))
+        dispatch.attention(LONG, LONG, LONG, sliding_window(64), scale=0.5)
+    assert taken == [0.5]
+
+
 @pytest.mark.parametrize(
     ("query", "key", "value", "why"),
     [
@@ -58,6 +84,9 @@ def test_a_window_is_skipped_around_and_a_full_mask_is_not() -> None:
         (ONE, KEYS, KEYS, "decoding"),
         (LONG, LONG, LONG[..., :4], "width"),
         (LONG[..., ::2], LONG[..., ::2], LONG[..., ::2], "stride"),
+        (LONG[..., ::2], LONG[..., :4], LONG[..., :4], "stride"),
+        (LONG[..., :4], LONG[..., ::2], LONG[..., :4], "stride"),
+        (LONG, LONG, WIDE[..., ::2], "stride"),
         (LONG.expand(2, -1, -1, -1), LONG, LONG, "broadcast"),
     ],
 )
@@ -66,6 +95,12 @@ def test_what_torch_computes_unfused_is_fused(
 ) -> None:
     assert choice.falls_back(query, key, value) == why
     assert choose(query, key, value, None) == FUSED
+    taken: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:  # `attention` asks, whatever it looks at first
+        patch.setattr(dispatch, "load", lambda name: lambda q, *_, **__: taken.append(name))
+        patch.setattr(dispatch, "scaled_dot_product_attention", lambda q, *_, **__: taken.append(DEFAULT))
+        dispatch.attention(query, key, value)
+    assert taken == [FUSED]
     write(no_own_table, cpu_float32_forward={**entry(0), why: 1e18})
     assert choose(query, key, value, None) == DEFAULT  # from that work on, not before
 

@@ -122,13 +122,17 @@ BAD_CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((X, X[..., :1], X), {}, "head sizes of query and key differ"),
     ((X, X, X[:, :2]), {"mask": causal()}, "lengths of key and value differ"),
     ((X, X[:3], X[:3]), {}, "4 query heads are not divisible by H_kv = 3"),
+    # Four axes, and little to do: auto looks at nothing there but the sizes.
+    ((X[None], X[None], X[None, :, :2]), {}, "lengths of key and value differ"),
+    ((X[None], X[None], X[None, :2]), {}, "value"),
+    ((X[None], X[None, :3], X[None, :3]), {}, "4 query heads are not divisible by H_kv = 3"),
     ((X, X, X, torch.zeros(3, 2)), {}, "does not broadcast to the scores"),
     ((X, X, X, padding([1, 2])), {}, "does not broadcast to the scores"),  # (B, 1, n, n) against (H, n, n)
     ((X, X, X, padding([4])), {}, "a length of 4 exceeds n_kv = 3"),
 ]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", ["auto", *KERNELS])
 @pytest.mark.parametrize(("args", "kwargs", "words"), BAD_CALLS)
 def test_bad_calls_are_refused_by_every_kernel(kernel: str, args: Any, kwargs: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -77,6 +77,22 @@ def test_backends_that_are_none_and_models_that_are_not_ours(tmp_path: Path) -> 
         load_pretrained(str(tmp_path), "own")
 
 
+def test_an_automodel_that_does_not_find_its_weights_is_not_trained_on_drawn_ones(tmp_path: Path) -> None:
+    """The library draws what is missing, and says so among its log; only the pooler of a language model may be new."""
+    pytest.importorskip("transformers")
+    write_encoder(tmp_path)
+    found = load_pretrained(str(tmp_path), "transformers")
+    assert not isinstance(found.encoder, Encoder) and found.block_size == 48
+    tensors = load_file(tmp_path / "model.safetensors")
+    table = found.encoder.get_input_embeddings().weight  # type: ignore[operator]  # a method of every encoder
+    assert torch.equal(table, tensors["bert.embeddings.word_embeddings.weight"])
+    for name in [name for name in tensors if ".layer.1.output.dense" in name]:
+        del tensors[name]
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(BadInput, match=r"do not fit its config.json: encoder.layer.1.output.dense.bias and 1 more are"):
+        load_pretrained(str(tmp_path), "transformers")
+
+
 def test_a_masked_lm_head_is_the_trained_one_where_there_is_one(tmp_path: Path) -> None:
     said: list[str] = []
     new = masked_lm_of(load_pretrained(str(write_encoder(tmp_path))), said.append)

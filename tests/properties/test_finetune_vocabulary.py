@@ -52,6 +52,10 @@ def test_unknown_characters_and_ids_are_refused() -> None:
         Vocabulary("abc").encode("az")
     with pytest.raises(BadInput, match="not in the vocabulary"):
         Vocabulary("").encode("a")
+    with pytest.raises(BadInput, match=r"^text 3: 'z' \(U\+007A\) at place 1 of 'az'"):
+        Vocabulary("abc").encode_batch(["a" * 100, "b", "az", "z"])
+    with pytest.raises(BadInput, match=r"at place 70 of 'a{40}za{19}'"):  # what stands around it
+        Vocabulary("abc").encode("a" * 70 + "z" + "a" * 70)
     with pytest.raises(BadInput, match="id 9 is outside a vocabulary of 5"):
         Vocabulary("abc").decode(np.array([9]))
 

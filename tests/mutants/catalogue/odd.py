@@ -6,7 +6,7 @@ from typing import Any
 
 from mutants import bias, causality, dead_rows, dropout, multi_head, position_table, reference, rotary, state, value
 from mutants.backward import build_backward
-from mutants.catalogue import arrays, correct, finetune_contracts, tiles
+from mutants.catalogue import arrays, classifier_contracts, correct, finetune_contracts, tiles, tuning_contracts
 from mutants.catalogue.rows import Row, row
 from mutants.kv_cache import Cache
 from mutants.lse import build_lse
@@ -94,6 +94,8 @@ CORRECT: tuple[Row, ...] = (
     odd(Cache, contract="kv-cache", direct=True, **WIDE),
     odd(Cache, name="kv_cache.Cache.window", contract="kv-cache", direct=True, parameters={"window": 4}, **WIDE),
     *finetune_contracts.CORRECT,
+    *tuning_contracts.CORRECT,
+    *classifier_contracts.CORRECT,
 )  # fmt: skip
 NEEDS = {"arrays.by_jax": "jax"}
 """Row -> the package without which it cannot be built."""
