@@ -26,6 +26,9 @@ def records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+STAGES = ("pretrain", "pretrain2", "finetune")
+
+
 def loss_curve(found: Sequence[dict[str, Any]], points: int = 6) -> str:
     """A few losses on the way, by epoch."""
     if not found:
@@ -43,10 +46,11 @@ def told(folder: Path, stage: str) -> dict[str, Any]:
 
 def row(folder: Path) -> str:
     """A run as one row of the table."""
-    stages = [told(folder, stage) for stage in ("pretrain", "finetune")]
+    stages = [told(folder, stage) for stage in STAGES]
     minutes = sum(s.get("seconds", 0.0) for s in stages) / 60
     epochs = " + ".join(str(s["epochs"]) for s in stages if s)
-    last = (records(folder / "finetune.jsonl") or records(folder / "pretrain.jsonl") or [{"loss": float("nan")}])[-1]
+    all_records = [record for stage in STAGES for record in records(folder / f"{stage}.jsonl")]
+    last = (all_records or [{"loss": float("nan")}])[-1]
     path = folder / "evaluate.json"
     if not path.exists():
         return f"| {folder.name} | {epochs} | {minutes:.0f} | {last['loss']:.3f} | not done yet | |"
@@ -78,7 +82,7 @@ def page(folder: Path, recipe: str, settings: dict[str, Any]) -> str:
     """The page."""
     runs = sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
     changed = "; ".join(f"{part}: " + ", ".join(f"{k} {v}" for k, v in s.items()) for part, s in settings.items() if s)
-    seeds = sorted({told(r, s).get("seed", 0) for r in runs for s in ("pretrain", "finetune")})
+    seeds = sorted({told(r, "finetune").get("seed", 0) for r in runs})
     lines = [
         HEAD,
         f"Recipe `{recipe}`, seed {', '.join(map(str, seeds))}; " + (changed or "the source's numbers") + ".",
@@ -90,7 +94,7 @@ def page(folder: Path, recipe: str, settings: dict[str, Any]) -> str:
     ]
     lines += [row(run) for run in runs] + ["", "Losses by epoch (nats a character):", ""]
     for run in runs:
-        for stage in ("pretrain", "finetune"):
+        for stage in STAGES:
             if told(run, stage):
                 lines.append(f"* {run.name}, {stage}: {loss_curve(records(run / f'{stage}.jsonl'))}")
     told_of = [line for run in runs for line in considered(run)]

@@ -12,7 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from attention_core.bench import probe
 from attention_core.bench.clocks import CudaClock, WallClock, clock_for
 from attention_core.bench.workers import NOTE, Note, Workers
 from attention_core.bench.workload import Workload
@@ -53,6 +55,32 @@ def test_a_probe_tells_memory_and_operators(workers: Workers) -> None:
     assert [message["event"] for message in alive] == ["alive", "alive"], "each call may take as long as is allowed"
     *_, small = workers.job("probe", workload=workload, kernel="torch:flash", device="cpu")
     assert small["allocator"] < scores / 4
+
+
+def test_the_peak_is_the_most_that_is_held_at_once() -> None:
+    """Not the sum of all allocations, and not what is held at the end."""
+    size = 1 << 20
+
+    def one_after_another() -> torch.Tensor:
+        for _ in range(4):
+            torch.empty(size, dtype=torch.uint8)
+        return torch.empty(size // 4, dtype=torch.uint8)
+
+    def at_once() -> list[torch.Tensor]:
+        return [torch.empty(size, dtype=torch.uint8) for _ in range(4)]
+
+    assert probe.profiled(one_after_another)[1] == size and probe.profiled(at_once)[1] == 4 * size
+
+
+@pytest.mark.skipif(probe.resident()["VmHWM"] is None, reason="the system tells no peak of a process")
+def test_the_peak_of_the_process_begins_anew() -> None:
+    size = 1 << 28
+    torch.ones(size, dtype=torch.uint8)
+    probe.clear_peak()
+    before = probe.resident()
+    torch.ones(size // 4, dtype=torch.uint8)  # so large that the system gives it, and gets it back
+    grown = (probe.resident()["VmHWM"] or 0) - (before["VmRSS"] or 0)
+    assert size / 5 < grown < size / 2, "the larger one before it is forgotten"
 
 
 def test_what_a_job_raises_is_told_and_the_next_one_runs(workers: Workers) -> None:
