@@ -44,6 +44,11 @@ def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict
         )
 
     monitor = run.train(told)
+    if config.small_subset and monitor.records[-1]["train_accuracy"] < 1:
+        say(
+            "the small subset was not learnt by heart, which it should be: more epochs or a larger rate; if that does "
+            "not help, something is wrong"
+        )
     result = outcome(run, monitor)
     result["seconds"] = time.perf_counter() - start
     if run.folder is not None:

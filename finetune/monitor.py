@@ -6,6 +6,7 @@ The best is the highest accuracy on dev; of equal ones the first. It is on the d
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,13 @@ class Monitor:
         return loss, torch.tensor(labels.numel(), device=labels.device)
 
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """Evaluate on dev, keep the best, tell the listeners."""
+        """Evaluate on dev, keep the best, tell the listeners. Raises: BadInput where the loss on dev is no number."""
         dev = self.evaluate()
+        if not math.isfinite(dev.loss):
+            raise BadInput(
+                f"step {record['step']}: the loss on dev is {dev.loss}: the weights have grown beyond what a number "
+                "holds; take a smaller --lr"
+            )
         found = {
             "step": record["step"], "epochs": record["tokens"] / self.examples, "train_loss": self.training.loss,
             "train_accuracy": self.training.accuracy, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy,

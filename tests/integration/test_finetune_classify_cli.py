@@ -58,6 +58,13 @@ def test_the_command_of_the_first_assignment(folder: Path) -> None:
         and "test: accuracy " in told.output
         and "majority class 0.5000" in told.output
     )
+    last = [line for line in told.output.splitlines() if line.startswith("epoch ")][-1]
+    assert "accuracy 1.000; dev" not in last, "so small a rate teaches this model nothing"
+    assert "the small subset was not learnt by heart" in told.output
+    told = finetune("classify", "--small_subset", "--device", "cpu", "--model", "m", "--batch_size", "2", "--lr", "1e-2",
+                    "--num_epochs", "40", "--data", "boolq")  # fmt: skip
+    last = [line for line in told.output.splitlines() if line.startswith("epoch ")][-1]
+    assert "accuracy 1.000; dev" in last and "by heart" not in told.output
 
 
 def test_the_command_of_the_second_assignment(folder: Path) -> None:

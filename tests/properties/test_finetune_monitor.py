@@ -47,6 +47,13 @@ def test_the_first_of_the_best_is_kept_and_put_back(tmp_path: Path) -> None:
     assert {float(p.detach().min()) for p in of.model.parameters()} == {2.0}
 
 
+def test_weights_that_have_run_away_end_the_run() -> None:
+    of = Monitor(nn.Linear(2, 2), lambda m, batch: m(batch["x"]), lambda: Tally(5, 10, float("nan")), 4, None)
+    with pytest.raises(BadInput, match=r"step 3: the loss on dev is nan: .* take a smaller --lr"):
+        run(of, [3])
+    assert of.best is None and not of.records
+
+
 def test_only_what_is_trained_is_kept(tmp_path: Path) -> None:
     model = nn.Linear(2, 2)
     model.weight.requires_grad_(False)
