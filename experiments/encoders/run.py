@@ -81,7 +81,7 @@ def jobs(model: str) -> Iterator[Job]:
     for seed in range(3):
         at = replace(base, seed=seed)
         for data in ("boolq", "yelp"):
-            for method in ("head", "lora", "full", "bias", "prompt", "prefix"):
+            for method in METHODS:
                 yield Job("methods", method, data, replace(at, method=method, **METHODS[method]))
 
 
@@ -158,7 +158,9 @@ def page(found: list[dict[str, Any]]) -> str:
         "`python experiments/encoders/run.py`, which goes on where it was. Accuracy in percent: mean over seeds (of",
         "the head, the order and dropout) with the interval of 95 % by Student's t; the best epoch is chosen on dev,",
         "test is read once for it. The test subsets are small: sampling alone moves a figure by about 4 points on",
-        "SST-2, 6 on BoolQ and Yelp (95 %), the same for all rows of a table.", "",
+        "SST-2, 6 on BoolQ and Yelp (95 %), the same for all rows of a table. Seconds are of one core, the other in",
+        "use.",
+        "",
     ]  # fmt: skip
     for table, title in TITLES.items():
         for data in SIZES:
