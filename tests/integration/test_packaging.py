@@ -86,6 +86,7 @@ def test_metadata_is_the_declared_one(installed: Distribution, project: dict[str
         "all",
         "bench",
         "dev",
+        "encoder",
         "finetune",
         "hub",
         "jax",
