@@ -24,11 +24,11 @@ class Encoder(ParameterSubject):
     def corpus(self, case: ParameterCase) -> str:
         """Random characters, of one, two and four bytes."""
         chosen = list(CHARACTERS[:3] if case.plain == 2 else CHARACTERS)
-        return "".join(case.rng("corpus").choice(chosen, case["n"]))
+        return drawn(case.rng("corpus"), chosen, case["n"])
 
     def text(self, case: ParameterCase) -> str:
         """Characters of the corpus, in another order."""
-        return "".join(case.rng("text").choice(list(self.corpus(case)), case["m"]))
+        return drawn(case.rng("text"), list(self.corpus(case)), case["m"])
 
     def ids(self, corpus: str, text: str) -> Result:
         """The ids of a text."""
@@ -43,6 +43,11 @@ class Encoder(ParameterSubject):
             return
         told = f"f({corpus!r}, {text!r}): got a result, but should raise, since {why}"
         raise Violation(told, Evidence((Shown(request),), kind="must_raise"))
+
+
+def drawn(rng: np.random.Generator, characters: list[str], count: int) -> str:
+    """So many of the characters; by their numbers, since an array of strings drops the character NUL."""
+    return "".join(characters[i] for i in rng.integers(len(characters), size=count))
 
 
 def ids_are_pad_mask_and_sorted_characters(subject: Encoder, case: ParameterCase) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from mutants import vocabulary as mutants
@@ -14,7 +15,7 @@ from mutants.judging_contracts import conforming, refuting
 
 from finetune.data.vocabulary import Vocabulary
 from finetune.laws import vocabulary
-from finetune.laws.vocabulary import CONTRACT
+from finetune.laws.vocabulary import CHARACTERS, CONTRACT, drawn
 
 
 def ours(corpus: str, text: str) -> torch.Tensor:
@@ -35,3 +36,9 @@ def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
 def test_correct_vocabularies_conform(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT)
     assert {r.status for r in results.values()} == {"held"}
+
+
+def test_no_character_is_lost_when_a_text_is_drawn() -> None:
+    """An array of strings drops the character NUL, and a corpus of it alone was empty."""
+    assert drawn(np.random.default_rng(0), ["\x00"], 3) == "\x00\x00\x00"
+    assert set(drawn(np.random.default_rng(0), list(CHARACTERS), 2000)) == set(CHARACTERS)
