@@ -127,8 +127,8 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
     kept = folder / f"{attention}.{'pretrain' if pretrained else 'nopretrain'}"
     torch.manual_seed(told.seed)
     model = GPT(config)
-    for leg, name in enumerate(n for n in ("pretrain", "pretrain2") if pretrained and n in recipe):
-        stage, seed = Stage(kept, name), told.seed + leg  # other corruptions, in another order, than the leg before
+    for number, name in enumerate(n for n in ("pretrain", "pretrain2") if pretrained and n in recipe):
+        stage, seed = Stage(kept, name), told.seed + number  # other corruptions, in another order, than the leg before
         if not stage.parameters.exists():
             ids, lengths = files.vocabulary.encode_batch([d[: form.longest] for d in files.documents])
             source = CorruptedDocuments(ids, lengths, form, seed)
