@@ -103,6 +103,7 @@ TRAIN_OPTIONS: Mapping[str, tuple[Any, str]] = {
     "warmup_tokens": (click.IntRange(0), "Targets until then.  [default: 10240]"),
     "final_tokens": (click.IntRange(1), "Targets until a tenth of it.  [default: 200 N block_size]"),
     "weight_decay": (click.FloatRange(0), "Of matrices.  [default: 0.1]"),
+    "optimizer": (click.Choice(["adamw", "muon", "sgd", "adagrad"]), "Muon is for matrices.  [default: adamw]"),
     "accumulate": (click.IntRange(1), "Parts in which a step is computed.  [default: 1]"),
     "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products.  [default: float32]"),
     "log_every": (click.IntRange(1), "Steps between records.  [default: 10]"),

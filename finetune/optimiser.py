@@ -1,4 +1,4 @@
-"""AdamW, SGD and Adagrad with decay on matrices alone, found by module; the learning rate as a function of tokens.
+"""AdamW, Muon, SGD and Adagrad, decay on matrices alone (found by module); the rate as a function of tokens.
 
 A filter by name misses embeddings and norms that are called otherwise; a module knows what its parameters are.
 """
@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from finetune.errors import BadInput
+from finetune.muon import MuonAndAdamW, split_groups
 
 MATRIX_MODULES = (nn.Linear, nn.Bilinear, nn.modules.conv._ConvNd)
 
@@ -68,6 +69,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
 Make = Callable[[nn.Module, float, tuple[float, float], float], torch.optim.Optimizer]
 OPTIMIZERS: Mapping[str, Make] = {
     "adamw": adamw,
+    "muon": lambda model, lr, betas, decay: MuonAndAdamW(*split_groups(model, decay_groups(model, decay)), lr, betas),
     "sgd": lambda model, lr, betas, decay: torch.optim.SGD(decay_groups(model, decay), lr=lr),
     "adagrad": lambda model, lr, betas, decay: torch.optim.Adagrad(decay_groups(model, decay), lr=lr),
 }

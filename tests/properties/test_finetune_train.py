@@ -173,28 +173,35 @@ def test_a_checkpoint_from_before_a_setting_had_its_default(tmp_path: Path) -> N
         Trainer(model(), next_token_loss, Texts(), config(epochs=2, optimizer="sgd")).restore(state)
 
 
-@pytest.mark.parametrize("stop", range(1, 9))
-def test_resuming_changes_no_bit(tmp_path: Path, stop: int) -> None:
+@pytest.mark.parametrize(("optimizer", "stop"), [*(("adamw", n) for n in range(1, 9)), ("muon", 3), ("muon", 5)])
+def test_resuming_changes_no_bit(tmp_path: Path, optimizer: str, stop: int) -> None:
     """Stopped after any step, within an epoch or between two; dropout draws from torch's generator all the while."""
-    whole = Trainer(model(0.3), next_token_loss, Texts(), config())
+    whole = Trainer(model(0.3), next_token_loss, Texts(), config(optimizer=optimizer))
     records = list[Any]()
     whole.sinks.append(records.append)
     whole.run()
-    first = Trainer(model(0.3), next_token_loss, Texts(), config(), path=tmp_path / "c")
+    first = Trainer(model(0.3), next_token_loss, Texts(), config(optimizer=optimizer), path=tmp_path / "c")
     first.run(stop_after=stop)
     first.save()
     torch.manual_seed(999)
     later = list[Any]()
     second = Trainer(
-        model(0.3, seed=5), next_token_loss, Texts(), config(log_every=1), path=tmp_path / "c", sinks=[later.append]
+        model(0.3, seed=5),
+        next_token_loss,
+        Texts(),
+        config(optimizer=optimizer, log_every=1),
+        path=tmp_path / "c",
+        sinks=[later.append],
     )
     second.run(resume=True)
     assert same(weights(whole.model), weights(second.model))
     strip = lambda found: [{k: v for k, v in r.items() if k != "seconds"} for r in found]  # noqa: E731
     assert strip(later) == strip(records[stop:])
     one, two = whole.optimizer.state_dict(), second.optimizer.state_dict()
-    for key, state in one["state"].items():
-        assert all(torch.equal(state[k], two["state"][key][k]) for k in state)
+    for part in one if optimizer == "muon" else [None]:
+        left, right = (one, two) if part is None else (one[part], two[part])
+        for key, state in left["state"].items():
+            assert state and all(torch.equal(state[k], right["state"][key][k]) for k in state)
 
 
 def test_a_checkpoint_holds_everything_and_is_written_at_the_end_of_epochs(tmp_path: Path) -> None:
@@ -268,7 +275,7 @@ def test_a_model_is_trained_in_training_mode_and_learns() -> None:
         ({"learning_rate": -1.0}, "learning_rate must not be negative"),
         ({"learning_rate": float("nan")}, "learning_rate must not be negative"),
         ({"precision": "float16"}, "precision 'float16'"),
-        ({"optimizer": "adam"}, "optimizer 'adam' is none of adamw, sgd, adagrad"),
+        ({"optimizer": "adam"}, "optimizer 'adam' is none of adamw, muon, sgd, adagrad"),
         ({"schedule": "step"}, "schedule 'step' is none of cosine, linear, constant"),
         ({"accumulate": 5}, "4 examples cannot be computed in 5 parts"),
         ({"warmup_tokens": 9, "final_tokens": 9}, "warm-up of 9 tokens"),
