@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench.command import default_kernels
+from attention_core.bench.asked import default_kernels
 from attention_core.bench.errors import Judge
 from attention_core.bench.inputs import draw
 from attention_core.bench.shapes import read_shapes, workloads

@@ -12,7 +12,8 @@ What goes through it, and where each step lives:
     -> paired ratios with their intervals (`statistics`), the limit of the machine (`limits`), growth with n (`growth`)
     -> `results` (plain JSON, written after every cell, read to resume) -> `render_text`, `pictures`, `render_html`
 
-`run` holds these together; `command` is `attention-core bench`; `selftest` puts a kernel beside itself and publishes
+`run` holds these together; `command` is `attention-core bench`, `asked` reads what it is asked for, `status` is how it
+ends; `selftest` puts a kernel beside itself and publishes
 the false-alarm rate. Processes are started by `workers` and live in `worker`: kernels never run in the caller's
 process, and one that crashes or hangs costs its own column of one cell.
 

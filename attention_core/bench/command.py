@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attention_core.bench.workload import Workload
 
 STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
-measured as asked; else 0."""
+measured as asked, such as a kernel that is named and cannot be timed at all; else 0."""
 DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 
 
@@ -91,8 +91,10 @@ def run(options: dict[str, Any]) -> int:
 
     Raises: TargetError for what cannot be measured as asked.
     """
+    from attention_core.bench.asked import cells_of, check_device, check_dtypes, check_files, default_kernels
     from attention_core.bench.render_text import print_results
     from attention_core.bench.run import Settings, run_benchmark
+    from attention_core.bench.status import status_of
     from attention_core.conformance.implementation import TargetError
 
     check_files(options)
@@ -128,84 +130,7 @@ def run(options: dict[str, Any]) -> int:
             raise
     print_results(console, results)
     write_files(results, options)
-    return status_of(results, options["gate"], console)
-
-
-def cells_of(options: dict[str, Any]) -> list[Workload]:
-    """The workloads asked for, each checked against the memory of this machine."""
-    from attention_core.bench.shapes import read_shapes, workloads
-
-    directions = ("fwd", "bwd") if options["direction"] == "both" else (options["direction"],)
-    return workloads(
-        read_shapes(options["shapes"]), options["dtypes"], options["masks"], directions,
-        lengths=whole_numbers(options["lengths"]), decode=options["decode"], seed=options["seed"], form=options["form"],
-    )  # fmt: skip
-
-
-def whole_numbers(text: str | None) -> list[int]:
-    """`128,256` as numbers. Raises: TargetError."""
-    from attention_core.bench.masks import shortened, whole_number
-    from attention_core.conformance.implementation import TargetError
-
-    found = [whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
-    if 0 in found:
-        raise TargetError(f"--lengths {shortened(str(text))!r}: write whole numbers of at least 1, e.g. 128,256,512")
-    return found
-
-
-def default_kernels(device: str) -> list[str]:
-    """Rows of the kernel table that are attention, are meant to be right, and run on the device."""
-    from attention_core.kernels import KERNELS
-
-    fit = [r for r in KERNELS if r.record.get("contract", "attention") == "attention" and r.expected == "conforms"]
-    return [r.name for r in fit if device != "cpu" or r.record.get("device", "cpu") == "cpu"]
-
-
-def check_dtypes(names: tuple[str, ...]) -> None:
-    """Refuse a dtype that nobody times. Raises: TargetError."""
-    from attention_core.conformance.implementation import DTYPES, TargetError
-
-    for name in names:
-        if name not in DTYPES:
-            raise TargetError(f"dtype {name!r} is not one of {', '.join(DTYPES)}")
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that is not there. Raises: TargetError."""
-    from attention_core.bench.run import device_memory
-    from attention_core.conformance.implementation import TargetError
-
-    if device == "cpu":
-        return
-    if device != "cuda" and not device.startswith("cuda:"):
-        raise TargetError(f"--device {device!r} is neither cpu nor cuda, nor cuda:N")
-    device_memory(device)
-
-
-def check_files(options: dict[str, Any]) -> None:
-    """Refuse at the door what could not be written after a long run. Raises: TargetError."""
-    from attention_core.bench.pictures import check_plotting, needs_matplotlib
-    from attention_core.bench.results import beside
-    from attention_core.conformance.implementation import TargetError
-
-    if options["resume"] and options["json_path"] is None:
-        raise TargetError("--resume needs --json FILE, the file to go on from")
-    if options["plot_path"]:
-        check_plotting(options["plot_path"])
-    if options["html_path"]:
-        needs_matplotlib("--html")
-    for name in ("json", "plot", "html"):
-        path = options[f"{name}_path"]
-        if path is None:
-            continue
-        folder = Path(path).absolute().parent
-        if not folder.is_dir():
-            raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
-        try:
-            beside(Path(path)).touch()  # the file that is written before it takes the name
-            beside(Path(path)).unlink()
-        except OSError as error:
-            raise TargetError(f"--{name} {path} cannot be written: {error.strerror}") from None
+    return status_of(results, options["gate"], console, options["kernels"])
 
 
 def earlier(options: dict[str, Any]) -> Results | None:
@@ -243,38 +168,6 @@ def write_files(results: Results, options: dict[str, Any]) -> None:
         from attention_core.bench.render_html import to_html
 
         write_text(Path(options["html_path"]), to_html(results))
-
-
-def status_of(results: Results, gate: float | None, console: Any) -> int:
-    """The exit status, with a line for everything that made it."""
-    from rich.markup import escape
-
-    status = 0
-    for cell in results.cells:
-        for name, column in cell.kernels.items():
-            line, found = judge_column(name, column, cell.baseline, gate)
-            status = 1 if 1 in (status, found) else max(status, found)
-            if line:
-                console.print(escape(f"{cell.workload.name()}: {line}"), highlight=False, soft_wrap=True)
-    return status
-
-
-def judge_column(name: str, column: Any, baseline: str, gate: float | None) -> tuple[str, int]:
-    """What one kernel does to the exit status, and the line that says so."""
-    if column.status == "refuted":
-        return f"{name} is refuted and was not timed", 1
-    if column.status == "failed":
-        return f"{name} failed: {column.message}", 2
-    if gate is None or name == baseline or column.status != "timed":
-        return "", 0
-    ratio = column.comparison
-    if ratio is None:
-        return f"{name} has no ratio, as {baseline} was not timed", 2
-    if ratio.low is not None and ratio.low > gate:
-        return f"{name} takes {ratio.ratio:.3f} times {baseline}, beyond the gate of {gate:g}", 1
-    if ratio.high is None or ratio.high > gate:
-        return f"{name} against the gate of {gate:g}: undecided, {ratio.ratio:.3f}; give it more --seconds", 0
-    return "", 0
 
 
 def self_test(cells: list[Workload], settings: Settings, options: dict[str, Any]) -> int:

@@ -31,7 +31,10 @@ HEARTBEAT = 1.0
 def fingerprint(call: Call) -> list[int]:
     """A checksum of every tensor that a kernel is handed, to see whether it changes one."""
     handed = [*call.tensors, *call.kwargs.values(), call.cotangent]
-    arrays = [t.detach().cpu().contiguous().view(torch.uint8).numpy() if isinstance(t, Tensor) else t for t in handed]
+    arrays = [
+        t.detach().cpu().contiguous().flatten().view(torch.uint8).numpy() if isinstance(t, Tensor) else t
+        for t in handed
+    ]
     return [zlib.crc32(np.ascontiguousarray(a).data) for a in arrays if isinstance(a, np.ndarray)]
 
 

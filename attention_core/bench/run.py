@@ -14,7 +14,7 @@ from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.sampling import Plan
 from attention_core.bench.statistics import SHOWN, compare, effective_count, median_interval, outliers
 from attention_core.bench.targets import Named, read_target
-from attention_core.bench.verdicts import verdict
+from attention_core.bench.verdicts import source, verdict
 from attention_core.bench.workers import Lost, Workers
 from attention_core.bench.workload import MEMORY_SHARE, Workload
 from attention_core.conformance.implementation import TargetError, Unavailable, said
@@ -71,6 +71,7 @@ def run_benchmark(
     results = Results(describe_machine(settings.device), versions(), asdict(settings))
     if previous is not None:
         check_same(previous, results)
+        check_sources(previous, named)
         results = previous
     with Workers(settings.threads, settings.timeout, settings.device) as workers:
         for name in names:
@@ -117,6 +118,14 @@ def check_same(previous: Results, now: Results) -> None:
     ):
         if old != new:
             raise TargetError(f"cannot resume: {name} was {old}, and is {new}")
+
+
+def check_sources(previous: Results, named: Mapping[str, Named]) -> None:
+    """Raises: TargetError where a kernel's file is not the one that was timed."""
+    for name, kernel in named.items():
+        now = source(kernel)
+        if previous.verdicts.get(name, {}).get("source", now) != now:
+            raise TargetError(f"cannot resume: the file of {name} has changed since; leave --resume out")
 
 
 def limits(workers: Workers, dtypes: Sequence[str], device: str) -> dict[str, Any]:

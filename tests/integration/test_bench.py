@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from attention_core.bench.command import judge_column, status_of, whole_numbers
+from attention_core.bench.asked import whole_numbers
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import Comparison
+from attention_core.bench.status import judge_column, status_of
 from attention_core.bench.workload import Workload
 from attention_core.cli import main
 from attention_core.conformance.implementation import TargetError
@@ -92,6 +93,15 @@ def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], 
     assert json.loads((folder / "r.json").read_text()) == before
     assert "wrote p-pareto.svg\nwrote p-roofline.svg" in again.stdout
     assert "t.py:doubled" in (folder / "h.html").read_text() and (folder / "p-pareto.svg").exists()
+
+
+def test_another_file_is_not_gone_on_with(run: subprocess.CompletedProcess[str], folder: Path) -> None:
+    before = (folder / "t.py").read_text()
+    (folder / "t.py").write_text(before + "\n# changed\n")
+    again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", cwd=folder)
+    (folder / "t.py").write_text(before)
+    assert again.returncode == 2 and "cannot resume: the file of t.py:plain has changed since" in again.stderr
+    assert again.stderr.count("\n") == 1
 
 
 BAD: list[tuple[list[str], str]] = [
@@ -208,6 +218,31 @@ def test_the_exit_status_is_that_of_the_worst_kernel(statuses: str, status: int)
     columns = {f"{k}": timed(1.0, 1.0) if s == "timed" else Column(s, "why") for k, s in enumerate(statuses.split())}
     cells = [Cell(Workload(), "base", columns), Cell(Workload(n_q=4, n_kv=4), "base", {"fine": timed(1.0, 1.0)})]
     assert status_of(Results({}, {}, {}, cells=cells), 1.05, make_console()) == status
+
+
+@pytest.mark.parametrize(
+    ("statuses", "asked", "status"),
+    [
+        ("unavailable", "0", 2),  # a gate that never saw its kernel is no gate that was passed
+        ("cannot", "0", 2),
+        ("cannot", "", 0),  # nobody named it
+        ("cannot refuted", "0", 1),
+        ("timed cannot", "0", 0),
+        ("timed cannot", "0 1", 2),
+    ],
+)
+def test_a_kernel_that_is_named_and_never_timed_is_told(
+    statuses: str, asked: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = {f"{k}": timed(1.0, 1.0) if s == "timed" else Column(s, "why") for k, s in enumerate(statuses.split())}
+    results = Results({}, {}, {}, cells=[Cell(Workload(), "base", columns)])
+    assert status_of(results, 1.05, make_console(), tuple(asked.split())) == status
+    assert (" was not timed: why" in capsys.readouterr().out) is (
+        asked != "" and (status == 2 or "cannot r" in statuses)
+    )
+    # One cell that takes it is enough.
+    results.cells.append(Cell(Workload(n_q=4, n_kv=4), "base", {name: timed(1.0, 1.0) for name in columns}))
+    assert status_of(results, 1.05, make_console(), tuple(asked.split())) == (1 if "refuted" in statuses else 0)
 
 
 def test_lengths() -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from attention_core.bench import run as module
 from attention_core.bench.masks import read_mask
+from attention_core.bench.measure import fingerprint
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
+from attention_core.bench.targets import Call
 from attention_core.bench.workers import Workers
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError
@@ -228,6 +231,17 @@ def test_another_machine_or_version_is_not_gone_on_from(part: str, name: str, wo
     getattr(done, part)[name] = "another"
     with pytest.raises(TargetError, match=words):
         run_benchmark([], [], Settings(**QUICK), previous=done)
+
+
+def test_a_checksum_takes_every_shape_and_sees_every_value() -> None:
+    call = Call(lambda: None, (torch.zeros(()), torch.zeros(0), torch.ones(2, 3).T), {"b": torch.ones(1)}, "bhnd", "bhnd",
+                None, Workload(**SIZES))  # fmt: skip
+    before = fingerprint(call)
+    assert len(before) == 4 and fingerprint(call) == before
+    for tensor in (call.tensors[0], call.tensors[2][2, 1], call.kwargs["b"]):
+        tensor.fill_(0.5)
+        assert fingerprint(call) != before
+        before = fingerprint(call)
 
 
 def test_another_kernel_is_measured_beside_those_of_its_cell(
