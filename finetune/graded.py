@@ -174,8 +174,7 @@ class Interrupted:
 
     def train(self, steps: int) -> None:
         """Go on by so many steps."""
-        with torch.enable_grad():
-            self.trainer.run(stop_after=steps)
+        self.trainer.run(stop_after=steps)
 
     def save(self) -> None:
         """Write everything to the path."""

@@ -151,7 +151,8 @@ class Request:
     `of` is the place of the result that is differentiated. `between` is a call that is made, and whose result and graph
     are kept, after this one's forward, before its backward and before its results are read. `backwards` is how often
     the one graph is differentiated; the derivatives are those of the last time. `same` holds pairs of names: the
-    first's argument is the second's object.
+    first's argument is the second's object. `graph` leaves gradients on in a call whose own are not asked for: one that
+    trains.
     """
 
     args: tuple[Any, ...] = ()
@@ -169,6 +170,7 @@ class Request:
     between: Request | None = None
     backwards: int = 1
     same: tuple[tuple[str, str], ...] = ()
+    graph: bool = False
 
 
 @dataclass(frozen=True)

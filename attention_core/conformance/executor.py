@@ -71,7 +71,7 @@ class Executor:
         if isinstance(lib, JaxArrays) and request.wrt:
             outputs, first, second, has_graph = self._run_jax(lib, target, request, built)
         else:
-            result = lib.call(lambda: self._call(target, request, built), bool(request.wrt))
+            result = lib.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
             outputs = as_outputs(result)
             first, second, has_graph = [], [], True
             alive = self._between(target, request.between)

@@ -22,6 +22,8 @@ STYLES = {
 }  # fmt: skip
 SHOWN = 3
 """Counterexamples written out on the terminal; the other outputs hold all."""
+READABLE, LONG = 8000, 160
+"""Characters of a snippet, and of a line in a longer one, that a person may be expected to read."""
 PLAIN = {
     "layout": "bhnd", "causal": "top_left", "mask_true": "attend", "dead_rows": "zeros", "returns": "out",
     "accumulate": "input", "array": "torch", "device": "cpu", "contract": "attention", "masked_nan": "unspecified",
@@ -101,14 +103,28 @@ def print_counterexamples(console: Console, report: Report, everything: bool) ->
         console.print(f"\n[bold red]{escape(found.title)}[/]: ", end="", highlight=False)
         say(console, found.message)
         say(console, f"  smallest case: {found.case}")
-        console.print(
-            found.snippet.rstrip(), highlight=False, markup=False, soft_wrap=True
-        )  # whole lines, to be pasted
+        text, cut = (found.snippet.rstrip(), 0) if everything else readable(found.snippet.rstrip())
+        console.print(text, highlight=False, markup=False, soft_wrap=True)  # whole lines, to be pasted
+        if cut:
+            rest = "all of it with -v, in --json, --html and the saved case, which attention-core replay runs"
+            say(console, f"  {count(cut, 'long line')} cut (numbers of a whole model, say): {rest}", "dim")
     left = len(refuted) - len(shown)
     if left:
         say(console, f"and {count(left, 'more counterexample')}: see -v, --json, --html or the saved cases", "dim")
     for result in report.with_status("known_failure"):
         say(console, f"known failure: {result.law}: {result.message}")
+
+
+def readable(snippet: str) -> tuple[str, int]:
+    """A snippet as it is where people can read it, else with its long lines cut short; how many were.
+
+    Example: readable("a = 1") == ("a = 1", 0).
+    """
+    if len(snippet) <= READABLE:
+        return snippet, 0
+    lines = snippet.splitlines()
+    long = [line for line in lines if len(line) > LONG]
+    return "\n".join(line if len(line) <= LONG else f"{line[:LONG]} ..." for line in lines), len(long)
 
 
 def chosen(refuted: Sequence[Counterexample], report: Report) -> list[Counterexample]:

@@ -102,7 +102,7 @@ class Interrupted(ParameterSubject):
 
     def asked(self, run: Interruptible, method: str, *args: Any) -> Request:
         """The request of one call."""
-        return self.request(*args, method_=method, instance_=(run.number, run.given))
+        return self.request(*args, method_=method, instance_=(run.number, run.given), graph_=method == "train")
 
     def raw(self, run: Interruptible, method: str, *args: Any) -> tuple[Request, Response]:
         """One call, whatever came of it."""

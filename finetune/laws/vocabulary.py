@@ -1,6 +1,7 @@
 """Laws of character vocabularies: a function `(corpus: str, text: str) -> ids` of the characters of a text.
 
-PAD is 0, MASK is 1, then come the sorted characters of the corpus; what has no id is refused, not replaced.
+PAD (U+25A1) is 0, MASK (U+2047) is 1, then come the sorted characters of the corpus; what has no id is refused by an
+exception of any kind, not replaced, and nothing else is.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import numpy as np
 from attention_core.conformance.evidence import Evidence, Refused, Result, Shown, Violation, require_close
 from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.responses import LOST, check_response
+from finetune.laws.interrupted import came_back
 from finetune.laws.strings import MASK, PAD
 
 CONTRACT = "vocabulary"
-CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCXYZ0129 .,?\n\tÄßéñøżΩжあ京𝄞\x00"
+CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCXYZ0129 .,?\n\t\rÄßéñøżΩжあ京𝄞\x00\u0301\u212b"
+"""Of one to four bytes; white space of all kinds, an accent of its own, and a sign that normal forms change."""
 
 
 class Encoder(ParameterSubject):
-    """A function of a corpus and a text."""
+    """A function of a corpus and a text, both of them strings, that returns the ids as a tensor with one axis."""
 
     def corpus(self, case: ParameterCase) -> str:
         """Random characters, of one, two and four bytes."""
@@ -31,15 +35,25 @@ class Encoder(ParameterSubject):
         return drawn(case.rng("text"), list(self.corpus(case)), case["m"])
 
     def ids(self, corpus: str, text: str) -> Result:
-        """The ids of a text."""
-        return self.call(corpus, text, shape=(len(text),))
+        """The ids of a text whose characters the corpus has, PAD and MASK among them."""
+        told = f"f({corpus!r}, {text!r})"
+        crash = Evidence((Shown(self.request(corpus, text)),), kind="crash")
+        try:
+            return self.call(corpus, text, shape=(len(text),))
+        except Refused as refused:  # not a case that it may decline: these calls are as plain as any
+            raise Violation(f"{told} raised {refused}, but should have an id for every character", crash) from None
+        except IndexError:
+            raise Violation(f"{told}: got no result, but should be a tensor of {len(text)} ids", crash) from None
 
     def must_refuse(self, corpus: str, text: str, why: str) -> None:
-        """Raise unless the call is declined."""
+        """Raise unless the call is declined, by whatever exception: a dict's KeyError names the character, too."""
         request = self.request(corpus, text)
-        try:
-            self.send(request)
-        except Refused:
+        self.calls += 1
+        response = self.runner.run(request)
+        self.lost += LOST.get(response.status, 0)
+        if not came_back(response):
+            if response.failure is None:
+                check_response(response, request)
             return
         told = f"f({corpus!r}, {text!r}): got a result, but should raise, since {why}"
         raise Violation(told, Evidence((Shown(request),), kind="must_raise"))

@@ -40,9 +40,8 @@ class Run:
     # --- training
 
     def train(self, steps: int) -> None:
-        with torch.enable_grad():
-            for _ in range(steps):
-                self.one()
+        for _ in range(steps):
+            self.one()
 
     def one(self) -> None:
         if self.position >= 8:

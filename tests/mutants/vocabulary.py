@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import torch
 from torch import Tensor
 
@@ -17,6 +19,13 @@ def correct(corpus: str, text: str) -> Tensor:
         return torch.tensor([ids[c] for c in text], dtype=torch.int64)
     except KeyError as error:
         raise ValueError(f"unknown character {error}") from None
+
+
+def correct_with_a_dict(corpus: str, text: str) -> Tensor:
+    """What has no id is refused by the dictionary's own KeyError, as in the assignment."""
+    assert PAD not in corpus and MASK not in corpus
+    ids = {c: n for n, c in enumerate([PAD, MASK, *sorted(set(corpus))])}
+    return torch.tensor([ids[c] for c in text], dtype=torch.int64)
 
 
 def numbered_from_zero(corpus: str, text: str) -> Tensor:
@@ -62,7 +71,38 @@ def letters_outside_ascii_dropped(corpus: str, text: str) -> Tensor:
     return correct(corpus, "".join(c for c in text if ord(c) < 128 or c in (PAD, MASK)))
 
 
+def white_space_stripped(corpus: str, text: str) -> Tensor:
+    """The corpus is read without the white space around it; a text that needs it is refused."""
+    return correct(corpus.strip(), text)
+
+
+_READ: dict[int, str] = {}
+
+
+def first_corpus_kept(corpus: str, text: str) -> Tensor:
+    """The vocabulary is kept by the corpus's length: another corpus of that length gets the first one's."""
+    return correct(_READ.setdefault(len(corpus), corpus), text)
+
+
+def normal_forms(corpus: str, text: str) -> Tensor:
+    """Corpus and text are put into Unicode's normal form C, where a letter and its accent are one character."""
+    return correct(unicodedata.normalize("NFC", corpus), unicodedata.normalize("NFC", text))
+
+
+def universal_newlines(corpus: str, text: str) -> Tensor:
+    """Line ends are all read as a line feed, as by open() without newline=""."""
+    corpus, text = (t.replace("\r\n", "\n").replace("\r", "\n") for t in (corpus, text))
+    return correct(corpus, text)
+
+
+def a_list_of_ids(corpus: str, text: str) -> list[int]:
+    """Not one result, but one for every character."""
+    found: list[int] = correct(corpus, text).tolist()
+    return found
+
+
 FAULTY = (
     numbered_from_zero, pad_and_mask_swapped, numbered_as_they_come, counts_bytes, unknown_becomes_mask,
-    reserved_characters_kept, letters_outside_ascii_dropped,
+    reserved_characters_kept, letters_outside_ascii_dropped, white_space_stripped, first_corpus_kept, normal_forms,
+    universal_newlines, a_list_of_ids,
 )  # fmt: skip

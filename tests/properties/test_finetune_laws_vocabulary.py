@@ -13,6 +13,10 @@ from mutants import vocabulary as mutants
 from mutants.judging import refuted
 from mutants.judging_contracts import conforming, refuting
 
+from attention_core.conformance import Implementation
+from attention_core.conformance.check import Session
+from attention_core.conformance.report import LawResult
+from attention_core.conformance.search import run_law
 from finetune.data.vocabulary import Vocabulary
 from finetune.laws import vocabulary
 from finetune.laws.vocabulary import CHARACTERS, CONTRACT, drawn
@@ -32,10 +36,25 @@ def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
     assert refuting(mutant, CONTRACT)
 
 
-@pytest.mark.parametrize("target", [mutants.correct, ours])
+@pytest.mark.parametrize("target", [mutants.correct, mutants.correct_with_a_dict, ours])
 def test_correct_vocabularies_conform(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT)
     assert {r.status for r in results.values()} == {"held"}
+
+
+def results_of(target: Callable[..., Any]) -> dict[str, LawResult]:
+    with Session(Implementation(target, "under test", CONTRACT), effort="quick") as session:
+        return {law.name: run_law(law, session.contract, session.subject, "quick", shrink=0) for law in session.laws}
+
+
+@pytest.mark.parametrize("mutant", [mutants.white_space_stripped, mutants.first_corpus_kept])
+def test_a_refusal_of_what_the_corpus_has_is_no_excuse(mutant: Callable[..., Any]) -> None:
+    found = [r.message for r in results_of(mutant).values() if r.status == "refuted"]
+    assert any("raised ValueError: unknown character" in m and "should have an id for every" in m for m in found)
+
+
+def test_no_result_at_all_is_a_violation_and_no_error_of_the_suite() -> None:
+    assert results_of(mutants.a_list_of_ids)["a_text_is_its_characters"].status == "refuted"
 
 
 def test_no_character_is_lost_when_a_text_is_drawn() -> None:

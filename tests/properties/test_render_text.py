@@ -54,6 +54,20 @@ def test_the_opening_says_what_is_under_test() -> None:
     assert "claims tested: none; not tested: scale (why)" in opening(Report("f", DECLARED, {"scale": "why"}))
 
 
+def test_a_snippet_with_a_whole_model_in_it_is_cut_where_people_read_it() -> None:
+    whole = "import torch\nw = [" + "1.0, " * 3000 + "]\nassert w\n"
+    found = law("refuted")
+    found = LawResult(**{**vars(found), "counterexample": Counterexample("law", "m", "B=1", {}, whole)})
+    report = Report("f", DECLARED, {}, [found])
+    text = shown(report, details=True)
+    assert len(text) < 3000 and "1.0, 1.0 ..." in text.replace("1.0,  ...", "1.0, 1.0 ...") and "assert w" in text
+    assert "1 long line cut" in text and "attention-core replay" in text
+    assert whole.rstrip() in shown(report, details=True, everything=True)
+    short = Counterexample("law", "m", "B=1", {}, "w = [" + "1.0, " * 100 + "]\n")
+    report.laws[0] = LawResult(**{**vars(found), "counterexample": short})
+    assert short.snippet.rstrip() in shown(report, details=True) and " cut" not in shown(report, details=True)
+
+
 LINES: list[tuple[dict[str, Any], str]] = [
     ({"laws": [law("held"), law("held", "b"), law("refused", "c")]}, "f: conforms (2 laws held on 6 problems, no counterexample; 1 law refused every time: c)"),
     ({"laws": [law("held"), law("known_failure", "b")]},

@@ -45,6 +45,7 @@ ROWS: tuple[Row, ...] = (
 CORRECT: tuple[Row, ...] = (
     *(of(made, "span-corruption", "odd", expected="conforms") for made in span_corruption.CORRECT),
     of(vocabulary.correct, "vocabulary", "odd", expected="conforms"),
+    of(vocabulary.correct_with_a_dict, "vocabulary", "odd", expected="conforms"),
     *(of(made, "causal-lm", "odd", expected="conforms") for made in causal_lm.CORRECT),
     *(of(made, "trainer", "odd", expected="conforms") for made in trainers.CORRECT),
     *(of(made, "checkpoint", "odd", expected="conforms") for made in checkpoints.CORRECT),
