@@ -26,7 +26,7 @@ def records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-STAGES = ("pretrain", "finetune")
+STAGES = ("pretrain", "pretrain2", "finetune")
 
 
 def loss_curve(found: Sequence[dict[str, Any]], points: int = 6) -> str:

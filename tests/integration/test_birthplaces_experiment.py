@@ -49,7 +49,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_it_goes_on_to_the_same_answers(run: Callable[..., str], data: Path, tmp_path: Path) -> None:
     page = run(data, tmp_path / "whole", "--runs", "none", "vanilla")
-    assert "| vanilla.nopretrain | 2 |" in page and "| vanilla.pretrain | 2 + 2 |" in page
+    assert "| vanilla.nopretrain | 2 |" in page and "| vanilla.pretrain | 2 + 1 + 2 |" in page
     assert "of 10:" in page and "of 1 |" in page  # ten questions, one of them in train too
     cut = run(data, tmp_path / "cut", "--runs", "vanilla", "--steps", "1")
     assert "not done yet" in cut and "| vanilla.pretrain | 1 |" in cut
