@@ -19,6 +19,13 @@ SUITE = ("attention_core/conformance", "attention_core/oracle")
 LISTED = ("finetune_contracts", "tuning_contracts", "classifier_contracts")
 FINETUNE = (tuple(f"mutants.catalogue.{name}" for name in LISTED), "finetune/laws")
 """The modules that list the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
+ALIKE = {
+    # Request.graph, which the contract `checkpoint` alone sets; long snippets are cut on the terminal.
+    "88ad091807b9cd86ede4fd548f2ae7e67274259d335a6c50d0dfbd79cc352ec7":
+        "e6f913bdd1288ee0a52d2766316afb4c1e486b8733f251b60a607b2e8da0629a",
+}  # fmt: skip
+"""Suites by their hash, and older ones that judge alike, so that their results stand: `alike.py` runs a sample of them
+again, law by law. Rows of finetune's contracts are never taken over: their laws are hashed with the suite."""
 IMPORTED = re.compile(r"^from (mutants[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
@@ -32,7 +39,7 @@ def suite(*more: str) -> str:
             digest.update(file.read_bytes())
     for package in ("torch", "numpy", "hypothesis"):
         digest.update(version(package).encode())
-    return digest.hexdigest()
+    return ALIKE.get(digest.hexdigest(), digest.hexdigest())
 
 
 def sources(name: str) -> dict[str, str]:

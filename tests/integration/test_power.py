@@ -26,13 +26,14 @@ def power() -> Any:
     """The modules of experiments/power, which are scripts beside one another."""
     sys.path.insert(0, str(POWER))
     try:
+        import alike
         import figures
         import peers
         import report
         import store
         import trial
 
-        yield {module.__name__: module for module in (figures, peers, report, store, trial)}
+        yield {module.__name__: module for module in (alike, figures, peers, report, store, trial)}
     finally:
         sys.path.remove(str(POWER))
 
@@ -75,6 +76,28 @@ def test_keys_follow_what_a_mutant_imports(power: dict[str, ModuleType]) -> None
     imported = store.sources("mutants.catalogue.hard_tiles")
     assert {"mutants.catalogue.tiles", "mutants.reference"} <= imported.keys()
     assert "mutants.catalogue.table" not in imported
+
+
+def test_a_suite_that_judges_alike_has_the_keys_of_the_older_one(
+    power: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = power["store"]
+    monkeypatch.setattr(store, "ALIKE", {})
+    store.suite.cache_clear()
+    own, laws = store.suite(), store.suite("finetune/laws")
+    monkeypatch.setattr(store, "ALIKE", {own: "older"})
+    store.suite.cache_clear()
+    assert store.suite() == "older" != own
+    assert store.suite("finetune/laws") == laws  # a contract of finetune is measured again
+    store.suite.cache_clear()
+
+
+@pytest.mark.parametrize(("name", "value"), [("refuting", ["a"]), ("laws", 2), ("odd", {"a": "error"})])
+def test_a_result_that_differs_is_told(power: dict[str, ModuleType], name: str, value: Any) -> None:
+    line = {"refuting": ["a", "b"], "laws": 3, "odd": {}, "seconds": 1.0}
+    assert power["alike"].differences(line, {**line, "seconds": 2.0}) == []
+    (told,) = power["alike"].differences(line, {**line, name: value})
+    assert told.startswith(f"{name}: was ")
 
 
 def test_keys_of_the_contracts_of_finetune_follow_their_laws(power: dict[str, ModuleType]) -> None:
