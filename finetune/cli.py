@@ -29,6 +29,7 @@ from finetune.cli_options import (
 )
 from finetune.cli_select import select
 from finetune.errors import BadInput, said_of
+from finetune.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,6 +40,7 @@ def app() -> None:
 
 MODEL = click.argument("model", metavar="MODEL", type=click.Choice(["vanilla", "synthesizer", "rotary"]))
 CORPUS = click.argument("corpus_path", metavar="CORPUS")
+DECAY = "200 N block_size for N examples"
 
 
 @app.command()
@@ -49,7 +51,7 @@ CORPUS = click.argument("corpus_path", metavar="CORPUS")
 @config_option
 @model_options
 @form_options
-@train_options
+@train_options(PRETRAINING, final_tokens=DECAY)
 @device_options
 def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
@@ -79,7 +81,9 @@ def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 @config_option
 @model_options
 @form_options
-@train_options
+@train_options(
+    FINETUNING, epochs=f"{FINETUNING['epochs']}, after pretraining {EPOCHS_AFTER_PRETRAINING}", final_tokens=DECAY
+)
 @device_options
 def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary."""

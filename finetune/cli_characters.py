@@ -10,6 +10,7 @@ import click
 
 from finetune.cli_options import changes_of, check_writable, config_option, device_options, model_options, train_options
 from finetune.errors import BadInput
+from finetune.recipe_numbers import CHARACTERS
 
 
 @click.command()
@@ -27,7 +28,7 @@ from finetune.errors import BadInput
 @click.option("--temperature", type=click.FloatRange(0, min_open=True), default=0.8, show_default=True)
 @config_option
 @model_options
-@train_options
+@train_options(CHARACTERS, epochs="until --minutes are over", final_tokens="none, the rate stays")
 @device_options
 def characters(text_path: str, **options: Any) -> None:
     """Train a character model on TEXT; bits per character of the held-out end against time, then a sample.
@@ -42,7 +43,8 @@ def characters(text_path: str, **options: Any) -> None:
     from finetune.data.vocabulary import Vocabulary
     from finetune.metrics import jsonl
     from finetune.models.gpt import next_token_loss
-    from finetune.train import TrainConfig, Trainer
+    from finetune.recipes import character_model
+    from finetune.train import Trainer
 
     if options["threads"]:
         torch.set_num_threads(options["threads"])
@@ -56,8 +58,7 @@ def characters(text_path: str, **options: Any) -> None:
     if not len(prompt):
         raise BadInput("a prompt has at least one character")
     model = _model(options, len(vocabulary))
-    recipe = TrainConfig(**{"epochs": 10**6, "batch_size": 64, "learning_rate": 1e-3, "log_every": 20, **changes})
-    trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"])
+    trainer = Trainer(model, next_token_loss, source, character_model(**changes), path=options["checkpoint_path"])
     goes_on = trainer.path is not None and trainer.path.exists()
     if goes_on:
         trainer.load()
