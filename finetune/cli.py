@@ -135,6 +135,7 @@ def _train(
 ) -> None:  # fmt: skip
     """Train and write the parameters."""
     from finetune import checkpoint
+    from finetune.interruption import stopped_by_signals
     from finetune.metrics import jsonl, tensorboard
     from finetune.models.gpt import next_token_loss
     from finetune.processes import processes
@@ -156,7 +157,8 @@ def _train(
             trainer.sinks.append(jsonl(options["metrics_path"], checkpoint.load(path)["step"] if goes_on else None))
         if options["tensorboard_path"]:
             trainer.sinks.append(tensorboard(options["tensorboard_path"]))
-    with progress(what, recipe.epochs, len(source), recipe.batch_size) as sink:
+    bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
+    with stopped_by_signals(trainer), bar as sink:
         trainer.sinks.append(sink)
         last = trainer.run(resume=True)
     if team.rank == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import click
@@ -41,6 +40,7 @@ def characters(text_path: str, **options: Any) -> None:
     from finetune.data.corpus import read_text
     from finetune.data.running_text import RunningText, split
     from finetune.data.vocabulary import Vocabulary
+    from finetune.interruption import stopped_by_signals
     from finetune.metrics import jsonl
     from finetune.models.gpt import next_token_loss
     from finetune.recipes import character_model
@@ -64,7 +64,8 @@ def characters(text_path: str, **options: Any) -> None:
         trainer.load()
     if options["metrics_path"]:
         trainer.sinks.append(jsonl(options["metrics_path"], trainer.step if goes_on else None))
-    _watch(trainer, judged, options["minutes"] * 60, options["every"])
+    with stopped_by_signals(trainer):
+        _watch(trainer, judged, options["minutes"] * 60, options["every"])
     if trainer.path is not None:
         trainer.save()
     if options["sample"]:
@@ -84,24 +85,26 @@ def _model(options: dict[str, Any], characters: int) -> Any:
 
 
 def _watch(trainer: Any, judged: list[Any], seconds: float, every: float) -> None:
-    """Train until the time is spent or the epochs are; a line of figures now and then, and at the end."""
+    """Train until the time is spent or the epochs are; a line of figures now and then, and at the end.
+
+    What is shown counts the seconds of the steps, those before an interruption too, and not what judging takes.
+    """
     from finetune.models.gpt import mean_loss
 
     device = trainer.team.device
     judged = [{k: v.to(device) for k, v in batch.items()} for batch in judged]
     click.echo("seconds\tcharacters\tbits per character")
-    spent, shown = 0.0, 0.0  # what judging takes is not counted
-    while True:
-        done = spent >= seconds or trainer.epoch >= trainer.config.epochs
+    begun = shown = trainer.seconds
+    while not trainer.stop:
+        spent = trainer.seconds
+        done = spent - begun >= seconds or trainer.epoch >= trainer.config.epochs
         if done or spent >= shown:
             bits = mean_loss(trainer.model, judged) / math.log(2)
             click.echo(f"{spent:.0f}\t{trainer.tokens}\t{bits:.3f}")
             shown = spent + every
         if done:
             return
-        start = time.perf_counter()
         trainer.run(stop_after=5)
-        spent += time.perf_counter() - start
 
 
 def _written(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) -> str:

@@ -19,15 +19,18 @@ from finetune.recipe_numbers import ANY
 
 
 class Group(click.Group):
-    """A group whose commands say in one line what cannot be used."""
+    """A group whose commands say in one line what cannot be used, or that they were interrupted."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; BadInput becomes one line and exit status 2."""
+        """Run a command; BadInput becomes one line and exit status 2, Ctrl-C one line and 130."""
         try:
             return super().invoke(context)
         except BadInput as error:
             click.echo(f"finetune: {error}", err=True)
             context.exit(2)
+        except KeyboardInterrupt:
+            click.echo("finetune: interrupted", err=True)
+            context.exit(130)
 
 
 def read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
