@@ -25,10 +25,11 @@ from finetune.cli_options import (
     model_options,
     one_line,
     progress,
+    questions_of,
     train_options,
 )
 from finetune.cli_select import select
-from finetune.errors import BadInput, said_of
+from finetune.errors import BadInput
 from finetune.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 
 
@@ -94,7 +95,7 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 
     _, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(options["finetune_corpus_path"], with_places=True)
-    with said_of(options["finetune_corpus_path"]):
+    with questions_of(options["finetune_corpus_path"], corpus_path):
         source = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes_of(options))
@@ -127,7 +128,10 @@ def _refuse_other_sizes(path: str, own: Any, options: dict[str, Any]) -> None:
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != getattr(own, name):
-            raise BadInput(f"{path} holds a model with {name} = {getattr(own, name)}, but {options[name]} was given")
+            raise BadInput(
+                f"{path} holds a model with {name} = {getattr(own, name)}, but {options[name]} was given; leave "
+                f"--{name} out, the file tells it"
+            )
 
 
 def _train(
@@ -202,7 +206,7 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     if asked.places is None and options["curve_path"]:
         raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
     made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
-    with said_of(options["eval_corpus_path"]):
+    with questions_of(options["eval_corpus_path"], corpus_path):
         found = answers(made, vocabulary, asked.questions)
     # A line an answer, whatever an untrained model says.
     least = options["withhold_below"]

@@ -23,7 +23,7 @@ from finetune.recipe_numbers import CHARACTERS
 @click.option(
     "--sample", type=click.IntRange(0), default=300, show_default=True, help="Characters to write at the end."
 )
-@click.option("--prompt", help="What they go on from.  [default: the text's first character]")
+@click.option("--prompt", help="What they go on from, and stands before them.  [default: the text's first character]")
 @click.option("--temperature", type=click.FloatRange(0, min_open=True), default=0.8, show_default=True)
 @config_option
 @model_options
@@ -108,7 +108,7 @@ def _watch(trainer: Any, judged: list[Any], seconds: float, every: float) -> Non
 
 
 def _written(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) -> str:
-    """What the model writes."""
+    """The prompt, and what the model writes behind it."""
     import torch
 
     from finetune.models.sampling import generate
@@ -116,4 +116,4 @@ def _written(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) 
     device = next(model.parameters()).device
     start = torch.from_numpy(prompt)[None].to(device)
     ids, _ = generate(model, start, options["sample"], temperature=options["temperature"])
-    return str(vocabulary.decode(ids[0].cpu().numpy()))
+    return str(vocabulary.decode(prompt) + vocabulary.decode(ids[0].cpu().numpy()))

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from finetune.errors import BadInput
+from finetune.errors import BadInput, UnknownCharacter, said_of
 from finetune.recipe_numbers import ANY
 
 
@@ -168,6 +168,21 @@ def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
     text = read_text(path)
     found = documents(text, path)
     return found, Vocabulary.from_text(text, path)
+
+
+@contextmanager
+def questions_of(path: str, corpus_path: str) -> Iterator[None]:
+    """Within, what cannot be used is said of a file of questions, and a character that its corpus lacks with a way out.
+
+    Raises: BadInput.
+    """
+    try:
+        with said_of(path):
+            yield
+    except UnknownCharacter as error:
+        raise BadInput(
+            f"{error}, {corpus_path}; add a line with it there and pretrain anew, or leave this question out of {path}"
+        ) from None
 
 
 def check_writable(*paths: str | None, devices: bool = False) -> None:

@@ -237,7 +237,7 @@ class Trainer:
         return record
 
     def _stops(self) -> bool:
-        """Whether any process was asked to stop; all must say the same, or some would wait for the others' gradients."""
+        """Whether any process was asked to stop; they must agree, or some would wait for others' gradients."""
         if self.team.world > 1:
             self.stop = bool(self.team.total(torch.tensor(int(self.stop), device=self.team.device)))
         return self.stop
