@@ -43,6 +43,7 @@ def characters(text_path: str, **options: Any) -> None:
     from finetune.interruption import stopped_by_signals
     from finetune.metrics import jsonl
     from finetune.models.gpt import next_token_loss
+    from finetune.processes import processes
     from finetune.recipes import character_model
     from finetune.train import Trainer
 
@@ -58,7 +59,8 @@ def characters(text_path: str, **options: Any) -> None:
     if not len(prompt):
         raise BadInput("a prompt has at least one character")
     model = _model(options, len(vocabulary))
-    trainer = Trainer(model, next_token_loss, source, character_model(**changes), path=options["checkpoint_path"])
+    recipe, team = character_model(**changes), processes(options["device"])
+    trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"], team=team)
     goes_on = trainer.path is not None and trainer.path.exists()
     if goes_on:
         trainer.load()

@@ -50,6 +50,7 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
         (("none",), "no such file: none"),
         (("short",), "has no stretch of 16 and one more"),
         (("text", "--prompt", "xyz"), "'x' (U+0078) at place 0 of 'xyz' is not in the vocabulary"),
+        (("text", "--device", "gpu"), "device gpu cannot be used here"),
         (("text", "--prompt", ""), "a prompt has at least one character"),
     ],
 )
@@ -59,5 +60,5 @@ def test_what_cannot_be_used_is_one_line(
     monkeypatch.chdir(tmp_path)
     Path("short").write_text("abc")
     Path("text").write_text("abcdefgh" * 300)
-    told = run(*arguments, *SMALL, "--minutes", "0")
+    told = run(*SMALL, "--minutes", "0", *arguments)
     assert told.exit_code == 2 and words in told.output and told.output.count("\n") == 1
