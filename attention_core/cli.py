@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
 With --law: 0 if the chosen laws held (the verdict is then incomplete, as it needs all laws)."""
 
+CONTRACT_HELP = "Which laws apply; `attention-core contracts [NAME]` says what each contract calls."
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="attention-core")
@@ -56,7 +58,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     repeatable = {"arguments": "--arg", "parameters": "--parameter"}
     for name in reversed(list(HELP)):
         option = f"--{name.replace('_', '-')}"
-        settings: dict[str, Any] = {"help": HELP[name], "default": None}
+        settings: dict[str, Any] = {"help": CONTRACT_HELP if name == "contract" else HELP[name], "default": None}
         if name in repeatable:
             option = repeatable[name]
             settings = {"help": HELP[name], "multiple": True, "metavar": "NAME=VALUE"}
@@ -190,6 +192,25 @@ def list_laws(contract: str | None, markdown: bool) -> None:
                 if text:
                     line = f"      {label}: {text}"
                     console.print(line, style="dim", highlight=False, markup=False, soft_wrap=whole)
+
+
+@main.command(name="contracts")
+@click.argument("name", required=False)
+def list_contracts(name: str | None) -> None:
+    """List the contracts; of NAME, say what an implementation is called with, returns and can declare."""
+    from attention_core.interfaces import interface, one_lines
+
+    if name is not None:
+        click.echo(_mended(lambda: interface(name)))
+        return
+    console = make_console()
+    lines = one_lines()
+    for each, line in lines.items():
+        console.print(f"  [cyan]{each:<{max(map(len, lines))}}[/]  ", end="", highlight=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=not console.is_terminal)
+    console.print(
+        "attention-core contracts NAME says all of one, attention-core laws --contract NAME its laws", style="dim"
+    )
 
 
 @main.command(name="kernels")

@@ -25,10 +25,12 @@ from finetune.cli_options import (
     model_options,
     one_line,
     progress,
+    questions_of,
     train_options,
 )
 from finetune.cli_select import select
-from finetune.errors import BadInput, said_of
+from finetune.errors import BadInput
+from finetune.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,6 +41,7 @@ def app() -> None:
 
 MODEL = click.argument("model", metavar="MODEL", type=click.Choice(["vanilla", "synthesizer", "rotary"]))
 CORPUS = click.argument("corpus_path", metavar="CORPUS")
+DECAY = "200 N block_size for N examples"
 
 
 @app.command()
@@ -49,7 +52,7 @@ CORPUS = click.argument("corpus_path", metavar="CORPUS")
 @config_option
 @model_options
 @form_options
-@train_options
+@train_options(PRETRAINING, final_tokens=DECAY)
 @device_options
 def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
@@ -79,7 +82,9 @@ def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 @config_option
 @model_options
 @form_options
-@train_options
+@train_options(
+    FINETUNING, epochs=f"{FINETUNING['epochs']}, after pretraining {EPOCHS_AFTER_PRETRAINING}", final_tokens=DECAY
+)
 @device_options
 def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary."""
@@ -90,7 +95,7 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 
     _, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(options["finetune_corpus_path"], with_places=True)
-    with said_of(options["finetune_corpus_path"]):
+    with questions_of(options["finetune_corpus_path"], corpus_path):
         source = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes_of(options))
@@ -123,7 +128,10 @@ def _refuse_other_sizes(path: str, own: Any, options: dict[str, Any]) -> None:
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != getattr(own, name):
-            raise BadInput(f"{path} holds a model with {name} = {getattr(own, name)}, but {options[name]} was given")
+            raise BadInput(
+                f"{path} holds a model with {name} = {getattr(own, name)}, but {options[name]} was given; leave "
+                f"--{name} out, the file tells it"
+            )
 
 
 def _train(
@@ -131,6 +139,7 @@ def _train(
 ) -> None:  # fmt: skip
     """Train and write the parameters."""
     from finetune import checkpoint
+    from finetune.interruption import stopped_by_signals
     from finetune.metrics import jsonl, tensorboard
     from finetune.models.gpt import next_token_loss
     from finetune.processes import processes
@@ -152,7 +161,8 @@ def _train(
             trainer.sinks.append(jsonl(options["metrics_path"], checkpoint.load(path)["step"] if goes_on else None))
         if options["tensorboard_path"]:
             trainer.sinks.append(tensorboard(options["tensorboard_path"]))
-    with progress(what, recipe.epochs, len(source), recipe.batch_size) as sink:
+    bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
+    with stopped_by_signals(trainer), bar as sink:
         trainer.sinks.append(sink)
         last = trainer.run(resume=True)
     if team.rank == 0:
@@ -196,7 +206,7 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     if asked.places is None and options["curve_path"]:
         raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
     made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
-    with said_of(options["eval_corpus_path"]):
+    with questions_of(options["eval_corpus_path"], corpus_path):
         found = answers(made, vocabulary, asked.questions)
     # A line an answer, whatever an untrained model says.
     least = options["withhold_below"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import click
 
 from finetune.cli_options import changes_of, check_writable, config_option, device_options, model_options, train_options
 from finetune.errors import BadInput
+from finetune.recipe_numbers import CHARACTERS
 
 
 @click.command()
@@ -23,11 +23,11 @@ from finetune.errors import BadInput
 @click.option(
     "--sample", type=click.IntRange(0), default=300, show_default=True, help="Characters to write at the end."
 )
-@click.option("--prompt", help="What they go on from.  [default: the text's first character]")
+@click.option("--prompt", help="What they go on from, and stands before them.  [default: the text's first character]")
 @click.option("--temperature", type=click.FloatRange(0, min_open=True), default=0.8, show_default=True)
 @config_option
 @model_options
-@train_options
+@train_options(CHARACTERS, epochs="until --minutes are over", final_tokens="none, the rate stays")
 @device_options
 def characters(text_path: str, **options: Any) -> None:
     """Train a character model on TEXT; bits per character of the held-out end against time, then a sample.
@@ -40,9 +40,12 @@ def characters(text_path: str, **options: Any) -> None:
     from finetune.data.corpus import read_text
     from finetune.data.running_text import RunningText, split
     from finetune.data.vocabulary import Vocabulary
+    from finetune.interruption import stopped_by_signals
     from finetune.metrics import jsonl
     from finetune.models.gpt import next_token_loss
-    from finetune.train import TrainConfig, Trainer
+    from finetune.processes import processes
+    from finetune.recipes import character_model
+    from finetune.train import Trainer
 
     if options["threads"]:
         torch.set_num_threads(options["threads"])
@@ -56,14 +59,15 @@ def characters(text_path: str, **options: Any) -> None:
     if not len(prompt):
         raise BadInput("a prompt has at least one character")
     model = _model(options, len(vocabulary))
-    recipe = TrainConfig(**{"epochs": 10**6, "batch_size": 64, "learning_rate": 1e-3, "log_every": 20, **changes})
-    trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"])
+    recipe, team = character_model(**changes), processes(options["device"])
+    trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"], team=team)
     goes_on = trainer.path is not None and trainer.path.exists()
     if goes_on:
         trainer.load()
     if options["metrics_path"]:
         trainer.sinks.append(jsonl(options["metrics_path"], trainer.step if goes_on else None))
-    _watch(trainer, judged, options["minutes"] * 60, options["every"])
+    with stopped_by_signals(trainer):
+        _watch(trainer, judged, options["minutes"] * 60, options["every"])
     if trainer.path is not None:
         trainer.save()
     if options["sample"]:
@@ -83,28 +87,30 @@ def _model(options: dict[str, Any], characters: int) -> Any:
 
 
 def _watch(trainer: Any, judged: list[Any], seconds: float, every: float) -> None:
-    """Train until the time is spent or the epochs are; a line of figures now and then, and at the end."""
+    """Train until the time is spent or the epochs are; a line of figures now and then, and at the end.
+
+    What is shown counts the seconds of the steps, those before an interruption too, and not what judging takes.
+    """
     from finetune.models.gpt import mean_loss
 
     device = trainer.team.device
     judged = [{k: v.to(device) for k, v in batch.items()} for batch in judged]
     click.echo("seconds\tcharacters\tbits per character")
-    spent, shown = 0.0, 0.0  # what judging takes is not counted
-    while True:
-        done = spent >= seconds or trainer.epoch >= trainer.config.epochs
+    begun = shown = trainer.seconds
+    while not trainer.stop:
+        spent = trainer.seconds
+        done = spent - begun >= seconds or trainer.epoch >= trainer.config.epochs
         if done or spent >= shown:
             bits = mean_loss(trainer.model, judged) / math.log(2)
             click.echo(f"{spent:.0f}\t{trainer.tokens}\t{bits:.3f}")
             shown = spent + every
         if done:
             return
-        start = time.perf_counter()
         trainer.run(stop_after=5)
-        spent += time.perf_counter() - start
 
 
 def _written(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) -> str:
-    """What the model writes."""
+    """The prompt, and what the model writes behind it."""
     import torch
 
     from finetune.models.sampling import generate
@@ -112,4 +118,4 @@ def _written(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) 
     device = next(model.parameters()).device
     start = torch.from_numpy(prompt)[None].to(device)
     ids, _ = generate(model, start, options["sample"], temperature=options["temperature"])
-    return str(vocabulary.decode(ids[0].cpu().numpy()))
+    return str(vocabulary.decode(prompt) + vocabulary.decode(ids[0].cpu().numpy()))

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from finetune.cli_options import corpus_and_vocabulary, form_options
-from finetune.errors import said_of
+from finetune.cli_options import corpus_and_vocabulary, form_options, questions_of
 
 
 @click.command()
@@ -36,7 +35,7 @@ def namedata(corpus_path: str, names_path: str, count: int, form: Any) -> None:
     _, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(names_path, with_places=True)
     places = asked.places or []
-    with said_of(names_path):
+    with questions_of(names_path, corpus_path):
         made = examples(vocabulary, asked.questions[:count], places[:count], form)
     for x, y in zip(*made, strict=True):
         click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")

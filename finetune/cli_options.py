@@ -14,19 +14,23 @@ from typing import Any
 
 import click
 
-from finetune.errors import BadInput
+from finetune.errors import BadInput, UnknownCharacter, said_of
+from finetune.recipe_numbers import ANY
 
 
 class Group(click.Group):
-    """A group whose commands say in one line what cannot be used."""
+    """A group whose commands say in one line what cannot be used, or that they were interrupted."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; BadInput becomes one line and exit status 2."""
+        """Run a command; BadInput becomes one line and exit status 2, Ctrl-C one line and 130."""
         try:
             return super().invoke(context)
         except BadInput as error:
             click.echo(f"finetune: {error}", err=True)
             context.exit(2)
+        except KeyboardInterrupt:
+            click.echo("finetune: interrupted", err=True)
+            context.exit(130)
 
 
 def read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
@@ -97,18 +101,18 @@ MODEL_OPTIONS: Mapping[str, tuple[Any, Any, str]] = {
     ),
 }
 TRAIN_OPTIONS: Mapping[str, tuple[Any, str]] = {
-    "epochs": (click.IntRange(1), "Passes over the examples.  [default: the assignment's 650, 75 or 10]"),
-    "batch_size": (click.IntRange(1), "Examples of a step.  [default: 128, fine-tuning 256]"),
-    "learning_rate": (click.FloatRange(0), "The largest rate.  [default: 6e-3, fine-tuning 6e-4]"),
-    "warmup_tokens": (click.IntRange(0), "Targets until then.  [default: 10240]"),
-    "final_tokens": (click.IntRange(1), "Targets until a tenth of it.  [default: 200 N block_size]"),
-    "weight_decay": (click.FloatRange(0), "Of matrices.  [default: 0.1]"),
-    "optimizer": (click.Choice(["adamw", "muon", "sgd", "adagrad"]), "Muon is for matrices.  [default: adamw]"),
-    "accumulate": (click.IntRange(1), "Parts in which a step is computed.  [default: 1]"),
-    "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products.  [default: float32]"),
-    "log_every": (click.IntRange(1), "Steps between records.  [default: 10]"),
-    "save_every": (click.IntRange(1), "Epochs between checkpoints.  [default: 1]"),
-    "seed": (click.IntRange(0), "The same seed, the same run.  [default: 0]"),
+    "epochs": (click.IntRange(1), "Passes over the examples."),
+    "batch_size": (click.IntRange(1), "Examples of a step."),
+    "learning_rate": (click.FloatRange(0), "The largest rate."),
+    "warmup_tokens": (click.IntRange(0), "Targets until then."),
+    "final_tokens": (click.IntRange(1), "Targets until a tenth of it."),
+    "weight_decay": (click.FloatRange(0), "Of matrices."),
+    "optimizer": (click.Choice(["adamw", "muon", "sgd", "adagrad"]), "Muon is for matrices."),
+    "accumulate": (click.IntRange(1), "Parts in which a step is computed."),
+    "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products."),
+    "log_every": (click.IntRange(1), "Steps between records."),
+    "save_every": (click.IntRange(1), "Epochs between checkpoints."),
+    "seed": (click.IntRange(0), "The same seed, the same run."),
 }
 
 
@@ -119,16 +123,25 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How to train; what is not given is the recipe's."""
-    command = click.option("--compile", is_flag=True, default=None, help="Use torch.compile.")(command)
-    for name, (kind, text) in reversed(list(TRAIN_OPTIONS.items())):
-        command = click.option(f"--{name}", type=kind, default=None, help=text)(command)
-    command = click.option("--metrics_path", metavar="FILE", help="A record a line, as JSON.")(command)
-    command = click.option("--tensorboard_path", metavar="FOLDER", help="Records for TensorBoard.")(command)
-    return click.option(
-        "--checkpoint_path", metavar="FILE", help="All of the run's state; a run that finds it goes on from it."
-    )(command)
+def train_options(numbers: Mapping[str, Any], **words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """How to train; what is not given is the recipe's, and the help says what that is.
+
+    Args: numbers: of the recipe, over those of any; words: said in place of a number, or where there is none.
+    """
+    known = {**ANY, **numbers, **words}
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = click.option("--compile", is_flag=True, default=None, help="Use torch.compile.")(command)
+        for name, (kind, text) in reversed(list(TRAIN_OPTIONS.items())):
+            told = f"{text}  [default: {known[name]}]"
+            command = click.option(f"--{name}", type=kind, default=None, help=told)(command)
+        command = click.option("--metrics_path", metavar="FILE", help="A record a line, as JSON.")(command)
+        command = click.option("--tensorboard_path", metavar="FOLDER", help="Records for TensorBoard.")(command)
+        return click.option(
+            "--checkpoint_path", metavar="FILE", help="All of the run's state; a run that finds it goes on from it."
+        )(command)
+
+    return with_options
 
 
 def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,6 +168,21 @@ def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
     text = read_text(path)
     found = documents(text, path)
     return found, Vocabulary.from_text(text, path)
+
+
+@contextmanager
+def questions_of(path: str, corpus_path: str) -> Iterator[None]:
+    """Within, what cannot be used is said of a file of questions, and a character that its corpus lacks with a way out.
+
+    Raises: BadInput.
+    """
+    try:
+        with said_of(path):
+            yield
+    except UnknownCharacter as error:
+        raise BadInput(
+            f"{error}, {corpus_path}; add a line with it there and pretrain anew, or leave this question out of {path}"
+        ) from None
 
 
 def check_writable(*paths: str | None, devices: bool = False) -> None:

@@ -14,10 +14,14 @@ class BadInput(ValueError):
     """What was given cannot be used; the text says what it is and how to mend it, in one line."""
 
 
+class UnknownCharacter(BadInput):
+    """A text has a character that the vocabulary has not."""
+
+
 @contextmanager
 def said_of(what: str | Path) -> Iterator[None]:
-    """Within, what cannot be used is said of a file or an example. Raises: BadInput, its text after that name."""
+    """Within, what cannot be used is said of a file or an example. Raises: its BadInput, after that name."""
     try:
         yield
     except BadInput as error:
-        raise BadInput(f"{what}: {error}") from None
+        raise type(error)(f"{what}: {error}") from None

@@ -18,9 +18,8 @@ from finetune.data.vocabulary import Vocabulary
 from finetune.errors import BadInput, said_of
 from finetune.models.gpt import GPT, GPTConfig
 from finetune.models.mingpt import from_mingpt, load_weights
+from finetune.recipe_numbers import CHARACTERS, EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 from finetune.train import TrainConfig
-
-WARMUP_TOKENS = 512 * 20
 
 
 def pretraining(examples: int, block: int, **changes: Any) -> TrainConfig:
@@ -29,17 +28,19 @@ def pretraining(examples: int, block: int, **changes: Any) -> TrainConfig:
     Args: examples N; block, characters; changes, fields of `TrainConfig`. Returns: the recipe.
     Source: the assignment's run.py; tokens are counted without padding here.
     """
-    recipe = TrainConfig(
-        epochs=650, batch_size=128, learning_rate=6e-3, warmup_tokens=WARMUP_TOKENS,
-        final_tokens=max(200 * examples * block, WARMUP_TOKENS + 1),
-    )  # fmt: skip
+    recipe = TrainConfig(**PRETRAINING, final_tokens=max(200 * examples * block, PRETRAINING["warmup_tokens"] + 1))
     return replace(recipe, **changes)
 
 
 def finetuning(examples: int, block: int, pretrained: bool, **changes: Any) -> TrainConfig:
     """75 epochs from scratch, 10 after pretraining; batches of 256 at a rate of 6e-4, the rest as `pretraining`."""
-    recipe = pretraining(examples, block, epochs=10 if pretrained else 75, batch_size=256, learning_rate=6e-4)
-    return replace(recipe, **changes)
+    own = {**FINETUNING, **({"epochs": EPOCHS_AFTER_PRETRAINING} if pretrained else {})}
+    return pretraining(examples, block, **{**own, **changes})
+
+
+def character_model(**changes: Any) -> TrainConfig:
+    """Batches of 64 at a constant rate of 1e-3, and so many epochs that the minutes end it."""
+    return TrainConfig(**{**CHARACTERS, **changes})
 
 
 def save_parameters(path: str | Path, model: GPT, vocabulary: Vocabulary, form: Form, **told: Any) -> None:

@@ -130,6 +130,9 @@ class Trainer:
         sinks: called with each record of metrics.
         team: the processes; found out where None.
 
+    Its attribute `stop`, where it is set (by a signal, say), ends `run` between two steps, in all processes; `seconds`
+    is what the steps took, those before an interruption included.
+
     Raises: BadInput where the source is empty.
     Example: Trainer(GPT(config), next_token_loss, CorruptedDocuments(ids, lengths), TrainConfig(epochs=2)).run()
     """
@@ -148,6 +151,7 @@ class Trainer:
         self.wrapped = self.team.wrap(model)
         self.called = cast(nn.Module, torch.compile(self.wrapped)) if config.compile else self.wrapped
         self.epoch = self.position = self.step = self.tokens = 0
+        self.seconds, self.stop = 0.0, False
         auto = config.precision == "auto" and multiplies_in_bfloat16(self.team.device)
         self.half = auto or config.precision == "bfloat16"
 
@@ -187,12 +191,13 @@ class Trainer:
         restore_random_states(state["random"])
         self.epoch, self.position = state["epoch"], state["position"]
         self.step, self.tokens = state["step"], state["tokens"]
+        self.seconds = state.get("seconds", 0.0)
 
     def save(self) -> None:
         """Write a checkpoint where there is a path; with several processes the first one does."""
         states = [{"torch": s} for s in self.team.each(torch.get_rng_state())]
         if self.path is not None and self.team.rank == 0:
-            checkpoint.save(self.path, {**self.state(), "others": states})
+            checkpoint.save(self.path, {**self.state(), "others": states, "seconds": self.seconds})
         self.team.wait()
 
     def load(self) -> None:
@@ -223,13 +228,19 @@ class Trainer:
         while self.epoch < self.config.epochs:
             examples = self._order(count)
             while self.position < count:
-                if stop_after is not None and self.step - first >= stop_after:
+                if (stop_after is not None and self.step - first >= stop_after) or self._stops():
                     return record
                 record = self._step(examples[self.position : self.position + self.config.batch_size]) or record
             self.epoch, self.position = self.epoch + 1, 0
             if self.epoch % self.config.save_every == 0 or self.epoch == self.config.epochs:
                 self.save()
         return record
+
+    def _stops(self) -> bool:
+        """Whether any process was asked to stop; they must agree, or some would wait for others' gradients."""
+        if self.team.world > 1:
+            self.stop = bool(self.team.total(torch.tensor(int(self.stop), device=self.team.device)))
+        return self.stop
 
     def _order(self, count: int) -> npt.NDArray[np.int64]:
         """The order of this epoch: the source's own where it has one, as to put texts of like lengths together."""
@@ -258,9 +269,11 @@ class Trainer:
         self.optimizer.step()
         self.step += 1
         self.position += len(indices)
+        seconds = time.perf_counter() - start
+        self.seconds += seconds
         if self.step % self.config.log_every and self.position < len(self.source):
             return None
-        return self._record(float(total / torch.clamp(tokens, min=1)), float(norm), factor, time.perf_counter() - start)
+        return self._record(float(total / torch.clamp(tokens, min=1)), float(norm), factor, seconds)
 
     def _gradients(self, indices: npt.NDArray[np.int64]) -> tuple[Tensor, Tensor]:
         """Add up the gradients of one step's examples; the summed loss and the number of tokens, over all processes."""

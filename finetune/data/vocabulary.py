@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from finetune.errors import BadInput, said_of
+from finetune.errors import BadInput, UnknownCharacter, said_of
 
 PAD, MASK = "□", "⁇"
 PAD_ID, MASK_ID = 0, 1
@@ -61,7 +61,7 @@ class Vocabulary:
     def encode(self, text: str) -> Ids:
         """The ids of a text's characters; PAD and MASK are characters here as well.
 
-        Returns: (len(text),) int64. Raises: BadInput naming the first character that has no id, and its place.
+        Returns: (len(text),) int64. Raises: UnknownCharacter naming the first one that has no id, and its place.
         """
         points = code_points(text)
         if not len(self._points):
@@ -76,7 +76,7 @@ class Vocabulary:
         if (ids < 0).any():
             where = int(np.argmax(ids < 0))
             around = text[max(where - 40, 0) : where + 20]
-            raise BadInput(
+            raise UnknownCharacter(
                 f"{text[where]!r} (U+{ord(text[where]):04X}) at place {where} of {around!r} is not in the "
                 "vocabulary: no such character in the corpus it was made from"
             )

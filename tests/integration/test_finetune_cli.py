@@ -67,6 +67,11 @@ def test_charcorruption_prints_documents_with_a_stretch_moved_to_the_end(folder:
         (("charcorruption", "latin.txt"), "latin.txt, line 1: not UTF-8"),
         (("charcorruption", "wiki.txt", "--block_size", "4"), "a block of 4 is too small"),
         (("namedata", "wiki.txt", "z.tsv"), "z.tsv: text 2: '7' (U+0037) at place 10 of 'Where was 7 born?⁇Paris⁇'"),
+        (
+            ("namedata", "wiki.txt", "z.tsv"),
+            "in the corpus it was made from, wiki.txt; add a line with it there and pretrain "
+            "anew, or leave this question out of z.tsv\n",
+        ),
         (("namedata", "wiki.txt", "mask.tsv"), "mask.tsv, line 2: '⁇' (U+2047) is reserved"),
     ],
 )
@@ -211,11 +216,15 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*TRAIN, "--device", "gpu"), "device gpu cannot be used here"),
         ((*TRAIN, "--reading_params_path", "good", "--block_size", "64"), "give --block_size 48"),
         (("baseline", "--eval_corpus_path", "questions.tsv"), "has questions without places"),
-        ((*READ, "--reading_params_path", "good", "--n_embd", "32"), "good holds a model with n_embd = 16, but 32 was given"),
+        ((*READ, "--reading_params_path", "good", "--n_embd", "32"), "good holds a model with n_embd = 16, but 32 was given; leave --n_embd out"),
         ((*READ, "--reading_params_path", "good", "--config", "wide.toml"), "n_layer = 1, but 3 was given"),
         ((*READ, "--reading_params_path", "stranger"), "stranger: 'a' is no name of a minGPT's weights"),
         (("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "z.tsv", "--reading_params_path", "good"),
          "z.tsv: question 1: '7' (U+0037) at place 10 of"),
+        (("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "z.tsv", "--reading_params_path", "good"),
+         "made from, wiki.txt; add a line with it there and pretrain anew, or leave this question out of z.tsv"),
+        (("finetune", "vanilla", "wiki.txt", "--finetune_corpus_path", "z.tsv", *TRAIN[3:]),
+         "made from, wiki.txt; add a line with it there and pretrain anew, or leave this question out of z.tsv"),
         (("finetune", "vanilla", "wiki.txt", "--finetune_corpus_path", "z.tsv", *TRAIN[3:]), "z.tsv: text 1: '7' (U+0037)"),
         (("pretrain", "vanilla", "line.txt", *TRAIN[3:]), "line.txt is one line of 200 characters, of which a document gives"),
     ],
