@@ -140,7 +140,7 @@ def _train(
     """Train and write the parameters."""
     from finetune import checkpoint
     from finetune.interruption import stopped_by_signals
-    from finetune.metrics import jsonl, tensorboard
+    from finetune.metrics import sinks
     from finetune.models.gpt import next_token_loss
     from finetune.processes import processes
     from finetune.recipes import save_parameters
@@ -156,11 +156,9 @@ def _train(
     path = options["checkpoint_path"]
     trainer = Trainer(made, next_token_loss, source, recipe, path=path, team=team)
     if team.rank == 0:
-        if options["metrics_path"]:
-            goes_on = path is not None and _exists(path)
-            trainer.sinks.append(jsonl(options["metrics_path"], checkpoint.load(path)["step"] if goes_on else None))
-        if options["tensorboard_path"]:
-            trainer.sinks.append(tensorboard(options["tensorboard_path"]))
+        goes_on = options["metrics_path"] and path is not None and _exists(path)
+        step = checkpoint.load(path)["step"] if goes_on else None
+        trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], step)
     bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
     with stopped_by_signals(trainer), bar as sink:
         trainer.sinks.append(sink)

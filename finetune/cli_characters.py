@@ -41,7 +41,7 @@ def characters(text_path: str, **options: Any) -> None:
     from finetune.data.running_text import RunningText, split
     from finetune.data.vocabulary import Vocabulary
     from finetune.interruption import stopped_by_signals
-    from finetune.metrics import jsonl
+    from finetune.metrics import sinks
     from finetune.models.gpt import next_token_loss
     from finetune.processes import processes
     from finetune.recipes import character_model
@@ -64,8 +64,7 @@ def characters(text_path: str, **options: Any) -> None:
     goes_on = trainer.path is not None and trainer.path.exists()
     if goes_on:
         trainer.load()
-    if options["metrics_path"]:
-        trainer.sinks.append(jsonl(options["metrics_path"], trainer.step if goes_on else None))
+    trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], trainer.step if goes_on else None)
     with stopped_by_signals(trainer):
         _watch(trainer, judged, options["minutes"] * 60, options["every"])
     if trainer.path is not None:

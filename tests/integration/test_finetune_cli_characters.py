@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ SMALL = ("--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "1
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["characters", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_tensorboard_is_asked_for_where_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not among the tested versions; without it the command says so, before it trains."""
+    (tmp_path / "text").write_text("abcdefgh" * 300, encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    told = run(tmp_path / "text", *SMALL, "--tensorboard_path", tmp_path / "runs", "--minutes", "0.02")
+    assert told.exit_code == 2 and "TensorBoard is not installed" in told.output and "seconds" not in told.output
 
 
 def test_bits_fall_and_a_run_goes_on(tmp_path: Path) -> None:
