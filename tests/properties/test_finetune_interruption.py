@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,15 @@ from finetune import checkpoint
 from finetune.interruption import stopped_by_signals
 from finetune.processes import OneProcess
 from finetune.train import TrainConfig, Trainer
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Signals as a terminal's programs have them: what runs in the background of a shell ignores Ctrl-C from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGINT, before[0])
+    signal.signal(signal.SIGTERM, before[1])
 
 
 class Rows:
