@@ -13,9 +13,9 @@ What goes through it, and where each step lives:
     -> `results` (plain JSON, written after every cell, read to resume) -> `render_text`, `pictures`, `render_html`
 
 `run` holds these together; `command` is `attention-core bench`, `asked` reads what it is asked for, `status` is how it
-ends; `selftest` puts a kernel beside itself and publishes
-the false-alarm rate. Processes are started by `workers` and live in `worker`: kernels never run in the caller's
-process, and one that crashes or hangs costs its own column of one cell.
+ends; `selftest` puts a kernel beside itself and publishes the false-alarm rate. Processes are started by `workers` and
+live in `worker`: kernels never run in the caller's process, and one that crashes or hangs costs its own column of one
+cell.
 
     from attention_core.bench import Workload, Settings, run_benchmark
     results = run_benchmark(["torch:default", "core:tiled"], [Workload(n_q=128, n_kv=128)], Settings(seconds=1.0))

@@ -53,7 +53,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "finetune": {"precision": "auto", "accumulate": 8},
     },
     # The short recipe, then as much again twice over, the rate begun anew (Loshchilov and Hutter, "SGDR", 2017): after
-    # the hour 80 of 112 places are known in the corpus's own sentences, and questions reach a sixth of them.
+    # 45 of the 50 epochs 80 of 112 places were known in the corpus's own sentences, and questions reach a seventh.
     "long": {
         "model": {"dropout": 0.0, "kernel": "torch:math"},
         "pretrain": leg(50),
