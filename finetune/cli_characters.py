@@ -50,6 +50,8 @@ def characters(text_path: str, **options: Any) -> None:
     if options["threads"]:
         torch.set_num_threads(options["threads"])
     text = read_text(text_path)
+    if not text:
+        raise BadInput(f"{text_path} is empty: there is nothing to train on")
     vocabulary = Vocabulary.from_text(text, text_path)
     first, last = split(vocabulary.encode(text), options["held_out"])
     changes = changes_of(options)

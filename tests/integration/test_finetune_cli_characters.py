@@ -57,6 +57,7 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("none",), "no such file: none"),
+        (("empty",), "finetune: empty is empty: there is nothing to train on"),
         (("short",), "has no stretch of 16 and one more"),
         (("text", "--prompt", "xyz"), "'x' (U+0078) at place 0 of 'xyz' is not in the vocabulary"),
         (("text", "--device", "gpu"), "device gpu cannot be used here"),
@@ -67,6 +68,7 @@ def test_what_cannot_be_used_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("empty").write_text("")
     Path("short").write_text("abc")
     Path("text").write_text("abcdefgh" * 300)
     told = run(*SMALL, "--minutes", "0", *arguments)
