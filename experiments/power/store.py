@@ -20,8 +20,8 @@ LISTED = ("finetune_contracts", "tuning_contracts", "classifier_contracts")
 FINETUNE = (tuple(f"mutants.catalogue.{name}" for name in LISTED), "finetune/laws")
 """The modules that list the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
 ALIKE = {
-    # Request.graph, which the contract `checkpoint` alone sets; long snippets are cut on the terminal. 40 of 667 results
-    # at quick (alike.py --sample 40, seed 0): none differs.
+    # Request.graph, which the contract `checkpoint` alone sets; long snippets are cut on the terminal.
+    # 40 of 667 results at quick (alike.py --sample 40, seed 0): none differs.
     "88ad091807b9cd86ede4fd548f2ae7e67274259d335a6c50d0dfbd79cc352ec7":
         "e6f913bdd1288ee0a52d2766316afb4c1e486b8733f251b60a607b2e8da0629a",
 }  # fmt: skip
