@@ -28,12 +28,13 @@ def power() -> Any:
     try:
         import alike
         import figures
+        import ledger
         import peers
         import report
         import store
         import trial
 
-        yield {module.__name__: module for module in (alike, figures, peers, report, store, trial)}
+        yield {module.__name__: module for module in (alike, figures, ledger, peers, report, store, trial)}
     finally:
         sys.path.remove(str(POWER))
 
@@ -151,13 +152,41 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
         }  # fmt: skip
         power["store"].Store(tmp_path / "trials.jsonl").add(line)
     (tmp_path / "pictures").mkdir()
-    power["report"].main(["--results", str(tmp_path), "--docs", str(tmp_path)])
+    book = tmp_path / "alarms.json"
+    power["ledger"].take([{**QUIET, "seed": seed} for seed in range(4)], "some processor", book)
+    power["report"].main(["--results", str(tmp_path), "--docs", str(tmp_path), "--ledger", str(book)])
     page = (tmp_path / "power.md").read_text()
     assert "| 1/1 (100.0 %) | 1/1 (100.0 %) | 0.50 / 0.5 |" in page
     assert "1, agrees_with_truth, 0.50 | agrees_with_truth, 0.50 | float32 B=1 |" in page
     assert "| first | 47 | da5d47c | 36 (77 %, 62 to 88 %) | 37 (79 %, 64 to 89 %) |" in page
     assert "`second_sight.shared_key_and_value_counted_twice`, quick and standard" in page
+    assert "| quick | 1 | 4 | 4 | 28 | 0 | 7.5e-01 |" in page and "they ran on: some processor." in page
     assert (tmp_path / "pictures" / "power.png").stat().st_size > 1000
+
+
+QUIET = {"name": "rotary.by_exponential", "effort": "quick", "laws": 7, "seconds": 1.5, "refuting": [], "odd": {}}
+
+
+def test_the_ledger_adds_the_runs_of_machines(power: dict[str, ModuleType], tmp_path: Path) -> None:
+    ledger, book = power["ledger"], tmp_path / "alarms.json"
+    ledger.take([{**QUIET, "seed": seed} for seed in (0, 2)], "one", book)
+    alarm = {**QUIET, "seed": 1, "laws": 8, "seconds": 9.0, "refuting": ["is_a_rotation"]}
+    (entry,) = ledger.take([alarm, {**QUIET, "seed": 2, "refuting": ["twice"]}], "other", book)
+    assert [entry] == ledger.read(book)
+    assert list(ledger.runs([entry])) == [("rotary.by_exponential", "quick", seed) for seed in (0, 1, 2)]
+    assert (entry.laws, entry.seconds, entry.processors) == (22, 1.5, ["one", "other"])
+    assert entry.refuting == {"1": ["is_a_rotation"]} and entry.odd == {}
+
+
+def test_runs_of_other_code_are_left_out(
+    power: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, book = power["ledger"], tmp_path / "alarms.json"
+    ledger.take([{**QUIET, "seed": 0}], "one", book)
+    monkeypatch.setattr(power["store"], "suite", lambda *more: "other laws")
+    assert ledger.read(book) == []
+    (entry,) = ledger.take([{**QUIET, "seed": 1}], "one", book)
+    assert entry.seeds == [1]
 
 
 @pytest.mark.parametrize(
