@@ -36,7 +36,7 @@ class Encoder(ParameterSubject):
 
     def ids(self, corpus: str, text: str) -> Result:
         """The ids of a text whose characters the corpus has, PAD and MASK among them."""
-        told = f"f({corpus!r}, {text!r})"
+        told = f"f({in_short(corpus)}, {text!r})"
         crash = Evidence((Shown(self.request(corpus, text)),), kind="crash")
         try:
             return self.call(corpus, text, shape=(len(text),))
@@ -55,13 +55,18 @@ class Encoder(ParameterSubject):
             if response.failure is None:
                 check_response(response, request)
             return
-        told = f"f({corpus!r}, {text!r}): got a result, but should raise, since {why}"
+        told = f"f({in_short(corpus)}, {text!r}): got a result, but should raise, since {why}"
         raise Violation(told, Evidence((Shown(request),), kind="must_raise"))
 
 
 def drawn(rng: np.random.Generator, characters: list[str], count: int) -> str:
     """So many of the characters; by their numbers, since an array of strings drops the character NUL."""
     return "".join(characters[i] for i in rng.integers(len(characters), size=count))
+
+
+def in_short(text: str, most: int = 200) -> str:
+    """A text as Python writes it, a long one by how it begins and how many characters it has."""
+    return repr(text) if len(text) <= most else f"{text[:most]!r}... of {len(text)} characters"
 
 
 def ids_are_pad_mask_and_sorted_characters(subject: Encoder, case: ParameterCase) -> None:
@@ -113,6 +118,18 @@ def a_text_is_its_characters(subject: Encoder, case: ParameterCase) -> None:
     require_close(subject.ids(corpus, text), np.concatenate(parts), 0.0, "ids of a text against those of its halves")
 
 
+def the_whole_corpus_is_read(subject: Encoder, case: ParameterCase) -> None:
+    """A character that stands at the end of a long corpus alone has its id like any other.
+
+    Formula: f(t t ... t c; c) = 2 + |{distinct c' of t: c' < c}|, up to 4000 lines of up to 60 characters
+    Source: a vocabulary of the first lines, or the first buffer, of a file fails at a character that comes later
+    Mutant: first_ten_thousand_characters
+    """
+    line, last = subject.corpus(case), "ę"
+    want = np.array([2.0 + sum(c < last for c in {*line, "\n"})])
+    require_close(subject.ids(f"{line}\n" * case["lines"] + last, last), want, 0.0, "id of a character that comes last")
+
+
 def unknown_characters_are_refused(subject: Encoder, case: ParameterCase) -> None:
     """A character that the corpus does not have is refused.
 
@@ -139,10 +156,14 @@ def reserved_characters_are_refused_in_a_corpus(subject: Encoder, case: Paramete
 
 SPACE = Sizes({"n": (1, 120), "m": (1, 40)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": CONTRACT, "large": 16, "small": 0, "space": SPACE}
-LAWS = tuple(
-    Law(check, **ROW)
-    for check in (
-        ids_are_pad_mask_and_sorted_characters, pad_and_mask_have_their_ids, the_corpus_s_order_does_not_matter,
-        a_text_is_its_characters, unknown_characters_are_refused, reserved_characters_are_refused_in_a_corpus,
-    )
+LONG = Sizes({"n": (1, 60), "lines": (1, 4000)})
+LAWS = (
+    *(
+        Law(check, **ROW)
+        for check in (
+            ids_are_pad_mask_and_sorted_characters, pad_and_mask_have_their_ids, the_corpus_s_order_does_not_matter,
+            a_text_is_its_characters, unknown_characters_are_refused, reserved_characters_are_refused_in_a_corpus,
+        )
+    ),
+    Law(the_whole_corpus_is_read, **{**ROW, "space": LONG}),
 )  # fmt: skip

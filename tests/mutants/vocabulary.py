@@ -95,6 +95,16 @@ def universal_newlines(corpus: str, text: str) -> Tensor:
     return correct(corpus, text)
 
 
+def first_ten_thousand_characters(corpus: str, text: str) -> Tensor:
+    """The vocabulary is made from the beginning of the corpus, so as not to read all of it."""
+    return correct(corpus[:10_000], text)
+
+
+def first_thousand_lines(corpus: str, text: str) -> Tensor:
+    """The vocabulary is made from the first thousand lines."""
+    return correct("\n".join(corpus.split("\n")[:1000]), text)
+
+
 def a_list_of_ids(corpus: str, text: str) -> list[int]:
     """Not one result, but one for every character."""
     found: list[int] = correct(corpus, text).tolist()
@@ -104,5 +114,5 @@ def a_list_of_ids(corpus: str, text: str) -> list[int]:
 FAULTY = (
     numbered_from_zero, pad_and_mask_swapped, numbered_as_they_come, counts_bytes, unknown_becomes_mask,
     reserved_characters_kept, letters_outside_ascii_dropped, white_space_stripped, first_corpus_kept, normal_forms,
-    universal_newlines, a_list_of_ids,
+    universal_newlines, first_ten_thousand_characters, first_thousand_lines, a_list_of_ids,
 )  # fmt: skip
