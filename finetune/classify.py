@@ -31,7 +31,8 @@ from finetune.peft import Adapter, inject
 from finetune.pretrained import Pretrained, load_pretrained, masked_lm_of
 from finetune.processes import OneProcess
 from finetune.scores import Tally, scores
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 
 KEPT = ("checkpoint", "best", "metrics.jsonl", "result.json", "test.json", "curves.png")
 """The files of a run, besides run.json that says whose they are."""

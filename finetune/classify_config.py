@@ -12,7 +12,7 @@ from finetune.errors import BadInput
 from finetune.models.classifier import Pool
 from finetune.models.encoder import Encoder
 from finetune.peft import METHODS, Method
-from finetune.train import TrainConfig
+from finetune.train_config import TrainConfig
 
 DEFAULTS: Mapping[str, tuple[float, int]] = {
     "full": (1e-4, 7), "head": (1e-2, 12), "prompt": (5e-3, 9), "prefix": (5e-3, 9), "lora": (1e-4, 9),

@@ -21,7 +21,8 @@ from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.models.gpt import GPT, Cache, GPTConfig, next_token_loss, perplexity
 from finetune.models.sampling import generate
 from finetune.scores import evaluating
-from finetune.train import Batch, Loss, TrainConfig, Trainer
+from finetune.train import Batch, Loss, Trainer
+from finetune.train_config import TrainConfig
 
 
 class Vanilla(nn.Module):

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from finetune.errors import BadInput
 from finetune.models.classifier import IGNORED, Classifier, MaskedLM, masked_lm_loss
-from finetune.train import Loss, Source, TrainConfig, Trainer, order
+from finetune.train import Loss, Source, Trainer, order
+from finetune.train_config import TrainConfig
 
 
 class Joint(nn.Module):

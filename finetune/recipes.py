@@ -19,7 +19,7 @@ from finetune.errors import BadInput, said_of
 from finetune.models.gpt import GPT, GPTConfig
 from finetune.models.mingpt import from_mingpt, load_weights
 from finetune.recipe_numbers import CHARACTERS, EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
-from finetune.train import TrainConfig
+from finetune.train_config import TrainConfig
 
 
 def pretraining(examples: int, block: int, **changes: Any) -> TrainConfig:

@@ -101,8 +101,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=10.0, help="for the samples of a cell")
     parser.add_argument("--section", action="append", help="only this one (the page is then not written)")
+    parser.add_argument("--page", type=Path, default=PAGE, help="another page, with pictures of its own name")
     parser.add_argument("--again", action="store_true", help="measure twice, and compare the orders of kernels")
     options = parser.parse_args()
+    own = options.page.resolve() == PAGE.resolve()
     KEPT.mkdir(parents=True, exist_ok=True)
     PICTURES.mkdir(parents=True, exist_ok=True)
     settings = Settings(seconds=options.seconds)
@@ -118,9 +120,10 @@ def main() -> None:
         parts = parts or heading(results)
         drawn = write_pictures(results, KEPT / f"bench-{section.name}.svg")
         wanted = [p for p in drawn if p.stem.endswith(("growth", "roofline") if section.name == "growth" else "pareto")]
-        for picture in wanted:
-            shutil.copy(picture, PICTURES / picture.name)
-        shown = [f"![{p.stem}](pictures/{p.name})" for p in wanted]
+        named = [p.name if own else f"{options.page.stem}-{p.name}" for p in wanted]
+        for picture, name in zip(wanted, named, strict=True):
+            shutil.copy(picture, PICTURES / name)
+        shown = [f"![{p.stem}](pictures/{name})" for p, name in zip(wanted, named, strict=True)]
         parts += [f"## {section.title}", *shown, to_markdown(results).strip()]
         if options.again:
             orders += disagreements(results, measured(section, settings, "-again", verdicts))
@@ -132,7 +135,7 @@ def main() -> None:
     if options.section:
         print("\n\n".join(parts))
         return
-    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    options.page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ from finetune.memory import prepared, profiled
 from finetune.models.classifier import Classifier, classification_loss
 from finetune.models.heads import load_classifier
 from finetune.peft import Head, LoRA, Prefix, Prompt, inject
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 
 SIZES = {
     "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,

@@ -30,7 +30,8 @@ from finetune.data.world import world
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig, mean_loss, next_token_loss
 from finetune.models.mingpt import from_mingpt, load_weights
-from finetune.train import TrainConfig, Trainer, order
+from finetune.train import Trainer, order
+from finetune.train_config import TrainConfig
 
 RATE = 1e-3
 SIDES = {

@@ -18,7 +18,8 @@ from finetune.data.world import Person, World, world
 from finetune.evaluate import Answer, answers, difference
 from finetune.knowledge import curve, separation
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 
 FORM = Form(34, trailing_mask=True)
 MODELS = ("vanilla", "synthesizer", "rotary")

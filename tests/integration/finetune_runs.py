@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 
 
 class Texts:

@@ -15,7 +15,8 @@ from finetune.data.vocabulary import Vocabulary
 from finetune.data.world import world
 from finetune.evaluate import answers
 from finetune.models.gpt import ATTENTIONS, GPT, GPTConfig, mean_loss, next_token_loss
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 
 WORLD = world(0, taught=10, asked=1, unknown=0)
 QUESTIONS, PLACES = [p.question for p in WORLD.taught], [p.place for p in WORLD.taught]

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from finetune import checkpoint
 from finetune.interruption import stopped_by_signals
 from finetune.processes import OneProcess
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,8 @@ from finetune.models.classifier import Classifier, MaskedLM, classification_loss
 from finetune.models.encoder import Encoder
 from finetune.models.huggingface import load_encoder
 from finetune.processes import OneProcess
-from finetune.train import TrainConfig, Trainer
+from finetune.train import Trainer
+from finetune.train_config import TrainConfig
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

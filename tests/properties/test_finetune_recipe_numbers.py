@@ -14,7 +14,7 @@ import finetune.train
 from finetune.cli import app
 from finetune.cli_options import TRAIN_OPTIONS
 from finetune.recipe_numbers import ANY
-from finetune.train import TrainConfig
+from finetune.train_config import TrainConfig
 
 SMALL = ("--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "48", "--device", "cpu")
 OUT = ("--writing_params_path", "p")

@@ -16,7 +16,8 @@ from finetune import checkpoint
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
 from finetune.optimiser import rate
-from finetune.train import TrainConfig, Trainer, order
+from finetune.train import Trainer, order
+from finetune.train_config import TrainConfig
 
 
 class Texts:
