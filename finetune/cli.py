@@ -57,20 +57,26 @@ DECAY = "200 N block_size for N examples"
 def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
     check_writable(options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
-    from finetune.data.span_corruption import CorruptedDocuments
     from finetune.recipes import pretraining
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    changes = changes_of(options)
+    source = _corrupted(corpus_path, documents, vocabulary, form, changes.get("seed", 0))
+    recipe = pretraining(len(source), form.block, **changes)
+    _train(model, vocabulary, form, source, recipe, "pretraining", options)
+
+
+def _corrupted(path: str, documents: list[str], vocabulary: Any, form: Any, seed: int) -> Any:
+    """A corpus as a source of span corruption. Raises: BadInput where it is one long line."""
+    from finetune.data.span_corruption import CorruptedDocuments
+
     if len(documents) == 1 and len(documents[0]) > form.longest:
         raise BadInput(
-            f"{corpus_path} is one line of {len(documents[0])} characters, of which a document gives the first "
+            f"{path} is one line of {len(documents[0])} characters, of which a document gives the first "
             f"{form.longest} at most: it should hold one document a line"
         )
     ids, lengths = vocabulary.encode_batch([d[: form.longest] for d in documents])
-    changes = changes_of(options)
-    source = CorruptedDocuments(ids, lengths, form, changes.get("seed", 0))
-    recipe = pretraining(len(source), form.block, **changes)
-    _train(model, vocabulary, form, source, recipe, "pretraining", options)
+    return CorruptedDocuments(ids, lengths, form, seed)
 
 
 @app.command()
@@ -79,6 +85,9 @@ def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 @click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
 @click.option("--finetune_corpus_path", required=True, metavar="FILE", help="question<TAB>place, one a line.")
 @click.option("--reading_params_path", metavar="FILE", help="Pretrained parameters; without them, from scratch.")
+@click.option(
+    "--rehearse", is_flag=True, help="Go through CORPUS too in every epoch, corrupted anew: less of it is forgotten."
+)
 @config_option
 @model_options
 @form_options
@@ -87,18 +96,23 @@ def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 )
 @device_options
 def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
-    """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary."""
+    """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary, and with --rehearse its documents."""
     check_writable(options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
     from finetune.data.corpus import read_questions
+    from finetune.data.mixture import Mixture
     from finetune.data.names import NamePlaces
     from finetune.recipes import finetuning
 
-    _, vocabulary = corpus_and_vocabulary(corpus_path)
+    documents, vocabulary = corpus_and_vocabulary(corpus_path)
     asked = read_questions(options["finetune_corpus_path"], with_places=True)
     with questions_of(options["finetune_corpus_path"], corpus_path):
-        source = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
+        source: Any = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
+    changes = changes_of(options)
+    if options["rehearse"]:  # with other corruptions than a pretraining of the same seed had
+        seed = changes.get("seed", 0) + 1
+        source = Mixture([source, _corrupted(corpus_path, documents, vocabulary, form, seed)])
     pretrained = options["reading_params_path"] is not None
-    recipe = finetuning(len(source), form.block, pretrained, **changes_of(options))
+    recipe = finetuning(len(source), form.block, pretrained, **changes)
     _train(model, vocabulary, form, source, recipe, "fine-tuning", options)
 
 
