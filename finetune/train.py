@@ -115,16 +115,17 @@ class Trainer:
             differ), or of other data or another model.
         """
         free = {"epochs", "log_every", "save_every"}
-        if not {"model", "optimizer", "random", "config", "position"} <= set(state):
+        if not {"model", "optimizer", "random", "config", "position", "examples"} <= set(state):
             raise BadInput("this is no checkpoint of a training run: it holds parameters alone")
-        for name, value in asdict(self.config).items():
-            old = state["config"].get(name, getattr(TrainConfig, name))  # a field may be younger than the checkpoint
-            if name not in free and old != value:
-                raise BadInput(f"the checkpoint was made with {name}={old!r}, this run has {value!r}")
+        # Before the numbers: some follow from how many examples there are, and would be told in their place.
         if state["examples"] != len(self.source):
             raise BadInput(
                 f"the checkpoint was made with {state['examples']} examples, this run has {len(self.source)}"
             )
+        for name, value in asdict(self.config).items():
+            old = state["config"].get(name, getattr(TrainConfig, name))  # a field may be younger than the checkpoint
+            if name not in free and old != value:
+                raise BadInput(f"the checkpoint was made with {name}={old!r}, this run has {value!r}")
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:

@@ -124,6 +124,27 @@ def test_the_commands_of_the_assignment(folder: Path, monkeypatch: pytest.Monkey
         assert told.output == "Predictions written to test.predictions; no targets provided\n"
 
 
+def test_rehearsal_goes_through_the_corpus_beside_the_questions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two questions and three documents are five examples: three steps of two an epoch, and more targets."""
+    monkeypatch.chdir(folder)
+    common = ("finetune", "vanilla", "wiki.txt", "--finetune_corpus_path", "names.tsv", "--epochs", "2", "--batch_size",
+              "2", "--log_every", "1", *SMALL)  # fmt: skip
+    tokens = {}
+    for name, more in (("plain", ()), ("rehearsed", ("--rehearse",)), ("other", ("--rehearse", "--seed", "3"))):
+        told = finetune(*common, *more, "--writing_params_path", name, "--metrics_path", f"{name}.jsonl",
+                        "--checkpoint_path", "checkpoint" if name == "plain" else f"{name}.checkpoint")  # fmt: skip
+        assert told.exit_code == 0, told.output
+        records = [json.loads(line) for line in Path(f"{name}.jsonl").read_text().splitlines()]
+        assert len(records) == (2 if name == "plain" else 6)
+        tokens[name] = records[-1]["tokens"]
+    answers = sum(len(line.split("\t")[1]) + 2 for line in NAMES.splitlines())
+    assert tokens["plain"] == 2 * answers
+    assert tokens["rehearsed"] > 2 * answers + 2 * 3 * 6
+    assert tokens["other"] != tokens["rehearsed"]  # other lengths were drawn
+    told = finetune(*common, "--rehearse", "--writing_params_path", "x", "--checkpoint_path", "checkpoint")
+    assert told.exit_code == 2 and "checkpoint was made with 2 examples, this run has 5" in told.output
+
+
 def test_an_interrupted_run_goes_on_from_its_checkpoint(folder: Path) -> None:
     whole, cut = folder / "whole.params", folder / "cut.params"
     common = ("--metrics_path", folder / "m.jsonl", "--log_every", "1", "--batch_size", "2", *SMALL)
