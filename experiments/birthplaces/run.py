@@ -68,6 +68,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model": {"dropout": 0.0, "kernel": "torch:math"},
         "pretrain": leg(50),
         "finetune": rehearsal(30),
+        "scratch": {"precision": "auto", "accumulate": 8},
     },
     # The short recipe, then as much again twice over, the rate begun anew (Loshchilov and Hutter, "SGDR", 2017).
     "long": {
@@ -75,6 +76,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "pretrain": leg(50),
         "pretrain2": leg(100),
         "finetune": rehearsal(30),
+        "scratch": {"precision": "auto", "accumulate": 8},
     },
     # Seconds, and nothing learnt: to see that all of it runs.
     "tiny": {
@@ -82,6 +84,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "pretrain": {"epochs": 2},
         "pretrain2": {"epochs": 1},
         "finetune": {"epochs": 2, "rehearse": True},
+        "scratch": {"epochs": 2},
     },
 }
 
@@ -161,7 +164,7 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
         model = load_parameters(stage.parameters, config, files.vocabulary)
     stage = Stage(kept, "finetune")
     if not stage.parameters.exists():
-        own = dict(recipe["finetune"])
+        own = dict(recipe["finetune"] if pretrained else recipe.get("scratch", recipe["finetune"]))
         asked: Any = NamePlaces(files.vocabulary, files.train.questions, files.train.places or [], form)
         if own.pop("rehearse", False):
             asked = Mixture([asked, CorruptedDocuments(ids, lengths, form, told.seed + len(legs))])
@@ -200,7 +203,7 @@ def main() -> None:
         "--data", default=named and f"{named}/birthplaces", help="the folder of wiki.txt and its questions"
     )
     parser.add_argument("--runs", nargs="+", default=["none", "vanilla", "synthesizer", "rotary"])
-    parser.add_argument("--recipe", choices=RECIPES, default="short")
+    parser.add_argument("--recipe", choices=RECIPES, default="rehearsed")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many, to go on another time")
     parser.add_argument("--steps", type=int, default=sys.maxsize, help="stop after so many of a stage, likewise")
     parser.add_argument("--kept", default=str(ROOT / "build" / "birthplaces"), help="where all that is done is kept")
@@ -221,7 +224,7 @@ def main() -> None:
                 one_run(attention, pretrained, files, told, folder)
     except BadInput as error:
         sys.exit(f"birthplaces: {error}")
-    text = page(folder, told.recipe, RECIPES[told.recipe])
+    text = page(Path(told.kept), told.seed, RECIPES)
     if told.write:
         Path(told.write).write_text(text, encoding="utf-8")
     print(text)
