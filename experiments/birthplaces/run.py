@@ -67,7 +67,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "rehearsed": {
         "model": {"dropout": 0.0, "kernel": "torch:math"},
         "pretrain": leg(50),
-        "finetune": rehearsal(30),
+        "finetune": rehearsal(6),
         "scratch": {"precision": "auto", "accumulate": 8},
     },
     # The short recipe, then as much again twice over, the rate begun anew (Loshchilov and Hutter, "SGDR", 2017).
@@ -75,7 +75,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model": {"dropout": 0.0, "kernel": "torch:math"},
         "pretrain": leg(50),
         "pretrain2": leg(100),
-        "finetune": rehearsal(30),
+        "finetune": rehearsal(6),
         "scratch": {"precision": "auto", "accumulate": 8},
     },
     # Seconds, and nothing learnt: to see that all of it runs.
