@@ -86,8 +86,9 @@ def _corrupted(path: str, documents: list[str], vocabulary: Any, form: Any, seed
 @click.option("--finetune_corpus_path", required=True, metavar="FILE", help="question<TAB>place, one a line.")
 @click.option("--reading_params_path", metavar="FILE", help="Pretrained parameters; without them, from scratch.")
 @click.option(
-    "--rehearse", is_flag=True, help="Go through CORPUS too in every epoch, corrupted anew: less of it is forgotten."
-)
+    "--rehearse", type=click.IntRange(0), default=0, show_default=True, metavar="TIMES",
+    help="Go so many times through CORPUS, corrupted anew, in every epoch: less of it is forgotten.",
+)  # fmt: skip
 @config_option
 @model_options
 @form_options
@@ -108,9 +109,10 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     with questions_of(options["finetune_corpus_path"], corpus_path):
         source: Any = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
     changes = changes_of(options)
-    if options["rehearse"]:  # with other corruptions than a pretraining of the same seed had
-        seed = changes.get("seed", 0) + 1
-        source = Mixture([source, _corrupted(corpus_path, documents, vocabulary, form, seed)])
+    # With other corruptions each time, and than a pretraining of the same seed had.
+    seeds = range(changes.get("seed", 0) + 1, changes.get("seed", 0) + 1 + options["rehearse"])
+    if seeds:
+        source = Mixture([source, *(_corrupted(corpus_path, documents, vocabulary, form, seed) for seed in seeds)])
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes)
     _train(model, vocabulary, form, source, recipe, "fine-tuning", options)

@@ -40,11 +40,11 @@ def leg(epochs: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rehearsal(epochs: int) -> dict[str, Any]:
-    """A fine-tuning that goes through the corpus too: half a minute of one core an epoch."""
+def rehearsal(epochs: int, times: int = 1) -> dict[str, Any]:
+    """A fine-tuning that goes through the corpus too, so many times an epoch; half a minute of one core each time."""
     return {
-        "rehearse": True, "epochs": epochs, "batch_size": 64, "precision": "auto", "accumulate": 8,
-        "final_tokens": epochs * (2000 * 11 + 2937 * 57),
+        "rehearse": times, "epochs": epochs, "batch_size": 64, "precision": "auto", "accumulate": 8,
+        "final_tokens": epochs * (2000 * 11 + times * 2937 * 57),
     }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "finetune": {"precision": "auto", "accumulate": 8},
     },
     # After the short pretraining 80 of 112 places are known in the corpus's own sentences, and questions reach a
-    # seventh of them. So the corpus is gone through again beside the questions (`finetune finetune --rehearse`): what
+    # seventh of them. So the corpus is gone through again beside the questions (`finetune finetune --rehearse 1`): what
     # is stored is kept, and is stored where questions find it.
     "rehearsed": {
         "model": {"dropout": 0.0, "kernel": "torch:math"},
@@ -83,7 +83,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model": {"n_layer": 1, "n_head": 2, "n_embd": 8},
         "pretrain": {"epochs": 2},
         "pretrain2": {"epochs": 1},
-        "finetune": {"epochs": 2, "rehearse": True},
+        "finetune": {"epochs": 2, "rehearse": 2},
         "scratch": {"epochs": 2},
     },
 }
@@ -166,8 +166,9 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
     if not stage.parameters.exists():
         own = dict(recipe["finetune"] if pretrained else recipe.get("scratch", recipe["finetune"]))
         asked: Any = NamePlaces(files.vocabulary, files.train.questions, files.train.places or [], form)
-        if own.pop("rehearse", False):
-            asked = Mixture([asked, CorruptedDocuments(ids, lengths, form, told.seed + len(legs))])
+        seeds = range(told.seed + len(legs), told.seed + len(legs) + own.pop("rehearse", 0))
+        if seeds:
+            asked = Mixture([asked, *(CorruptedDocuments(ids, lengths, form, seed) for seed in seeds)])
         settings = finetuning(len(asked), form.block, pretrained, seed=told.seed, save_every=10, **own)
         if not stage.run(model, asked, settings, files, form, told):
             return False

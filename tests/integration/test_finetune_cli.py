@@ -130,18 +130,20 @@ def test_rehearsal_goes_through_the_corpus_beside_the_questions(folder: Path, mo
     common = ("finetune", "vanilla", "wiki.txt", "--finetune_corpus_path", "names.tsv", "--epochs", "2", "--batch_size",
               "2", "--log_every", "1", *SMALL)  # fmt: skip
     tokens = {}
-    for name, more in (("plain", ()), ("rehearsed", ("--rehearse",)), ("other", ("--rehearse", "--seed", "3"))):
+    for name, more in (("plain", ()), ("rehearsed", ("--rehearse", "1")), ("other", ("--rehearse", "1", "--seed", "3")),
+                       ("twice", ("--rehearse", "2"))):  # fmt: skip
         told = finetune(*common, *more, "--writing_params_path", name, "--metrics_path", f"{name}.jsonl",
                         "--checkpoint_path", "checkpoint" if name == "plain" else f"{name}.checkpoint")  # fmt: skip
         assert told.exit_code == 0, told.output
         records = [json.loads(line) for line in Path(f"{name}.jsonl").read_text().splitlines()]
-        assert len(records) == (2 if name == "plain" else 6)
+        assert len(records) == {"plain": 2, "twice": 8}.get(name, 6)
         tokens[name] = records[-1]["tokens"]
     answers = sum(len(line.split("\t")[1]) + 2 for line in NAMES.splitlines())
     assert tokens["plain"] == 2 * answers
     assert tokens["rehearsed"] > 2 * answers + 2 * 3 * 6
     assert tokens["other"] != tokens["rehearsed"]  # other lengths were drawn
-    told = finetune(*common, "--rehearse", "--writing_params_path", "x", "--checkpoint_path", "checkpoint")
+    assert tokens["twice"] - tokens["rehearsed"] not in (0, tokens["rehearsed"] - tokens["plain"])
+    told = finetune(*common, "--rehearse", "1", "--writing_params_path", "x", "--checkpoint_path", "checkpoint")
     assert told.exit_code == 2 and "checkpoint was made with 2 examples, this run has 5" in told.output
 
 
