@@ -8,7 +8,6 @@ from importlib.metadata import version
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from finetune.cli_characters import characters
 from finetune.cli_classify import classify
@@ -24,11 +23,12 @@ from finetune.cli_options import (
     form_options,
     model_options,
     one_line,
-    progress,
     questions_of,
     train_options,
 )
 from finetune.cli_select import select
+from finetune.cli_train import form_of_file, model_of, train
+from finetune.cli_values import Finite
 from finetune.errors import BadInput
 from finetune.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 
@@ -56,14 +56,16 @@ DECAY = "200 N block_size for N examples"
 @device_options
 def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
-    check_writable(options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    written = (options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    check_writable(*written, read=[corpus_path])
+    from finetune.digests import digest
     from finetune.recipes import pretraining
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
-    changes = changes_of(options)
+    form, changes = form_of_file(options["reading_params_path"], form), changes_of(options)
     source = _corrupted(corpus_path, documents, vocabulary, form, changes.get("seed", 0))
     recipe = pretraining(len(source), form.block, **changes)
-    _train(model, vocabulary, form, source, recipe, "pretraining", options)
+    train(model, vocabulary, form, source, recipe, "pretraining", options, {"another corpus": digest(documents)})
 
 
 def _corrupted(path: str, documents: list[str], vocabulary: Any, form: Any, seed: int) -> Any:
@@ -98,13 +100,16 @@ def _corrupted(path: str, documents: list[str], vocabulary: Any, form: Any, seed
 @device_options
 def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary, and with --rehearse its documents."""
-    check_writable(options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    written = (options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    check_writable(*written, read=[corpus_path, options["finetune_corpus_path"]])
     from finetune.data.corpus import read_questions
     from finetune.data.mixture import Mixture
     from finetune.data.names import NamePlaces
+    from finetune.digests import digest
     from finetune.recipes import finetuning
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    form = form_of_file(options["reading_params_path"], form)
     asked = read_questions(options["finetune_corpus_path"], with_places=True)
     with questions_of(options["finetune_corpus_path"], corpus_path):
         source: Any = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
@@ -115,83 +120,11 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
         source = Mixture([source, *(_corrupted(corpus_path, documents, vocabulary, form, seed) for seed in seeds)])
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes)
-    _train(model, vocabulary, form, source, recipe, "fine-tuning", options)
-
-
-def _model(name: str, vocabulary: Any, form: Any, options: dict[str, Any]) -> Any:
-    """A new model, or the one of --reading_params_path."""
-    import torch
-
-    from finetune.cli_options import MODEL_OPTIONS
-    from finetune.models.gpt import GPT, GPTConfig
-    from finetune.recipes import load_parameters
-
-    if options["threads"]:
-        torch.set_num_threads(options["threads"])
-    sizes = {k: options[k] for k in MODEL_OPTIONS if k in options}
-    config = GPTConfig(len(vocabulary), form.block, attention=name, **sizes)
-    torch.manual_seed(options.get("seed") or 0)
-    if options["reading_params_path"] is None:
-        return GPT(config)
-    made = load_parameters(options["reading_params_path"], config, vocabulary)
-    _refuse_other_sizes(options["reading_params_path"], made.config, options)
-    return made
-
-
-def _refuse_other_sizes(path: str, own: Any, options: dict[str, Any]) -> None:
-    """A file tells its model's sizes: others must not have been given, on the command line or in a configuration."""
-    names = ["n_layer", "n_head", "n_embd", *(["synthesizer"] if own.attention == "synthesizer" else [])]
-    context = click.get_current_context()
-    for name in names:
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != getattr(own, name):
-            raise BadInput(
-                f"{path} holds a model with {name} = {getattr(own, name)}, but {options[name]} was given; leave "
-                f"--{name} out, the file tells it"
-            )
-
-
-def _train(
-    name: str, vocabulary: Any, form: Any, source: Any, recipe: Any, what: str, options: dict[str, Any]
-) -> None:  # fmt: skip
-    """Train and write the parameters."""
-    from finetune import checkpoint
-    from finetune.interruption import stopped_by_signals
-    from finetune.metrics import sinks
-    from finetune.models.gpt import next_token_loss
-    from finetune.processes import processes
-    from finetune.recipes import save_parameters
-    from finetune.train import Trainer
-
-    made = _model(name, vocabulary, form, options)
-    if made.config.block_size < form.total - 1:
-        raise BadInput(
-            f"{options['reading_params_path']} holds a model with a block of {made.config.block_size}, "
-            f"examples are {form.total - 1} long; give --block_size {made.config.block_size}"
-        )
-    team = processes(options["device"])
-    path = options["checkpoint_path"]
-    trainer = Trainer(made, next_token_loss, source, recipe, path=path, team=team)
-    if team.rank == 0:
-        goes_on = options["metrics_path"] and path is not None and _exists(path)
-        step = checkpoint.load(path)["step"] if goes_on else None
-        trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], step)
-    bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
-    with stopped_by_signals(trainer), bar as sink:
-        trainer.sinks.append(sink)
-        last = trainer.run(resume=True)
-    if team.rank == 0:
-        save_parameters(options["writing_params_path"], made, vocabulary, form, tokens=trainer.tokens)
-        loss = f"loss {last['loss']:.4f}" if last else "nothing left to do"
-        click.echo(
-            f"{what} of {name}: {trainer.step} steps, {trainer.tokens} tokens, {loss}; "
-            f"parameters written to {options['writing_params_path']}"
-        )
-
-
-def _exists(path: str) -> bool:
-    from pathlib import Path
-
-    return Path(path).exists()
+    digests = {
+        "rehearse": options["rehearse"], "other questions": digest([asked.questions, asked.places]),
+        "another corpus": digest([vocabulary.characters, documents if options["rehearse"] else []]),
+    }  # fmt: skip
+    train(model, vocabulary, form, source, recipe, "fine-tuning", options, digests)
 
 
 @app.command()
@@ -202,14 +135,17 @@ def _exists(path: str) -> bool:
 @click.option("--outputs_path", metavar="FILE", help="Where the answers go, one a line.")
 @click.option("--details_path", metavar="FILE", help="A table of answers with what the corpus could have taught.")
 @click.option("--curve_path", metavar="FILE", help="A table: what every threshold of the log-probability would leave.")
-@click.option("--withhold_below", type=float, metavar="NATS", help="Less likely answers are written as `not known`.")
+@click.option("--withhold_below", type=Finite(), metavar="NATS", help="Less likely answers are written as `not known`.")
 @config_option
 @model_options
 @form_options
 @device_options
 def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     """Answer the questions of a file with MODEL, write the answers, and count what is right."""
-    check_writable(options["outputs_path"], options["details_path"], options["curve_path"], devices=True)
+    written = (options["outputs_path"], options["details_path"], options["curve_path"])
+    check_writable(
+        *written, read=[corpus_path, options["reading_params_path"], options["eval_corpus_path"]], devices=True
+    )
     from finetune.data.corpus import read_questions
     from finetune.evaluate import answers, right, wilson
     from finetune.knowledge import NOT_KNOWN, consider, curve, split_table
@@ -219,7 +155,8 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     asked = read_questions(options["eval_corpus_path"])
     if asked.places is None and options["curve_path"]:
         raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
-    made = _model(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
+    form = form_of_file(options["reading_params_path"], form)
+    made = model_of(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     with questions_of(options["eval_corpus_path"], corpus_path):
         found = answers(made, vocabulary, asked.questions)
     # A line an answer, whatever an untrained model says.
@@ -230,6 +167,11 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     if asked.places is None:
         where = options["outputs_path"] or "nowhere (give --outputs_path)"
         click.echo(f"Predictions written to {where}; no targets provided")
+        if least is not None:
+            click.echo(f"Answered: {len(found) - sum(withheld)}; not known: {sum(withheld)}")
+        if options["details_path"]:
+            unmarked = consider(asked.questions, [None] * len(found), found, documents)
+            _write(options["details_path"], details(unmarked))
         return
     marks = right([a.text for a in found], asked.places)
     low, high = wilson(sum(marks), len(marks))
@@ -243,13 +185,20 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     rows = consider(asked.questions, asked.places, found, documents)
     for kind, good, count in split_table(rows):
         click.echo(f"  {kind}: {good} of {count}")
+    _write(options["details_path"], details(rows))
+
+
+def details(rows: Any) -> str:
+    """The table of --details_path; what only a place could tell is empty where there is none."""
     head = "question\tplace\tanswer\tright\tlog_probability\tname_in_corpus\tplace_with_name\n"
-    lines = (
-        f"{r.question}\t{r.place}\t{one_line(r.answer.text)}\t{int(r.right)}\t{r.answer.log_probability:.4f}\t"
-        f"{int(r.name_in_corpus)}\t{int(r.place_with_name)}\n"
-        for r in rows
-    )
-    _write(options["details_path"], head + "".join(lines))
+    lines = []
+    for r in rows:
+        marks = ("", "") if r.place is None else (int(r.right), int(r.place_with_name))
+        lines.append(
+            f"{r.question}\t{r.place or ''}\t{one_line(r.answer.text)}\t{marks[0]}\t{r.answer.log_probability:.4f}\t"
+            f"{int(r.name_in_corpus)}\t{marks[1]}\n"
+        )
+    return head + "".join(lines)
 
 
 def _write(path: str | None, text: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from finetune.cli_options import changes_of, check_writable, config_option, device_options, model_options, train_options
-from finetune.errors import BadInput
+from finetune.cli_values import Finite
+from finetune.errors import BadInput, said_of
 from finetune.recipe_numbers import CHARACTERS
 
 
@@ -16,15 +17,15 @@ from finetune.recipe_numbers import CHARACTERS
 @click.argument("text_path", metavar="TEXT")
 @click.option("--model", type=click.Choice(["vanilla", "synthesizer", "rotary"]), default="vanilla", show_default=True)
 @click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters of a block.")
-@click.option("--minutes", type=click.FloatRange(0), default=5.0, show_default=True, help="Train at most so long.")
-@click.option("--held_out", type=click.FloatRange(0, 0.5, min_open=True), default=0.1, show_default=True,
+@click.option("--minutes", type=Finite(0), default=5.0, show_default=True, help="Train at most so long.")
+@click.option("--held_out", type=Finite(0, 0.5, min_open=True), default=0.1, show_default=True,
               help="The share of the text, at its end, that is judged by.")  # fmt: skip
-@click.option("--every", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds between two figures.")
+@click.option("--every", type=Finite(0), default=30.0, show_default=True, help="Seconds between two figures.")
 @click.option(
     "--sample", type=click.IntRange(0), default=300, show_default=True, help="Characters to write at the end."
 )
 @click.option("--prompt", help="What they go on from, and stands before them.  [default: the text's first character]")
-@click.option("--temperature", type=click.FloatRange(0, min_open=True), default=0.8, show_default=True)
+@click.option("--temperature", type=Finite(0, min_open=True), default=0.8, show_default=True)
 @config_option
 @model_options
 @train_options(CHARACTERS, epochs="until --minutes are over", final_tokens="none, the rate stays")
@@ -34,12 +35,13 @@ def characters(text_path: str, **options: Any) -> None:
 
     With --checkpoint_path the same command goes on where it stopped.
     """
-    check_writable(options["checkpoint_path"], options["metrics_path"])
+    check_writable(options["checkpoint_path"], options["metrics_path"], read=[text_path])
     import torch
 
     from finetune.data.corpus import read_text
     from finetune.data.running_text import RunningText, split
     from finetune.data.vocabulary import Vocabulary
+    from finetune.digests import digest
     from finetune.interruption import stopped_by_signals
     from finetune.metrics import sinks
     from finetune.models.gpt import next_token_loss
@@ -56,21 +58,22 @@ def characters(text_path: str, **options: Any) -> None:
     first, last = split(vocabulary.encode(text), options["held_out"])
     changes = changes_of(options)
     source = RunningText(first, options["block_size"], changes.get("seed", 0))
-    judged = RunningText(last, options["block_size"]).beside()[:16]  # at most 131,072 characters at a block of 128
+    with said_of(f"{text_path}, the held-out end (--held_out)"):
+        judged = RunningText(last, options["block_size"]).beside()[:16]  # at most 131,072 characters at a block of 128
     prompt = vocabulary.encode(text[:1] if options["prompt"] is None else options["prompt"])
     if not len(prompt):
         raise BadInput("a prompt has at least one character")
     model = _model(options, len(vocabulary))
     recipe, team = character_model(**changes), processes(options["device"])
-    trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"], team=team)
+    about = {"another text": digest(text), "held_out": options["held_out"], **model.config.to_json()}
+    trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"], team=team, about=about)
     goes_on = trainer.path is not None and trainer.path.exists()
     if goes_on:
         trainer.load()
     trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], trainer.step if goes_on else None)
     with stopped_by_signals(trainer):
         _watch(trainer, judged, options["minutes"] * 60, options["every"])
-    if trainer.path is not None:
-        trainer.save()
+    trainer.save()
     if options["sample"]:
         click.echo(_written(model, vocabulary, prompt, options))
 

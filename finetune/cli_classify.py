@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from finetune.cli_options import config_option
+from finetune.cli_values import SEED, Finite
 from finetune.errors import BadInput
 
 METHODS = ("full", "head", "prompt", "prefix", "lora", "bias")
-SHARE = click.FloatRange(0, 1, max_open=True)
+SHARE = Finite(0, 1, max_open=True)
 Option = tuple[tuple[str, ...], Any, Any, str]
 OPTIONS: Mapping[str, Option] = {
     "model": (("model_name_or_path",), str, None, "A folder, or a name on the hub."),
@@ -26,7 +27,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "pool": ((), click.Choice(["first", "mean"]), "first", "The head reads the first token, or the mean of real ones."),
     "backend": ((), click.Choice(["auto", "own", "transformers"]), "auto", "Our encoder, or an AutoModel."),
-    "lr": (("learning_rate",), click.FloatRange(0), None, "The largest rate.  [default: the method's]"),
+    "lr": (("learning_rate",), Finite(0), None, "The largest rate.  [default: the method's]"),
     "num_epochs": (("num_train_epochs",), click.IntRange(1), None, "[default: the method's]"),
     "batch_size": (("per_gpu_train_batch_size",), click.IntRange(1), 64, "Examples of a step."),
     "accumulate": (("gradient_accumulation_steps",), click.IntRange(1), 1, "Parts in which a step is computed."),
@@ -34,21 +35,21 @@ OPTIONS: Mapping[str, Option] = {
     "optimizer": ((), click.Choice(["adamw", "sgd", "adagrad"]), "adamw", "Without momentum, where it is sgd."),
     "schedule": ((), click.Choice(["linear", "cosine", "constant"]), "linear", "Of the rate, to the end of the run."),
     "warmup_ratio": ((), SHARE, 0.1, "The share of training until the largest rate."),
-    "weight_decay": ((), click.FloatRange(0), 0.01, "Of matrices."),
-    "max_grad_norm": ((), click.FloatRange(0), 1.0, "Of all gradients together; 0 for no clipping."),
+    "weight_decay": ((), Finite(0), 0.01, "Of matrices."),
+    "max_grad_norm": ((), Finite(0), 1.0, "Of all gradients together; 0 for no clipping."),
     "logging_steps": ((), click.IntRange(1), None, "Steps between evaluations on dev.  [default: an epoch]"),
     "prompt_length": ((), click.IntRange(1), 128, "Of a prompt or a prefix."),
     "rank": ((), click.IntRange(1), 8, "Of LoRA."),
-    "alpha": ((), click.FloatRange(0), 16.0, "Of LoRA."),
+    "alpha": ((), Finite(0), 16.0, "Of LoRA."),
     "dropout": ((), SHARE, 0.1, "Before the head, and of LoRA."),
     "train_size": ((), click.IntRange(1), None, "So many training examples alone."),
-    "mlm_alpha": ((), click.FloatRange(0), 0.0, "The weight of the masked-LM loss."),
+    "mlm_alpha": ((), Finite(0), 0.0, "The weight of the masked-LM loss."),
     "train_data_file": ((), str, None, "Its text.  [default: that of the training examples]"),
     "block_size": ((), click.IntRange(3), 128, "Tokens of its blocks."),
     "device": ((), str, None, "cpu, cuda, ...  [default: cuda where there is one]"),
     "precision": ((), click.Choice(["float32", "bfloat16", "auto"]), "float32", "Of the products."),
     "threads": ((), click.IntRange(1), None, "Of the processor.  [default: torch's choice]"),
-    "seed": ((), click.IntRange(0), 0, "The same seed, the same run."),
+    "seed": ((), SEED, 0, "The same seed, the same run."),
     "output_dir": ((), str, None, "A folder for all of the run; the same command goes on from it."),
     "cache_dir": ((), str, None, "A folder for features of frozen encoders.  [default: in --output_dir]"),
     "model_type": ((), str, None, "Must be that of the model's config.json."),

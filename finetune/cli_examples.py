@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from finetune.cli_options import corpus_and_vocabulary, form_options, questions_of
+from finetune.cli_values import SEED
 
 
 @click.command()
@@ -44,7 +45,7 @@ def namedata(corpus_path: str, names_path: str, count: int, form: Any) -> None:
 @click.command()
 @click.argument("corpus_path", default="wiki.txt")
 @click.option("--count", type=click.IntRange(1), default=4, show_default=True, help="How many examples.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same examples.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed, the same examples.")
 @form_options
 def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
     """Print examples for pretraining: documents of CORPUS_PATH with one stretch masked."""

@@ -12,6 +12,7 @@ import click
 
 from finetune.cli_classify import FLAGS, METHODS, OPTIONS, add_options
 from finetune.cli_options import check_writable, config_option
+from finetune.cli_values import Finite
 from finetune.errors import BadInput
 
 SHARED = (
@@ -100,7 +101,7 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
 @click.option("--method", type=click.Choice(METHODS), default="full", show_default=True, help="What is trained.")
 @click.option("--start", type=click.IntRange(1), default=32, show_default=True, help="The batch that is tried first.")
 @click.option("--most", type=click.IntRange(1), default=2**16, show_default=True, help="The largest that is tried.")
-@click.option("--memory_limit", type=click.FloatRange(1), metavar="MIB",
+@click.option("--memory_limit", type=Finite(1), metavar="MIB",
               help="Of a processor.  [default: what the system says is free]")  # fmt: skip
 @shared_options
 def largest(method: str, start: int, most: int, memory_limit: float | None, **options: Any) -> None:

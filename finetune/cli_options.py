@@ -6,7 +6,7 @@ A configuration file is TOML: its keys are options, in a table by command or, fo
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from finetune.cli_values import SEED, Finite, check_value
 from finetune.errors import BadInput, UnknownCharacter, said_of
 from finetune.recipe_numbers import ANY
 
@@ -50,16 +51,24 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     own, group = {p.name for p in context.command.params}, context.parent and context.parent.command
     commands = group.commands.values() if isinstance(group, click.Group) else [context.command]
     of_any = {p.name for each in commands for p in each.params}
+    names = group.commands if isinstance(group, click.Group) else {command: None}
+    for name in names:
+        if not isinstance(told.get(name, {}), dict):
+            raise BadInput(f"{path}: {name} is a command: its options stand in a table, [{name}]")
     shared = {k: v for k, v in told.items() if not isinstance(v, dict)}
     table = told.get(command, {})
     unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]
-    names = group.commands if isinstance(group, click.Group) else {command: None}
     strange = [k for k, v in told.items() if isinstance(v, dict) and k not in names]
     if strange:
         raise BadInput(f"{path}: [{strange[0]}] is no command")
     if unknown:
         raise BadInput(f"{path}: {command} has no option {unknown[0]!r}")
     values = {k: v for k, v in shared.items() if k in own} | table
+    if "config" in values:
+        raise BadInput(f"{path}: config names a file like this one, which cannot name another")
+    for option in context.command.params:
+        if option.name in values:
+            check_value(path, option, values[option.name])
     context.default_map = {**(context.default_map or {}), **values}
 
 
@@ -93,7 +102,7 @@ MODEL_OPTIONS: Mapping[str, tuple[Any, Any, str]] = {
     "n_layer": (click.IntRange(1), 4, "Blocks."),
     "n_head": (click.IntRange(1), 8, "Heads of a block."),
     "n_embd": (click.IntRange(1), 256, "Features of a character."),
-    "dropout": (click.FloatRange(0, 1, max_open=True), 0.1, "Dropout in training."),
+    "dropout": (Finite(0, 1, max_open=True), 0.1, "Dropout in training."),
     "synthesizer": (
         click.Choice(["per_head", "per_head_bias", "shared"]),
         "per_head",
@@ -103,16 +112,16 @@ MODEL_OPTIONS: Mapping[str, tuple[Any, Any, str]] = {
 TRAIN_OPTIONS: Mapping[str, tuple[Any, str]] = {
     "epochs": (click.IntRange(1), "Passes over the examples."),
     "batch_size": (click.IntRange(1), "Examples of a step."),
-    "learning_rate": (click.FloatRange(0), "The largest rate."),
+    "learning_rate": (Finite(0), "The largest rate."),
     "warmup_tokens": (click.IntRange(0), "Targets until then."),
     "final_tokens": (click.IntRange(1), "Targets until a tenth of it."),
-    "weight_decay": (click.FloatRange(0), "Of matrices."),
+    "weight_decay": (Finite(0), "Of matrices."),
     "optimizer": (click.Choice(["adamw", "muon", "sgd", "adagrad"]), "Muon is for matrices."),
     "accumulate": (click.IntRange(1), "Parts in which a step is computed."),
     "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products."),
     "log_every": (click.IntRange(1), "Steps between records."),
     "save_every": (click.IntRange(1), "Epochs between checkpoints."),
-    "seed": (click.IntRange(0), "The same seed, the same run."),
+    "seed": (SEED, "The same seed, the same run."),
 }
 
 
@@ -185,17 +194,24 @@ def questions_of(path: str, corpus_path: str) -> Iterator[None]:
         ) from None
 
 
-def check_writable(*paths: str | None, devices: bool = False) -> None:
-    """Refuse at the door what could not be written at the end of a long run. Raises: BadInput, naming the path.
+def check_writable(*paths: str | None, read: Sequence[str | None] = (), devices: bool = False) -> None:
+    """Refuse at the door what could not be written at the end of a long run, or would write over something else.
 
-    Args: devices: /dev/stdout and its like will do, since the file is written in its place and not replaced.
+    Args: read: files that the command reads; devices: /dev/stdout and its like will do, and for several files, since
+        the file is written in its place and not replaced.
+    Raises: BadInput, naming the path.
     """
     import os
 
+    taken = {Path(path).resolve() for path in read if path is not None}
     for path in paths:
         if path is None:
             continue
         target = Path(path)
+        if not (devices and target.exists() and not target.is_file()):
+            if target.resolve() in taken:
+                raise BadInput(f"{path} is named twice: it would be written over by the other")
+            taken.add(target.resolve())
         if target.is_dir():
             raise BadInput(f"{path} cannot be written: it is a folder")
         if target.exists() and not target.is_file() and not devices:
@@ -213,13 +229,16 @@ def one_line(text: str) -> str:
 
 @contextmanager
 def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A sink that shows on the terminal how far training is; silent where nobody looks."""
+    """A sink that shows how far training is: a bar on a terminal, elsewhere a line a minute, for logs."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    if not Console(stderr=True).is_terminal:
+        yield _lines(what, epochs)
+        return
     total = epochs * -(-examples // batch_size)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total)
 
         def sink(record: Mapping[str, Any]) -> None:
@@ -227,3 +246,18 @@ def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator
             bar.update(task, completed=record["step"], description=told)
 
         yield sink
+
+
+def _lines(what: str, epochs: int, every: float = 60.0) -> Callable[[Mapping[str, Any]], None]:
+    """A sink that writes a line on standard error when so many seconds have gone by since the last one."""
+    import time
+
+    last = time.monotonic()
+
+    def sink(record: Mapping[str, Any]) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            click.echo(f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}", err=True)
+
+    return sink

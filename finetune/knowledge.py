@@ -6,6 +6,7 @@ A model asked about a person it never read of answers as confidently in form as 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -73,8 +74,8 @@ def separation(known: Sequence[Answer], unknown: Sequence[Answer]) -> float:
 
 def name_of(question: str) -> str:
     """The person of a question `Where was X born?`; the question itself where it has another form."""
-    start, end = "Where was ", " born?"
-    return question[len(start) : -len(end)] if question.startswith(start) and question.endswith(end) else question
+    found = re.fullmatch(r"Where was (.+) born\?", question)
+    return found[1] if found else question
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Considered:
     """One answer beside what the corpus could have taught."""
 
     question: str
-    place: str
+    place: str | None
     answer: Answer
     name_in_corpus: bool
     place_with_name: bool
@@ -93,17 +94,20 @@ class Considered:
 
 
 def consider(
-    questions: Sequence[str], places: Sequence[str], given: Sequence[Answer], documents: Sequence[str]
+    questions: Sequence[str], places: Sequence[str | None], given: Sequence[Answer], documents: Sequence[str]
 ) -> list[Considered]:
-    """Each answer with whether a document names the person, and whether one that does names the place.
+    """Each answer with whether a document names the person, and whether one that does names the place, if it is known.
 
     Example: consider(["Where was A born?"], ["X"], [Answer("X", -1.0)], ["A was born in X ."])[0].place_with_name.
     """
     found = []
     for question, place, answer in zip(questions, places, given, strict=True):
-        name = name_of(question)
-        about = [document for document in documents if name in document]
-        found.append(Considered(question, place, answer, bool(about), any(place in d for d in about)))
+        # As a word of its own: Ann is not named by Anna.
+        name = re.compile(rf"(?<!\w){re.escape(name_of(question))}(?!\w)")
+        about = [document for document in documents if name.search(document)]
+        found.append(
+            Considered(question, place, answer, bool(about), any(place in d for d in about if place is not None))
+        )
     return found
 
 

@@ -72,6 +72,8 @@ class Trainer:
         path: where checkpoints go, or None. If it is there already, `run(resume=True)` goes on from it.
         sinks: called with each record of metrics.
         team: the processes; found out where None.
+        about: what else decides the run and must not change when it goes on, by name; what is too long to tell, such as
+            the data, as a digest that begins with "sha256:" under a name like "another corpus".
 
     Its attribute `stop`, where it is set (by a signal, say), ends `run` between two steps, in all processes; `seconds`
     is what the steps took, those before an interruption included.
@@ -82,14 +84,14 @@ class Trainer:
 
     def __init__(
         self, model: nn.Module, loss: Loss, source: Source, config: TrainConfig, *, path: str | Path | None = None,
-        sinks: Sequence[Sink] = (), team: OneProcess | None = None,
+        sinks: Sequence[Sink] = (), team: OneProcess | None = None, about: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         if not len(source):
             raise BadInput("there is nothing to train on")
         self.team = team or processes()
         self.model = model.to(self.team.device)
         self.loss, self.source, self.config, self.sinks = loss, source, config, list(sinks)
-        self.path = None if path is None else Path(path)
+        self.path, self.about = None if path is None else Path(path), dict(about or {})
         self.optimizer = OPTIMIZERS[config.optimizer](model, config.learning_rate, config.betas, config.weight_decay)
         self.wrapped = self.team.wrap(model)
         self.called = cast(nn.Module, torch.compile(self.wrapped)) if config.compile else self.wrapped
@@ -105,19 +107,25 @@ class Trainer:
         return {
             "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "random": random_states(),
             "epoch": self.epoch, "position": self.position, "step": self.step, "tokens": self.tokens,
-            "config": asdict(self.config), "examples": len(self.source),
+            "config": asdict(self.config), "examples": len(self.source), "about": self.about,
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state.
 
         Raises: BadInput where it is of another configuration (only `epochs` and what is logged and saved may
-            differ), or of other data or another model.
+            differ), of other data or another model, or about something else.
         """
         free = {"epochs", "log_every", "save_every"}
         if not {"model", "optimizer", "random", "config", "position", "examples"} <= set(state):
             raise BadInput("this is no checkpoint of a training run: it holds parameters alone")
-        # Before the numbers: some follow from how many examples there are, and would be told in their place.
+        # Before the numbers: some follow from what the run is about, and would be told in its place.
+        before = state.get("about") or self.about  # one that tells nothing was made without the command line
+        for name, value in self.about.items():
+            old = before.get(name)
+            if old != value:
+                told = name if str(value).startswith("sha256:") else f"{name}={old!r}, this run has {value!r}"
+                raise BadInput(f"the checkpoint was made with {told}; a run of its own needs a checkpoint of its own")
         if state["examples"] != len(self.source):
             raise BadInput(
                 f"the checkpoint was made with {state['examples']} examples, this run has {len(self.source)}"
@@ -138,7 +146,15 @@ class Trainer:
         self.seconds = state.get("seconds", 0.0)
 
     def save(self) -> None:
-        """Write a checkpoint where there is a path; with several processes the first one does."""
+        """Write a checkpoint where there is a path; with several processes the first one does.
+
+        Raises: BadInput where a weight is no finite number: what was kept before stays.
+        """
+        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+            raise BadInput(
+                f"step {self.step} made weights that are infinite or no numbers, and are not kept; a smaller "
+                f"learning rate than {self.config.learning_rate}, or a longer warm-up, may help"
+            )
         states = [{"torch": s} for s in self.team.each(torch.get_rng_state())]
         if self.path is not None and self.team.rank == 0:
             checkpoint.save(self.path, {**self.state(), "others": states, "seconds": self.seconds})

@@ -35,7 +35,7 @@ def read_text(path: str | Path) -> str:
 def documents(text: str, name: str = "the corpus") -> list[str]:
     """The documents of a corpus, one a line, empty lines left out. Raises: BadInput where none is left."""
     found = [line for line in text.split("\n") if line]
-    if not found:
+    if not any(line.strip() for line in found):
         raise BadInput(f"{name} is empty: it should hold one document a line")
     return found
 
@@ -63,9 +63,10 @@ def read_questions(path: str | Path, *, with_places: bool = False) -> Questions:
     if not rows:
         raise BadInput(f"{path} is empty: it should hold one question a line")
     columns = len(rows[0][1])
+    wanted = {1: f"one, a question, as in line {rows[0][0]}"}.get(columns, "question<TAB>place")
     for n, row in rows:
         if len(row) != columns or columns > 2:
-            raise BadInput(f"{path}, line {n}: {len(row)} columns, but should be question<TAB>place, as in line 1")
+            raise BadInput(f"{path}, line {n}: {len(row)} columns, but should be {wanted}")
         if not all(row):
             raise BadInput(f"{path}, line {n}: an empty question or place")
         for reserved in (PAD, MASK):

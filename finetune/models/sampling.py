@@ -5,6 +5,8 @@ Works for any model that takes ids and gives logits, with a cache where it offer
 
 from __future__ import annotations
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -25,11 +27,18 @@ def next_distribution(
     Example: next_distribution(log([.5, .3, .2]), top_p=0.6) is [.625, .375, 0].
     Source: Fan et al. (2018), section 5.1 (top k); Holtzman et al. (2020), section 3.1 (nucleus).
     """
-    if not temperature > 0 or (top_k is not None and top_k < 1) or (top_p is not None and not 0 < top_p <= 1):
+    if (
+        not 0 < temperature < math.inf
+        or (top_k is not None and top_k < 1)
+        or (top_p is not None and not 0 < top_p <= 1)
+    ):
         raise BadInput(
-            f"temperature={temperature} must be positive, top_k={top_k} at least 1, top_p={top_p} above 0 and at most 1"
+            f"temperature={temperature} must be positive and finite, top_k={top_k} at least 1, "
+            f"top_p={top_p} above 0 and at most 1"
         )
-    logits = at_least_single(logits) / temperature
+    logits = at_least_single(logits)
+    # Largest 0: a temperature near 0 sends all others to -inf, where the quotients themselves would overflow.
+    logits = (logits - logits.amax(-1, keepdim=True)) / max(temperature, torch.finfo(logits.dtype).tiny)
     if top_k is not None and top_k < logits.shape[-1]:
         edge = logits.topk(top_k, dim=-1).values[:, -1:]
         logits = logits.masked_fill(logits < edge, -torch.inf)

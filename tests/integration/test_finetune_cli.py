@@ -144,7 +144,7 @@ def test_rehearsal_goes_through_the_corpus_beside_the_questions(folder: Path, mo
     assert tokens["other"] != tokens["rehearsed"]  # other lengths were drawn
     assert tokens["twice"] - tokens["rehearsed"] not in (0, tokens["rehearsed"] - tokens["plain"])
     told = finetune(*common, "--rehearse", "1", "--writing_params_path", "x", "--checkpoint_path", "checkpoint")
-    assert told.exit_code == 2 and "checkpoint was made with 2 examples, this run has 5" in told.output
+    assert told.exit_code == 2 and "checkpoint was made with rehearse=0, this run has 1" in told.output
 
 
 def test_an_interrupted_run_goes_on_from_its_checkpoint(folder: Path) -> None:
@@ -237,7 +237,7 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*TRAIN, "--n_head", "3"), "n_embd=16 is not divisible by n_head=3"),
         ((*TRAIN, "--warmup_tokens", "10", "--final_tokens", "5"), "warm-up of 10 tokens"),
         ((*TRAIN, "--device", "gpu"), "device gpu cannot be used here"),
-        ((*TRAIN, "--reading_params_path", "good", "--block_size", "64"), "give --block_size 48"),
+        ((*TRAIN, "--reading_params_path", "good", "--block_size", "64"), "for a block of 48, but 64 was given; leave --block_size out"),
         (("baseline", "--eval_corpus_path", "questions.tsv"), "has questions without places"),
         ((*READ, "--reading_params_path", "good", "--n_embd", "32"), "good holds a model with n_embd = 16, but 32 was given; leave --n_embd out"),
         ((*READ, "--reading_params_path", "good", "--config", "wide.toml"), "n_layer = 1, but 3 was given"),
