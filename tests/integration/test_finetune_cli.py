@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 from pathlib import Path
@@ -13,8 +14,14 @@ import torch
 from click.testing import CliRunner, Result
 from safetensors.torch import save_file
 
+from finetune import checkpoint
 from finetune.cli import app
 from finetune.cli_options import one_line
+from finetune.data.vocabulary import Vocabulary
+from finetune.evaluate import answers
+from finetune.models.gpt import GPTConfig
+from finetune.recipe_numbers import PRETRAINING
+from finetune.recipes import load_parameters
 
 CORPUS = "Ada Byron. Ada Byron was born in London .\nAlan Turing. Alan Turing was born in Paris .\nWhere?\n"
 NAMES = "Where was Ada born?\tLondon\nWhere was Alan born?\tParis\n"
@@ -147,6 +154,101 @@ def test_rehearsal_goes_through_the_corpus_beside_the_questions(folder: Path, mo
     assert told.exit_code == 2 and "checkpoint was made with rehearse=0, this run has 1" in told.output
 
 
+def targets(folder: Path, command: str, seed: int, *more: str | Path) -> int:
+    """The targets that a run of three epochs counted: the lengths that were drawn, in one number."""
+    path = folder / f"{command}{seed}"
+    told = finetune(command, "vanilla", folder / "wiki.txt", "--writing_params_path", path, "--seed", str(seed),
+                    "--epochs", "3", *more, *SMALL)  # fmt: skip
+    assert told.exit_code == 0, told.output
+    return int(checkpoint.load(path)["tokens"])
+
+
+def test_a_pretraining_of_another_seed_has_other_corruptions(folder: Path) -> None:
+    assert len({targets(folder, "pretrain", seed) for seed in range(3)}) == 3
+
+
+def test_rehearsal_has_other_corruptions_than_a_pretraining_of_its_seed(folder: Path) -> None:
+    """Each time through the corpus is a pretraining of a later seed: their targets and the answers' are all."""
+    drawn = [targets(folder, "pretrain", seed) for seed in range(3, 6)]
+    assert len(set(drawn)) == 3
+    both = targets(folder, "finetune", 3, "--finetune_corpus_path", folder / "names.tsv", "--rehearse", "2")
+    answers = sum(len(line.split("\t")[1]) + 2 for line in NAMES.splitlines())
+    assert both == 3 * answers + drawn[1] + drawn[2]
+
+
+def test_the_recipe_is_told_what_there_is_to_train_on(folder: Path) -> None:
+    """The epochs go by whether there was a pretraining, the schedule by all examples, rehearsed documents included."""
+    good = folder / "good"
+    made = finetune("pretrain", "vanilla", folder / "wiki.txt", "--writing_params_path", good, "--epochs", "1", *SMALL)
+    assert made.exit_code == 0, made.output
+    before, rehearsed = ("--reading_params_path", good), ("--rehearse", "2")
+    found = []
+    for number, more in enumerate([(), before, (*before, *rehearsed)]):
+        path = folder / f"checkpoint{number}"
+        told = finetune("finetune", "vanilla", folder / "wiki.txt", "--finetune_corpus_path", folder / "names.tsv",
+                        "--writing_params_path", folder / "p", "--checkpoint_path", path, "--save_every", "100",
+                        *more, *SMALL)  # fmt: skip
+        assert told.exit_code == 0, told.output
+        recipe = checkpoint.load(path)["config"]
+        found.append((recipe["epochs"], recipe["final_tokens"]))
+    # Two questions, and three documents each time; beyond the warm-up, which would otherwise bound it from below.
+    assert found == [(75, 200 * 2 * 48), (10, 200 * 2 * 48), (10, 200 * (2 + 2 * 3) * 48)]
+    assert PRETRAINING["warmup_tokens"] + 1 < 200 * 2 * 48
+
+
+def test_the_seed_decides_the_weights_that_training_begins_with(folder: Path) -> None:
+    """At a rate of zero the parameters that are written are those."""
+    found = []
+    for number, seed in enumerate([(), ("--seed", "3"), ("--seed", "3"), ("--seed", "4")]):
+        path = folder / str(number)
+        told = finetune("pretrain", "vanilla", folder / "wiki.txt", "--writing_params_path", path, "--epochs", "1",
+                        "--learning_rate", "0", *seed, *SMALL)  # fmt: skip
+        assert told.exit_code == 0, told.output
+        found.append(checkpoint.load(path)["model"]["head.weight"])
+    none, three, again, four = found
+    assert torch.equal(three, again)
+    assert not any(torch.equal(a, b) for a, b in [(none, three), (three, four), (none, four)])
+
+
+def test_threads_are_those_asked_for(folder: Path) -> None:
+    arguments = ("pretrain", "vanilla", folder / "wiki.txt", "--writing_params_path", folder / "p", "--epochs", "1")
+    at, before = SMALL.index("--threads"), torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert finetune(*arguments, *SMALL).exit_code == 0
+        asked = torch.get_num_threads()
+        torch.set_num_threads(2)
+        assert finetune(*arguments, *SMALL[:at], *SMALL[at + 2 :]).exit_code == 0
+        left = torch.get_num_threads()
+    finally:
+        torch.set_num_threads(before)
+    assert (asked, left) == (1, 2)
+
+
+def test_a_block_longer_than_the_examples_is_no_hindrance(folder: Path) -> None:
+    """Strings of the form "block" leave one place of the block empty, a smaller --block_size leaves more."""
+    path, corpus = folder / "p", folder / "wiki.txt"
+    shorter = ("--corruption_length", "block")
+    made = finetune("pretrain", "vanilla", corpus, "--writing_params_path", path, "--epochs", "1", *SMALL, *shorter)
+    assert made.exit_code == 0, made.output
+    for more in (shorter, ("--block_size", "40")):
+        told = finetune("finetune", "vanilla", corpus, "--reading_params_path", path, "--finetune_corpus_path",
+                        folder / "names.tsv", "--writing_params_path", folder / "q", "--epochs", "1", *SMALL,
+                        *more)  # fmt: skip
+        assert told.exit_code == 0, told.output
+
+
+def test_one_line_that_a_document_holds_whole_is_a_corpus(folder: Path) -> None:
+    """A block of 48 has documents of 42 characters: what is not cut need not be refused."""
+    line, path = folder / "line.txt", folder / "p"
+    status = []
+    for length in (42, 43):
+        line.write_text("a" * length + "\n")
+        told = finetune("pretrain", "vanilla", line, "--writing_params_path", path, "--epochs", "1", *SMALL)
+        status.append((told.exit_code, "is one line of" in told.output))
+    assert status == [(0, False), (2, True)]
+
+
 def test_an_interrupted_run_goes_on_from_its_checkpoint(folder: Path) -> None:
     whole, cut = folder / "whole.params", folder / "cut.params"
     common = ("--metrics_path", folder / "m.jsonl", "--log_every", "1", "--batch_size", "2", *SMALL)
@@ -189,6 +291,23 @@ def test_unlikely_answers_are_withheld(folder: Path) -> None:
     told = finetune(*common, "--eval_corpus_path", folder / "q.tsv", "--curve_path", folder / "curve")
     assert not out.exists(), "said before the questions are answered"
     assert told.exit_code == 2 and "has questions without places, and so no curve" in told.output
+
+
+def test_an_answer_as_likely_as_the_threshold_is_given(folder: Path) -> None:
+    """Below is below: the least likely answer's own log-probability withholds none, the next larger number that one."""
+    good, out = folder / "good", folder / "out"
+    made = finetune("pretrain", "vanilla", folder / "wiki.txt", "--writing_params_path", good, "--epochs", "1", *SMALL)
+    assert made.exit_code == 0, made.output
+    vocabulary = Vocabulary.from_text(CORPUS)
+    model = load_parameters(good, GPTConfig(len(vocabulary), 48), vocabulary)
+    # The table of details rounds: the numbers themselves are asked for, on as many threads as the command has.
+    found = answers(model, vocabulary, [line.split("\t")[0] for line in NAMES.splitlines()])
+    least = min(answer.log_probability for answer in found)
+    for threshold, withheld in ((least, 0), (math.nextafter(least, math.inf), 1)):
+        told = finetune("evaluate", "vanilla", folder / "wiki.txt", "--reading_params_path", good, "--eval_corpus_path",
+                        folder / "names.tsv", "--outputs_path", out, "--withhold_below", repr(threshold), "--device", "cpu")  # fmt: skip
+        assert told.exit_code == 0 and f"not known: {withheld}\n" in told.output, told.output
+        assert out.read_text(encoding="utf-8").splitlines().count("not known") == withheld
 
 
 def test_answers_go_to_a_device_a_line_each(folder: Path) -> None:
