@@ -52,6 +52,14 @@ def test_a_prompt_ends_with_the_mask() -> None:
     assert [VOCABULARY.decode(p) for p in prompts(VOCABULARY, QUESTIONS)] == [q + MASK for q in QUESTIONS]
 
 
+@pytest.mark.parametrize("form", [Form(26), Form(27, "block")])
+def test_an_example_may_fill_the_string(form: Form) -> None:
+    """27 characters in 27 places; the last one, the closing mask, is a target like the others."""
+    x, y = examples(VOCABULARY, QUESTIONS[:1], PLACES[:1], form)
+    assert VOCABULARY.decode(x[0]) + MASK == f"{QUESTIONS[0]}{MASK}{PLACES[0]}{MASK}"
+    assert VOCABULARY.decode(y[0])[-8:] == f"{MASK}{PLACES[0]}{MASK}"
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(BadInput, match="example 1 needs 27 characters, a block of 24 has 25"):
         examples(VOCABULARY, QUESTIONS, PLACES, Form(24))

@@ -120,6 +120,19 @@ def test_an_example_does_not_depend_on_the_batch_around_it() -> None:
     assert len(source) == 4
 
 
+def test_a_source_keeps_all_that_a_cut_may_reach() -> None:
+    """What it leaves out is never used: its examples are those of the whole documents, the longest cut's last letter too."""
+    form = Form(24)
+    ids, lengths = VOCABULARY.encode_batch([LETTERS[n % 5 :] for n in range(60)])
+    chosen = np.arange(60)
+    of = draws.keys(4, 1, chosen)
+    assert (cuts(lengths, of, form).length == form.longest).any()
+    batch = CorruptedDocuments(ids, lengths, form, seed=4).batch(1, chosen)
+    assert all(
+        (batch[key].numpy() == whole).all() for key, whole in zip("xy", corrupt(ids, lengths, of, form), strict=True)
+    )
+
+
 @pytest.mark.parametrize("mark", [False, True])
 def test_the_width_of_an_example_is_the_place_of_its_last_target(mark: bool) -> None:
     texts = [LETTERS[: 1 + n] for n in range(20)]

@@ -125,6 +125,20 @@ def test_parts_of_a_step_have_like_widths() -> None:
         assert abs(a["loss"] - b["loss"]) < 1e-9 and a["tokens"] == b["tokens"]
 
 
+def test_the_widths_are_those_of_the_epoch() -> None:
+    """A corpus is corrupted anew in every epoch: what was short in the first may be long in the next."""
+
+    class Changing(Texts):
+        def widths(self, epoch: int, indices: Any) -> Any:
+            return (np.asarray(indices) + 5 * epoch) % 10
+
+    source = Changing()
+    Trainer(model(), next_token_loss, source, config(accumulate=2, batch_size=10)).run()
+    halves = [sorted(source.widths(epoch, part).tolist()) for epoch, part in source.asked]
+    assert [epoch for epoch, _ in source.asked] == [0, 0, 1, 1, 2, 2]
+    assert halves == 3 * [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
 def test_every_epoch_has_every_example_once_in_an_order_of_its_own() -> None:
     source = Texts()
     Trainer(model(), next_token_loss, source, config()).run()
@@ -214,6 +228,21 @@ def test_a_checkpoint_holds_everything_and_is_written_at_the_end_of_epochs(tmp_p
     assert (state["epoch"], state["position"], state["step"]) == (2, 0, 6)
     assert {"model", "optimizer", "random", "tokens", "config"} <= set(state)
     assert set(state["random"]) == {"torch", "cuda", "numpy", "python"}
+
+
+def test_the_last_epoch_is_saved_whenever_it_comes(tmp_path: Path) -> None:
+    """Three epochs, saved every second: without the third, a finished run would be gone on with from the second."""
+    Trainer(model(), next_token_loss, Texts(), config(save_every=2), path=tmp_path / "c").run()
+    state = checkpoint.load(tmp_path / "c")
+    assert (state["epoch"], state["position"], state["step"]) == (3, 0, 9)
+
+
+def test_every_epoch_ends_with_a_record() -> None:
+    """Three steps an epoch, a record every four: beside steps 4 and 8 there are the last of each epoch."""
+    records = list[Any]()
+    last = Trainer(model(), next_token_loss, Texts(), config(log_every=4), sinks=[records.append]).run()
+    assert [(r["step"], r["epoch"]) for r in records] == [(3, 0), (4, 1), (6, 1), (8, 2), (9, 2)]
+    assert last == records[-1]
 
 
 def test_a_finished_run_is_not_gone_on_with(tmp_path: Path) -> None:
