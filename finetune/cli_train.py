@@ -86,10 +86,12 @@ def train(
     from finetune.train import Trainer
 
     made = model_of(name, vocabulary, form, options)
+    # New weights follow from the seed, and another processor may draw them otherwise.
+    begun = "new ones" if options["reading_params_path"] is None else digest(made.state_dict())
     about = {
         "command": what, **made.config.to_json(), "block_size": form.block, "corruption_length": form.variant,
         "trailing_mask": form.trailing_mask, **digests,
-        "other parameters to begin with (--reading_params_path, --seed)": digest(made.state_dict()),
+        "other parameters to begin with (--reading_params_path)": begun,
     }  # fmt: skip
     if made.config.block_size < form.total - 1:
         raise BadInput(

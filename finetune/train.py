@@ -124,7 +124,7 @@ class Trainer:
         for name, value in self.about.items():
             old = before.get(name)
             if old != value:
-                told = name if str(value).startswith("sha256:") else f"{name}={old!r}, this run has {value!r}"
+                told = name if "sha256:" in f"{old} {value}" else f"{name}={old!r}, this run has {value!r}"
                 raise BadInput(f"the checkpoint was made with {told}; a run of its own needs a checkpoint of its own")
         if state["examples"] != len(self.source):
             raise BadInput(

@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("--trailing_mask",), "made with trailing_mask=False, this run has True"),
         (("--corruption_length", "block"), "made with corruption_length='block + 1', this run has 'block'"),
         (("--block_size", "56"), "made with block_size=48, this run has 56"),
-        (("--reading_params_path", "start"), "made with other parameters to begin with (--reading_params_path, --seed)"),
+        (("--reading_params_path", "start"), "made with other parameters to begin with (--reading_params_path)"),
     ],
 )  # fmt: skip
 def test_a_run_goes_on_as_it_began(more: tuple[str, ...], words: str) -> None:
