@@ -87,18 +87,18 @@ def cuts(lengths: Ids, of: draws.Keys, form: Form) -> Cuts:
 
 def arrange(ids: Ids, cut: Cuts, form: Form) -> Ids:
     """The strings `prefix M suffix M masked` + PAD of a batch. Args: ids (B, L). Returns: (B, total)."""
+    rows, place = np.arange(len(ids)), np.arange(form.total, dtype=np.int32)[None]
     length, start, masked = (a[:, None].astype(np.int32) for a in (cut.length, cut.start, cut.masked))
-    place = np.arange(form.total, dtype=np.int32)[None]
     second = length - masked + 1  # place of the second M
-    source = place + np.where(place > start, masked - 1, 0)
-    source = np.where(place > second, place - second - 1 + start, source)
-    string = np.take_along_axis(ids, np.minimum(source, ids.shape[1] - 1), axis=1)
-    string[(place == start) | (place == second)] = MASK_ID
-    end = length + 2
-    if form.trailing_mask:
-        string = np.where(place == end, MASK_ID, string)
-        end = end + 1
-    string[place >= end] = PAD_ID
+    # Which character stands at each place: the masked stretch left out from `start` on, and taken up behind `second`.
+    source = place + (place > start) * (masked - 1)
+    source += (place > second) * (start - second - masked)
+    np.minimum(source, ids.shape[1] - 1, out=source)  # beyond the end, where PAD will be
+    string: Ids = ids.reshape(-1).take(source + (rows * ids.shape[1])[:, None])
+    marks = [start, second, length + 2] if form.trailing_mask else [start, second]
+    for mark in marks:
+        string[rows, mark[:, 0]] = MASK_ID
+    np.copyto(string, PAD_ID, where=place >= length + len(marks))
     return string
 
 
