@@ -17,9 +17,9 @@ import pytest
 from attention_core.derivation import collection
 
 if TYPE_CHECKING:
-    from attention_core.conformance.check import Session
     from attention_core.conformance.law import Law
     from attention_core.conformance.report import Report
+    from attention_core.conformance.session import Session
 
 PROPERTY = "attention_core"
 SUITE = "pytest_suite.py"

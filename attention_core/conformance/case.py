@@ -16,11 +16,10 @@ import numpy as np
 
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.exchange import FLOATS, NDArray
+from attention_core.conformance.plainer_arrays import halves, parts, pick, plainer
 
 SCALES = (None, 1.0, 2.0, 0.5)
 """Scales from plain to less plain."""
-FEW = 64
-"""Numbers of an array that is made plain one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Case:
     @property
     def is_plain(self) -> bool:
         """Whether query, key and value hold the friendly numbers of small and shrunk cases."""
-        return all(_halves(a) for a in (self.query, self.key, self.value))
+        return all(halves(a) for a in (self.query, self.key, self.value))
 
     def cotangent(self, purpose: str = "cotangent") -> NDArray:
         """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs."""
@@ -104,11 +103,11 @@ class Case:
 
     def _fewer_slices(self) -> Iterator[Case]:
         for axis, count in ((0, self.query.shape[0]), (1, self.key.shape[1])):
-            for keep in _parts(count):
+            for keep in parts(count):
                 yield self._take(axis, keep)
         if self.group > 1:
             # boldest first: one member of every group, then fewer members
-            for members in (*np.arange(self.group)[:, None], *(p for p in _parts(self.group) if len(p) > 1)):
+            for members in (*np.arange(self.group)[:, None], *(p for p in parts(self.group) if len(p) > 1)):
                 yield self._members(members)
 
     def _members(self, members: NDArray) -> Case:
@@ -131,24 +130,22 @@ class Case:
 
     def _fewer_rows(self) -> Iterator[Case]:
         n_q, n_kv, d, d_v, _, _ = self.sizes
-        for keep in _parts(n_q):
-            yield self.with_(query=self.query[..., keep, :], mask=_pick(self.mask, keep, -2))
-        for keep in _parts(n_kv):
-            yield self.with_(
-                key=self.key[..., keep, :], value=self.value[..., keep, :], mask=_pick(self.mask, keep, -1)
-            )
+        for keep in parts(n_q):
+            yield self.with_(query=self.query[..., keep, :], mask=pick(self.mask, keep, -2))
+        for keep in parts(n_kv):
+            yield self.with_(key=self.key[..., keep, :], value=self.value[..., keep, :], mask=pick(self.mask, keep, -1))
         if n_q == n_kv:
-            for keep in _parts(n_q):
+            for keep in parts(n_q):
                 yield self.with_(
                     query=self.query[..., keep, :], key=self.key[..., keep, :], value=self.value[..., keep, :],
-                    mask=_pick(_pick(self.mask, keep, -2), keep, -1),
+                    mask=pick(pick(self.mask, keep, -2), keep, -1),
                 )  # fmt: skip
-        for keep in _parts(d):
+        for keep in parts(d):
             yield self.with_(query=self.query[..., keep], key=self.key[..., keep])
-        for keep in _parts(d_v):
+        for keep in parts(d_v):
             yield self.with_(value=self.value[..., keep])
         if d == d_v:
-            for keep in _parts(d):
+            for keep in parts(d):
                 yield self.with_(query=self.query[..., keep], key=self.key[..., keep], value=self.value[..., keep])
 
     def _plainer_options(self) -> Iterator[Case]:
@@ -174,7 +171,7 @@ class Case:
         """Cases of the same sizes with plainer numbers."""
         for name in ("query", "key", "value"):
             old = getattr(self, name)
-            for new in _plainer(old):
+            for new in plainer(old):
                 yield self.with_(**{name: new})
         if self.mask is not None:
             if self.mask.dtype == bool:
@@ -183,7 +180,7 @@ class Case:
                     opened[tuple(index)] = True
                     yield self.with_(mask=opened)
             else:
-                for new in _plainer(self.mask):
+                for new in plainer(self.mask):
                     yield self.with_(mask=new)
 
     # --- JSON ------------------------------------------------------------------------------------------
@@ -222,80 +219,6 @@ class Case:
         scores = (batch, heads, n_q, n_kv)
         if self.mask is not None and np.broadcast_shapes(self.mask.shape, scores) != scores:
             raise ValueError(f"mask {self.mask.shape} does not fit scores {scores}")
-
-
-def _halves(values: NDArray) -> bool:
-    """Whether all finite numbers are multiples of 1/2 and small: the friendly numbers of small and shrunk cases."""
-    finite = values[np.isfinite(values)]
-    return bool(np.all(2 * finite == np.rint(2 * finite)) and np.all(np.abs(finite) < 100))
-
-
-def _parts(count: int) -> list[NDArray]:
-    """Index sets to try in place of all `count`: halves, then all but one."""
-    if count <= 1:
-        return []
-    half = count // 2
-    parts = [np.arange(half), np.arange(half, count)] if count > 3 else []
-    drops = range(count) if count <= 12 else [0, count - 1, count // 2]
-    return parts + [np.delete(np.arange(count), i) for i in drops]
-
-
-def _pick(mask: NDArray | None, keep: NDArray, axis: int) -> NDArray | None:
-    if mask is None or mask.ndim < -axis or mask.shape[axis] == 1:
-        return mask
-    return np.take(mask, keep, axis=axis)
-
-
-def _plainer(values: NDArray) -> Iterator[NDArray]:
-    """The same array with plainer numbers: whole first, then a large one by halves, a small one by elements."""
-    finite = np.isfinite(values)
-    rounded = np.rint(np.where(finite, values, 0.0)) + 0.0  # no -0
-    for whole in (0.0, rounded, np.clip(rounded, -1, 1), np.abs(np.where(finite, values, 0.0))):
-        new = np.where(finite, whole, values)
-        if _cost(new) < _cost(values):
-            yield new
-    if values.size > FEW:
-        yield from _emptier(values)
-        return
-    for index in np.ndindex(values.shape):
-        old = float(values[index])
-        for plain in (0.0, 1.0, -1.0, 2.0, float(np.rint(old)) if np.isfinite(old) else 0.0):
-            if _complexity(plain) < _complexity(old):
-                new = values.copy()
-                new[index] = plain
-                yield new
-
-
-def _emptier(values: NDArray) -> Iterator[NDArray]:
-    """A large array with zeros in half of its rows or columns that have others, so that halving finds what matters."""
-    for axis in (-2, -1):
-        others = tuple(a for a in range(values.ndim) if a != values.ndim + axis)
-        filled = np.flatnonzero((values != 0).any(axis=others))
-        if len(filled) < 2:
-            continue
-        half = len(filled) // 2
-        for emptied in (filled[:-1], filled[:half], filled[half:]):
-            new = values.copy()
-            new.swapaxes(axis, -1)[..., emptied] = 0.0
-            yield new
-
-
-def _complexity(x: float) -> float:
-    """How hard a number is to read: 0 < 1 < -1 < 2 < small integers < halves < the rest."""
-    if x == 0:
-        return 0.0
-    if not np.isfinite(x):
-        return 3.0
-    if x == np.rint(x) and abs(x) < 100:
-        return 1.0 + abs(x) / 100 + (0.005 if x < 0 else 0.0)
-    return 4.0 if 2 * x == np.rint(2 * x) and abs(x) < 100 else 5.0
-
-
-def _cost(values: NDArray) -> float:
-    zero, finite = values == 0, np.isfinite(values)
-    whole = finite & (values == np.rint(values)) & (np.abs(values) < 100)
-    cost = np.where(zero, 0.0, np.where(whole, 1.0 + np.abs(np.where(whole, values, 0)) / 100, 5.0))
-    return float(np.sum(cost + 0.005 * (values < 0)))
 
 
 def _array_to_json(values: NDArray | None) -> Any:

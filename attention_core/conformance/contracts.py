@@ -29,6 +29,7 @@ from attention_core.conformance.laws import (
     multi_head,
     position_table,
     rotary,
+    rotation,
     split_merge_heads,
 )
 from attention_core.conformance.parameter_case import (
@@ -158,7 +159,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, mask_builder, mask_builder.MaskBuilder),
     partial(parameter_contract, split_merge_heads),
     partial(parameter_contract, multi_head, multi_head.MultiHead),
-    partial(parameter_contract, rotary, rotary.Rotary),
+    partial(parameter_contract, rotary, rotation.Rotary),
     partial(parameter_contract, bias),
     partial(parameter_contract, position_table),
     partial(parameter_contract, kv_cache, kv_cache.Cache),

@@ -23,46 +23,97 @@ from attention_core.conformance.snippet_arrays import MAX_ELEMENTS
 
 EFFORTS = {"quick": 1, "standard": 5, "thorough": 40}
 """Multiples of each law's number of cases."""
+STRIDE = 1_000_003
+"""Between the seeds of an effort's small cases and those of the next, so that runs at nearby seeds share none."""
 EXTRA_ROUNDS = 4
 """How often the large cases of a law are drawn once more while a null model was told apart on too few problems."""
+
+
+def up_to(effort: str) -> tuple[str, ...]:
+    """The efforts that a run at `effort` goes through: each of them begins with the cases of the one before."""
+    names = tuple(EFFORTS)
+    return names[: names.index(effort) + 1]
+
+
+class Search:
+    """One law's search over its cases, which goes on from effort to effort.
+
+    The cases of "quick" are the first cases of "standard", and so on, so that what is refuted at an effort is refuted
+    at every higher one, and laws can take turns.
+
+    Example:
+        >>> import torch
+        >>> from attention_core.conformance import Implementation
+        >>> from attention_core.conformance.session import Session
+        >>> with Session(Implementation(torch.nn.functional.scaled_dot_product_attention), effort="quick") as session:
+        ...     Search(session.laws[0], session.contract, session.subject).to("quick").status
+        'held'
+    """
+
+    def __init__(self, law: Law, contract: Contract, subject: Any, seed: int = 0) -> None:
+        self.law, self.contract, self.subject, self.seed = law, contract, subject, seed
+        self.reason = why_not_applicable(law, subject)
+        self.space = None if self.reason else contract.restrict(subject, law)
+        if self.space is None:
+            self.reason = self.reason or "no case of this law lies within what is declared and claimed"
+        self.key = [seed, zlib.crc32(law.name.encode())]
+        self.rng = np.random.default_rng(self.key)
+        self.tally, self.reached, self.seconds = Tally(), 0, 0.0
+
+    def to(self, effort: str, *, shrink: int = SHRINK_CALLS) -> LawResult:
+        """The law's result at an effort, from where the last one ended; `shrink` calls make a failure small."""
+        start, found = time.perf_counter(), None
+        if self.space is not None:
+            for rung in up_to(effort):
+                if found is None and EFFORTS[rung] > self.reached:
+                    found = self._climb(rung, shrink)
+            if found is not None:
+                found = minimise(self.law, self.contract, self.subject, self.space, found, shrink)
+        self.seconds += time.perf_counter() - start
+        if found is not None:
+            return self._result("refuted", found.violation.message, found)
+        return self._unrefuted(effort)
+
+    def _climb(self, effort: str, shrink: int) -> Found | None:
+        """The cases that an effort has beyond those done: small ones, large ones, and more while null models hide."""
+        law, contract, subject, space = self.law, self.contract, self.subject, self.space
+        more, seed = EFFORTS[effort] - self.reached, self.seed + STRIDE * self.reached
+        self.reached = EFFORTS[effort]
+        found = search_small(law, contract, subject, space, more, seed, self.tally, shrink)
+        found = found or search_large(law, contract, subject, space, law.large * more, self.rng, self.tally)
+        for extra in range(1, EXTRA_ROUNDS + 1):
+            if found is not None or not weak_nulls(law.name, subject, effort):
+                break
+            rng = np.random.default_rng([*self.key, self.reached, extra])
+            found = search_large(law, contract, subject, space, law.large * self.reached, rng, self.tally)
+        return found
+
+    def _result(self, status: str, message: str = "", found: Found | None = None) -> LawResult:
+        law, tally = self.law, self.tally
+        shown = None if found is None else counterexample(law, self.subject, found)
+        return LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
+
+    def _unrefuted(self, effort: str) -> LawResult:
+        law, tally, times = self.law, self.tally, EFFORTS[effort]
+        if self.reason:
+            return self._result("not_applicable", self.reason)
+        if not tally.cases:
+            if tally.refused:
+                return self._result("refused", f"all {tally.refused} cases were refused: {tally.refusal}")
+            return self._result("not_applicable", tally.silence or "no drawn case could say anything about this law")
+        small = law.small if self.contract.small(self.subject, self.space) is not None else 0
+        refusals = f"{tally.refused} cases were refused: {tally.refusal}" if tally.refused else ""
+        result = self._result("held", refusals)
+        result.minimum_met = tally.cases >= minimum(times * (law.large + small), tally.refused, times)
+        weigh(result, self.subject, effort)
+        return result
 
 
 def run_law(
     law: Law, contract: Contract, subject: Any, effort: str = "standard", seed: int = 0, *, shrink: int = SHRINK_CALLS
 ) -> LawResult:
     """Judge one law: "held", "refuted", "refused" or "not_applicable"; `shrink` calls make a failure small."""
-    start, tally = time.perf_counter(), Tally()
-
-    def finish(status: str, message: str = "", found: Found | None = None) -> LawResult:
-        seconds, shown = time.perf_counter() - start, None if found is None else counterexample(law, subject, found)
-        return LawResult(law.name, status, tally.judged, seconds, shown, message, law.family, tally.refused)
-
-    reason = why_not_applicable(law, subject)
-    if reason:
-        return finish("not_applicable", reason)
-    space = contract.restrict(subject, law)
-    if space is None:
-        return finish("not_applicable", "no case of this law lies within what is declared and claimed")
-    key = [seed, zlib.crc32(law.name.encode())]
-    times = EFFORTS[effort]
-    found = search_small(law, contract, subject, space, times, seed, tally, shrink)
-    found = found or search_large(law, contract, subject, space, law.large * times, key, tally)
-    for extra in range(1, EXTRA_ROUNDS + 1):
-        if found is not None or not weak_nulls(law.name, subject, effort):
-            break
-        found = search_large(law, contract, subject, space, law.large * times, [*key, extra], tally)
-    if found is not None:
-        found = minimise(law, contract, subject, space, found, shrink)
-        return finish("refuted", found.violation.message, found)
-    if not tally.cases:
-        if tally.refused:
-            return finish("refused", f"all {tally.refused} cases were refused: {tally.refusal}")
-        return finish("not_applicable", tally.silence or "no drawn case could say anything about this law")
-    planned = times * (law.large + (law.small if contract.small(subject, space) is not None else 0))
-    result = finish("held", f"{tally.refused} cases were refused: {tally.refusal}" if tally.refused else "")
-    result.minimum_met = tally.cases >= minimum(planned, tally.refused, times)
-    weigh(result, subject, effort)
-    return result
+    return Search(law, contract, subject, seed).to(effort, shrink=shrink)
 
 
 def minimum(planned: int, refused: int, times: int) -> int:
@@ -115,10 +166,9 @@ def why_not_applicable(law: Law, subject: Any) -> str:
 
 
 def search_large(
-    law: Law, contract: Contract, subject: Any, space: Any, count: int, key: list[int], tally: Tally
+    law: Law, contract: Contract, subject: Any, space: Any, count: int, rng: np.random.Generator, tally: Tally
 ) -> Found | None:
     """The seeded source: packs of many problems."""
-    rng = np.random.default_rng(key)
     for _ in range(count):
         case = contract.draw(subject, space, rng)
         if case is None:

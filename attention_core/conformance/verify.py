@@ -17,12 +17,12 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
-from attention_core.conformance.check import Session, select_laws
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.implementation import CHOICES, Implementation, TargetError, Unavailable, said
 from attention_core.conformance.known_failures import KnownFailure
 from attention_core.conformance.options import implementation_for
 from attention_core.conformance.report import Counterexample, LawResult, Report
+from attention_core.conformance.session import Session, select_laws
 
 CASE_SCHEMA = 1
 KINDS = {"target": str, "law": str, "case": dict, "declared": dict}
@@ -67,7 +67,7 @@ def verify_target(
         with Helper(target, fields, options, [law.name for law in other]) as helper:
             session = helper.enter_context(open_session(target, fields, **options))
             found: dict[str, LawResult] = {}
-            for result in chain((session.run(law) for law in own), helper.results(session.subject)):
+            for result in chain(session.results(own), helper.results(session.subject)):
                 found[result.law] = result
                 if progress is not None:
                     progress(target, result, len(chosen))
@@ -118,7 +118,7 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
     with suppress(KeyboardInterrupt), ended_by_signals():
         try:
             with open_session(target, fields, **options) as session:
-                results = [session.run(law) for law in select_laws(session.laws, laws)]
+                results = list(session.results(select_laws(session.laws, laws)))
                 sender.send((results, dict(getattr(session.subject, "ratios", {}))))
         except (TargetError, Unavailable) as error:
             sender.send(error)

@@ -15,9 +15,9 @@ from multiprocessing import get_context
 
 import torch
 
-from attention_core.conformance.check import Session
 from attention_core.conformance.implementation import DTYPES, Unavailable
 from attention_core.conformance.report import Report
+from attention_core.conformance.session import Session
 from attention_core.kernels import KERNELS, Kernel, implementation
 
 QUANTITIES = ("out", "lse", "query", "key", "value", "mask")

@@ -16,9 +16,8 @@ from mutants import reference
 from mutants.catalogue.rows import Row
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.check import Session, select_laws
 from attention_core.conformance.law import Law
-from attention_core.conformance.search import run_law
+from attention_core.conformance.session import Session, select_laws
 
 QUIET = ("held", "not_applicable", "refused", "refuted")
 
@@ -29,7 +28,7 @@ class Trial:
 
     Args:
         name: of the row. effort, seed: of the run.
-        refuting: the laws that refute it, in their order.
+        refuting: the laws that refute it, as they came.
         seconds: from the start to the first refutation, or of the whole run.
         whole: whether the laws after the first refutation were run as well.
         laws: number of laws that judged it (held or refuted).
@@ -74,20 +73,16 @@ def run_trial(
     trial = Trial(row.name, effort, seed, whole=whole)
     start = time.process_time()
     first: Law | None = None
-    with Session(row.implementation(), effort=effort, seed=seed) as session:
-        for law in select_laws(session.laws, laws):
-            try:
-                result = run_law(law, session.contract, session.subject, effort, seed, shrink=0)
-            except Exception as error:  # what breaks the suite itself is reported, and is no refutation
-                trial.odd[law.name] = f"error: {type(error).__name__}: {error}"
-                continue
+    with Session(row.implementation(), effort=effort, seed=seed, shrink=False) as session:
+        known = {law.name: law for law in session.laws}
+        for result in session.results(select_laws(session.laws, laws)):
             trial.laws += result.status in ("held", "refuted")
             if result.status not in QUIET or (result.status == "held" and not result.minimum_met):
-                trial.odd[law.name] = f"{result.status}: {result.message}"
+                trial.odd[result.law] = f"{result.status}: {result.message}"
             if result.status == "refuted":
-                trial.refuting.append(law.name)
+                trial.refuting.append(result.law)
                 if first is None:
-                    first, trial.seconds = law, time.process_time() - start
+                    first, trial.seconds = known[result.law], time.process_time() - start
                 if not whole:
                     break
     if first is None:

@@ -1,6 +1,6 @@
 """Laws of sequence classifiers: a class `(vocab_size, length, classes) -> model`, see `classified.Classified`.
 
-Padding, batches and modes stand here; `pooling` looks at which vectors are read, `classifier_gradients` at gradients.
+Shapes and batches stand here; padding, modes, pooling (which vectors are read) and gradients in files of their own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import numpy as np
 
 from attention_core.conformance.evidence import (
     Evidence,
-    NotApplicable,
-    Refused,
     Result,
     Shown,
     Violation,
@@ -20,9 +18,21 @@ from attention_core.conformance.evidence import (
     require_same,
 )
 from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, after, require_same_later
-from finetune.laws.classified import Batch, Classified, row
+from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from finetune.laws.classified import Classified, row
 from finetune.laws.classifier_gradients import padding_adds_nothing_to_gradients, what_moves_the_logits_has_a_gradient
+from finetune.laws.classifier_modes import (
+    evaluation_gives_the_same_logits,
+    logits_outlive_the_next_batch,
+    training_draws_after_an_evaluation,
+)
+from finetune.laws.classifier_padding import (
+    an_empty_text_spoils_no_other,
+    no_mask_means_no_padding,
+    padding_behind_changes_nothing,
+    padding_in_front_changes_nothing,
+    the_ids_of_padding_do_not_matter,
+)
 from finetune.laws.model import Held, noise
 from finetune.laws.pooling import a_text_said_twice_has_the_same_mean, the_pooling_is_the_stated_one
 
@@ -61,80 +71,6 @@ def logits_are_no_probabilities(subject: Classified, case: ParameterCase) -> Non
         with held.told():
             told = "logits: got numbers from 0 to 1 with the sum 1 in every row, but should be no probabilities"
             raise Violation(told, Evidence((Shown(got.request),), kind="crash"))
-
-
-# --- padding --------------------------------------------------------------------------------------------
-
-
-def padded_on(subject: Classified, case: ParameterCase, side: str, hint: str) -> None:
-    """Texts in a padded batch have the logits that each has alone, for a little padding and for all that fits."""
-    held, texts = subject.held(case), subject.texts(case)
-    alone = [subject.scored(case, held, subject.batch([text])) for text in texts]
-    for width in sorted({case["n"], case["n"] + 1, case["n"] + case["more"], case["length"]}):
-        got = subject.scored(case, held, subject.batch(texts, width, side))
-        with held.told():
-            what = f"logits of texts padded {hint} to {width} tokens, against each alone"
-            for b, text in enumerate(alone):
-                require_same(row(got, b), text, noise(got, text), what)
-
-
-def padding_behind_changes_nothing(subject: Classified, case: ParameterCase) -> None:
-    """Padding behind a text changes nothing, however much it is.
-
-    Formula: z(x padded to m)_b = z(x_b), m = n ... length
-    Source: TransformerLensOrg/TransformerLens#1005 (padding not masked); a mean over places, or the last one
-    Mutant: padding_in_the_mean
-    """
-    padded_on(subject, case, "right", "behind")
-
-
-def padding_in_front_changes_nothing(subject: Classified, case: ParameterCase) -> None:
-    """Padding in front of a text changes nothing: positions count from its first token, pooling begins there.
-
-    Formula: z(x padded in front to m)_b = z(x_b), m = n ... length
-    Source: unslothai/unsloth#3699, huggingface/peft#54 (positions count the padding); declare side=right where they do
-    Mutant: positions_count_the_padding
-    """
-    padded_on(subject, case, "left", "in front (if positions count it on purpose, declare --parameter side=right)")
-
-
-def the_ids_of_padding_do_not_matter(subject: Classified, case: ParameterCase) -> None:
-    """What stands at places of padding changes nothing, be it another token or another segment.
-
-    Formula: z(x) = z(x') whenever x and x' agree where attention_mask = 1
-    Source: padding is told by the mask; declare padding=ids where its id tells it, as in GPT-2 of transformers
-    Mutant: padding_of_id_zero_alone
-    """
-    held, batch = subject.held(case), subject.batch(subject.texts(case), case["n"] + case["more"])
-    rng, real = case.rng("padding"), batch.mask == 1
-    other = batch.with_(
-        ids=np.where(real, batch.ids, rng.choice(subject.words(case), batch.ids.shape)),
-        types=np.where(real, batch.types, rng.integers(0, 2, batch.ids.shape)),
-    )
-    first, second = subject.scored(case, held, batch), subject.scored(case, held, other)
-    with held.told():
-        require_same(second, first, noise(first, second), "logits with other ids at places of padding")
-
-
-def an_empty_text_spoils_no_other(subject: Classified, case: ParameterCase) -> None:
-    """A text without tokens leaves the logits of the others as they are (its own may be anything).
-
-    Formula: z([x, padding alone])_b = z(x)_b
-    Source: a row that only fills a batch up; 0 / 0 in its mean, or a softmax over nothing
-    Mutant: empty_texts_dropped
-    """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    empty = batch.with_(ids=batch.ids.copy(), mask=batch.mask.copy(), types=batch.types.copy())
-    empty.ids[-1], empty.mask[-1], empty.types[-1] = subject.pad_id, 0, 0
-    first = subject.scored(case, held, batch)
-    try:
-        second = subject.scored(case, held, empty)
-    except Refused as refusal:
-        raise NotApplicable(f"an empty text is refused: {refusal}") from None
-    others = np.arange(case["B"])[:, None] < case["B"] - 1
-    bound = noise(first, Result(second.values[:-1], second.request, extra=second.extra))
-    with held.told():
-        require_same(second, first, bound, "logits beside an empty text", where=others)
 
 
 # --- batches --------------------------------------------------------------------------------------------
@@ -237,91 +173,6 @@ def no_segments_are_the_first(subject: Classified, case: ParameterCase) -> None:
     got = subject.scored_without(case, held, batch, "token_type_ids")
     with held.told():
         require_same(got, first, noise(first, got), "logits without token_type_ids, against zeros")
-
-
-def no_mask_means_no_padding(subject: Classified, case: ParameterCase) -> None:
-    """Without a mask every token is real, also one that has the id of padding (not where padding=ids is declared).
-
-    Formula: z(x) = z(x, attention_mask = 1)
-    Source: huggingface/transformers, BertModel.forward; a mask that is guessed from the ids
-    Mutant: mask_guessed_from_ids
-    """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    ids = batch.ids.copy()
-    if subject.parameters.get("padding") == "ids":
-        ids[batch.mask == 0] = subject.words(case)[0]
-    batch = Batch(ids, np.ones_like(batch.mask), batch.types)
-    first = subject.scored(case, held, batch)
-    got = subject.scored_without(case, held, batch, "attention_mask")
-    with held.told():
-        require_same(got, first, noise(first, got), "logits without attention_mask, against a mask of ones")
-
-
-# --- modes ----------------------------------------------------------------------------------------------
-
-
-def evaluation_gives_the_same_logits(subject: Classified, case: ParameterCase) -> None:
-    """In evaluation the same batch gives the same logits, twice in turn, after other texts, and after training.
-
-    Formula: z_eval(x) = z_eval(x), z_eval(x') or z_train(x) before them
-    Source: huggingface/pytorch-image-models PR1978 (dropout in evaluation); running statistics that drift
-    Mutant: dropout_in_evaluation
-    """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    other = subject.batch(subject.texts(case, "others"))
-    first = subject.scored(case, held, batch)
-    between = subject.scored(case, held, other)
-    again = subject.scored(case, held, batch)
-    with held.told():
-        require_same_later(again, first, [between], noise(first, again), "logits of the same batch again")
-    trained = subject.scored(case, held, batch, mode="train")
-    later, last = (subject.scored(case, held, batch) for _ in range(2))
-    with held.told(), after([trained]):
-        require_same_later(last, later, [], noise(later, last), "logits of the same batch twice after training")
-
-
-def training_draws_after_an_evaluation(subject: Classified, case: ParameterCase) -> None:
-    """A model that draws in training mode does so after an evaluation, too; with dropout=True declared, it must draw.
-
-    Formula: z_train(x) != z_train(x), before z_eval(x) and after it
-    Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
-    Mutant: evaluation_ends_dropout
-    """
-    held, batch = subject.held(case, mode="train"), subject.batch(subject.texts(case))
-
-    def drawn() -> tuple[bool, list[Result]]:
-        # Seeds of their own: two draws at p = 0.1 may otherwise be the same in a model as small as this.
-        found = [subject.scored(case, held, batch, mode="train", seed_=case.seed + n) for n in range(DRAWS)]
-        return any(float(np.abs(r.values - found[0].values).max()) > noise(r, found[0]) for r in found[1:]), found
-
-    before, calls = drawn()
-    if not before and not subject.parameters.get("dropout"):
-        raise NotApplicable("passes in training mode are the same: nothing is drawn")
-    calls.append(subject.scored(case, held, batch))
-    later, more = drawn()
-    if not (before and later):
-        told = Evidence(tuple(Shown(r.request) for r in more[:2]), kind="crash")
-        with after([*held.before, *calls[-1:]]):
-            when = "after an evaluation" if before else f"in {DRAWS} passes"
-            raise Violation(f"training: got the same logits {when}, but should be drawn", told)
-
-
-DRAWS = 8
-
-
-def logits_outlive_the_next_batch(subject: Classified, case: ParameterCase) -> None:
-    """Logits still hold their numbers after the next batch.
-
-    Formula: y = z(x), z(x'), then y = z(x)
-    Source: the definition of a function; a buffer that is reused is not one
-    Mutant: logits_in_one_buffer
-    """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    plain = subject.scored(case, held, batch)
-    between = subject.asked(case, held, **subject.given(subject.batch(subject.texts(case, "others"))))
-    late = subject.scored(case, held, batch, between_=between)
-    with held.told():
-        require_same(late, plain, noise(plain, late), "logits, looked at after another batch")
 
 
 def room(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
-from attention_core.conformance.check import Session, select_laws
 from attention_core.conformance.implementation import Unavailable
+from attention_core.conformance.session import Session, select_laws
 from attention_core.conformance.target import load_target
 from attention_core.kernels import KERNELS, implementation, kernel
 from attention_core.peers import torch_mha, torch_sdpa

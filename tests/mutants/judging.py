@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.check import Session, select_laws
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.search import run_law
+from attention_core.conformance.session import Session, select_laws
 
 
 def judged(

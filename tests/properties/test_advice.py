@@ -28,7 +28,7 @@ LAWS = (
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counterexamples stay as they were found: most of the time would go into making them small."""
-    monkeypatch.setattr("attention_core.conformance.check.SHRINK_CALLS", 0)
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
 
 
 def bottom_right(n_q: int, n_kv: int) -> Tensor:

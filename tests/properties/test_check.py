@@ -17,13 +17,15 @@ from mutants.value import wrong_scale
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
-from attention_core.conformance.check import Session, select_laws, versions
+from attention_core.conformance.case import Case
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.evidence import Refused
 from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.known_failures import KnownFailure
 from attention_core.conformance.law import Law
 from attention_core.conformance.report import LawResult, Report
+from attention_core.conformance.search import Search
+from attention_core.conformance.session import Session, select_laws, versions
 
 LAW = "agrees_with_truth"
 CHEAP = {"dtypes": ("float32",), "gradients": False}
@@ -32,8 +34,8 @@ CHEAP = {"dtypes": ("float32",), "gradients": False}
 @pytest.fixture(autouse=True)
 def little_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
     """How small a counterexample gets is the business of test_search.py; advice, of test_advice.py."""
-    monkeypatch.setattr("attention_core.conformance.check.SHRINK_CALLS", 12)
-    monkeypatch.setattr("attention_core.conformance.check.advise", lambda *args: ("", []))
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 12)
+    monkeypatch.setattr("attention_core.conformance.session.advise", lambda *args: ("", []))
 
 
 def record(function: Any, **fields: Any) -> Implementation:
@@ -105,7 +107,7 @@ MESSAGES = [
 def test_the_message_says_what_was_got_and_what_should_be(
     monkeypatch: pytest.MonkeyPatch, function: Any, message: str
 ) -> None:
-    monkeypatch.setattr("attention_core.conformance.check.SHRINK_CALLS", 150)
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 150)
     (found,) = checked(function).counterexamples
     assert message in found.message
 
@@ -307,7 +309,7 @@ class Fake:
 
 
 def test_a_session_that_cannot_open_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.check.WorkerRunner", Fake)
+    monkeypatch.setattr("attention_core.conformance.session.WorkerRunner", Fake)
     with pytest.raises(TargetError, match="not callable"):
         Session(record(None), "some.module:f")
     assert Fake.closed == 1
@@ -350,11 +352,53 @@ def test_counterexamples_are_made_small_only_where_that_is_asked_for(
 ) -> None:
     asked: list[int] = []
 
-    def run_law(law: Law, *args: Any, shrink: int) -> LawResult:
+    def to(search: Search, effort: str, *, shrink: int) -> LawResult:
         asked.append(shrink)
-        return LawResult(law.name, "held", 1, 0.0, None, "", law.family)
+        return LawResult(search.law.name, "held", 1, 0.0, None, "", search.law.family)
 
-    monkeypatch.setattr("attention_core.conformance.check.run_law", run_law)
+    monkeypatch.setattr(Search, "to", to)
     with Session(record(plain), effort="quick", shrink=shrink) as session:
         session.run(session.laws[0])
     assert [calls > 0 for calls in asked] == [shrink]
+
+
+def halved(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return plain(query, key, value) / 2
+
+
+def session_of(function: Any, *laws: Law, **options: Any) -> Session:
+    """A session with these laws in place of its contract's."""
+    session = Session(record(function), shrink=False, **options)
+    session.contract = replace(session.contract, laws=laws)
+    return session
+
+
+def test_every_law_has_its_first_cases_before_any_law_has_all_of_its_own() -> None:
+    asked: list[Case] = []
+
+    def early(subject: Any, case: Any) -> None:
+        asked.append(case)
+
+    (late,) = select_laws(contract_named("attention").laws, [LAW])
+    with session_of(halved, Law(early, "test", large=2, small=0), late, effort="standard") as session:
+        results = session.results(session.laws)
+        first = next(results)
+        assert (first.law, first.status, len(asked)) == (LAW, "refuted", 2)
+        (last,) = results
+    assert (last.law, last.status, len(asked)) == ("early", "held", 10)
+
+
+def test_laws_that_held_before_the_target_gave_up_say_how_far_they_came() -> None:
+    asked: list[Case] = []
+
+    def first(subject: Any, case: Any) -> None:
+        asked.append(case)
+        subject.lost = 6 if len(asked) > 2 else 0
+
+    def second(subject: Any, case: Any) -> None: ...
+
+    laws = tuple(Law(check, "test", large=2, small=0) for check in (first, second))
+    with session_of(plain, *laws, effort="standard") as session:
+        results = {result.law: result for result in session.results(laws)}
+    assert results["second"].status == "held"
+    assert results["second"].message == "at effort quick alone: the target kept crashing or hanging"

@@ -13,10 +13,10 @@ from mutants.reference import correct
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.check import Session
 from attention_core.conformance.contracts import built_in
 from attention_core.conformance.core import PLAIN, SIZES
 from attention_core.conformance.report import Report
+from attention_core.conformance.session import Session
 
 
 def with_lse(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

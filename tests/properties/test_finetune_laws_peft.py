@@ -18,8 +18,8 @@ from mutants.judging_contracts import conforming, counterexample
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.check import Session
 from attention_core.conformance.search import run_law
+from attention_core.conformance.session import Session
 from finetune import graded_adapters
 from finetune.laws import peft
 from finetune.laws.adapted import Adapted

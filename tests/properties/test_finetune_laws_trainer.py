@@ -13,8 +13,8 @@ from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.check import Session
 from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.session import Session
 from finetune.laws import trainer
 from finetune.laws.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
 from finetune.laws.trainer import CONTRACT

@@ -14,9 +14,9 @@ from mutants.judging import refuted
 from mutants.judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.check import Session
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.search import run_law
+from attention_core.conformance.session import Session
 from finetune.data.vocabulary import Vocabulary
 from finetune.laws import vocabulary
 from finetune.laws.vocabulary import CHARACTERS, CONTRACT, drawn

@@ -15,10 +15,10 @@ from mutants.judging_contracts import conforming, refuting
 
 from attention_core import positions
 from attention_core.conformance import Implementation
-from attention_core.conformance.check import Session
 from attention_core.conformance.laws import bias
 from attention_core.conformance.laws.bias import CONTRACT
 from attention_core.conformance.parameter_case import draw_parameters
+from attention_core.conformance.session import Session
 
 SEEN_BY = {  # one law that must see it
     "slopes_off_by_one": "bias_falls_by_its_slope",

@@ -14,7 +14,8 @@ from mutants.judging_contracts import conforming, refuting
 
 from attention_core import positions
 from attention_core.conformance.laws import rotary
-from attention_core.conformance.laws.rotary import CONTRACT, angle_error
+from attention_core.conformance.laws.rotary import CONTRACT
+from attention_core.conformance.laws.rotation import angle_error
 
 BATCHED = {"positions": "batched"}
 SEEN_BY = {  # one law that must see it

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.budget import round_to
-from attention_core.conformance.check import Session
 from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation
 from attention_core.conformance.implementation import DTYPES, TargetError
 from attention_core.conformance.parameter_case import (
@@ -27,6 +26,7 @@ from attention_core.conformance.parameter_case import (
     require_same_later,
     restrict_parameters,
 )
+from attention_core.conformance.session import Session
 
 RELATED = Sizes(
     {"n_q": (1, 9), "n_kv": (2, 20)}, {"word": ("a", "b")},

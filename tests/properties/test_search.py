@@ -25,7 +25,7 @@ from attention_core.conformance.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, 
 from attention_core.conformance.law import Law
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.search import EFFORTS, judge_one, minimise, minimum, run_law, unreadable
+from attention_core.conformance.search import EFFORTS, Search, judge_one, minimise, minimum, run_law, unreadable, up_to
 from attention_core.conformance.small_search import small_cases
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
@@ -384,3 +384,46 @@ def test_what_is_no_outcome_is_raised() -> None:
 
     with pytest.raises(ZeroDivisionError, match="a defect"):
         judge(law(wrong), subject(), drawn_cases()[0], Tally())
+
+
+def test_a_higher_effort_begins_with_the_cases_of_the_lower_one() -> None:
+    seen: dict[str, list[Any]] = {}
+    for effort in ("quick", "standard"):
+        cases: list[Any] = []
+        run(lambda s, case, cases=cases: cases.append(case.to_json()), effort=effort)  # type: ignore[misc]
+        seen[effort] = cases
+    quick, standard = seen["quick"], seen["standard"]
+    assert len(quick) == 7 and len(standard) == 35
+    assert standard[:7] == quick
+    assert sum(case not in quick for case in standard[7:]) > 20, "further cases are others"
+
+
+def test_a_search_that_goes_on_does_not_begin_again() -> None:
+    at_once: list[Any] = []
+    in_turns: list[Any] = []
+    whole = run(lambda s, case: at_once.append(case.to_json()), effort="standard")
+    search = Search(law(lambda s, case: in_turns.append(case.to_json())), CONTRACT, subject())
+    results = [search.to(effort) for effort in ("quick", "standard", "standard")]
+    assert in_turns == at_once
+    assert [r.cases for r in results] == [results[0].cases, whole.cases, whole.cases]
+    assert results[0].cases < whole.cases
+    assert results[0].seconds <= results[1].seconds <= results[2].seconds
+
+
+def test_an_effort_goes_through_those_below_it() -> None:
+    assert [up_to(effort) for effort in EFFORTS] == [
+        ("quick",), ("quick", "standard"), ("quick", "standard", "thorough")
+    ]  # fmt: skip
+
+
+def test_small_cases_of_each_effort_have_a_seed_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def search_small(*args: Any) -> None:
+        seeds.append(args[5])
+
+    monkeypatch.setattr("attention_core.conformance.search.search_small", search_small)
+    for seed in range(3):
+        run(never, effort="thorough", seed=seed)
+    assert len(seeds) == len(set(seeds)) == 9
+    assert seeds[::3] == [0, 1, 2]

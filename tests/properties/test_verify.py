@@ -20,11 +20,11 @@ from torch import Tensor
 
 from attention_core.conformance import verify
 from attention_core.conformance.case import Case
-from attention_core.conformance.check import Session
 from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
 from attention_core.conformance.options import SizeCondition
 from attention_core.conformance.parameter_case import ParameterCase
 from attention_core.conformance.report import Counterexample, LawResult, Report
+from attention_core.conformance.session import Session
 from attention_core.conformance.verify import (
     exit_status,
     failed_report,
@@ -68,8 +68,8 @@ def bare(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 def local(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two targets, `right:f` and `wrong:f`, run in this process."""
     functions = {"right:f": correct, "wrong:f": wrong_scale(), "bare:f": bare, "pair:f": split_merge_heads.correct()}
-    monkeypatch.setattr("attention_core.conformance.check.SHRINK_CALLS", 12)
-    monkeypatch.setattr("attention_core.conformance.check.advise", lambda *args: ("", []))
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 12)
+    monkeypatch.setattr("attention_core.conformance.session.advise", lambda *args: ("", []))
 
     def open_session(
         target: str, fields: Any, *, effort: str, seed: int, timeout: float, known: Any = None, shrink: bool = True

@@ -20,7 +20,7 @@ from attention_core.conformance.evidence import (
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.rotary import SINGLE, angle_error
+from attention_core.conformance.laws.rotation import SINGLE, angle_error
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
 
 CONTRACT = "position-table"

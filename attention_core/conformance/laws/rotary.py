@@ -6,95 +6,23 @@ costs, so that phases in half precision are seen at large positions.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from attention_core import oracle
-from attention_core.conformance.budget import UNIT_ROUNDOFF
 from attention_core.conformance.evidence import Result, require_close, require_same
 from attention_core.conformance.exchange import NDArray, array
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after
+from attention_core.conformance.laws.rotation import Rotary
+from attention_core.conformance.parameter_case import ParameterCase, Sizes, after
 
 CONTRACT = "rotary"
-SINGLE = UNIT_ROUNDOFF["float32"]
 NEAR = 50
 """Largest start of ordinary positions."""
 VIEWS = ("heads_last", "heads_last", "chunk", "transposed", "rows_first", "sliced")
 """How inputs may lie; tokens outside heads, as after a split, are the most usual."""
-
-
-class Rotary(ParameterSubject):
-    """A rotary embedding with its declared pairing and base."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._first: dict[tuple[int, ...], Result] = {}
-
-    def past(self, x: NDArray) -> list[Result]:
-        """The first call of all, and the first of this length and head size: what a table may have been built for."""
-        return [self._first[key] for key in ((), x.shape[-2:]) if key in self._first]
-
-    @property
-    def pairing(self) -> str:
-        return str(self.parameters.get("pairing", "half"))
-
-    @property
-    def base(self) -> float:
-        return float(self.parameters.get("base", 10000.0))
-
-    @property
-    def negative(self) -> bool:
-        """Whether positions below 0 are asked for."""
-        return int(self.parameters.get("min_position", -1)) < 0
-
-    def truth(self, x: NDArray, positions: NDArray) -> NDArray:
-        """The float64 rotation."""
-        return oracle.rotary(x, positions, self.base, self.pairing)
-
-    def turned(self, case: ParameterCase, x: NDArray, positions: NDArray, **fields: Any) -> Result:
-        """The target's rotation."""
-        result = self.call(x, positions.astype(np.int64), dtype=case.dtype, shape=x.shape, **fields)
-        for key in ((), x.shape[-2:]):
-            self._first.setdefault(key, result)
-        return result
-
-    def gradient(self, case: ParameterCase, x: NDArray, positions: NDArray, down: NDArray) -> Result:
-        """The gradient of the input for a cotangent."""
-        cotangent = array(down, case.dtype)
-        return self.gradient_of(x, positions.astype(np.int64), dtype=case.dtype, cotangent_=cotangent)
-
-    def bound(self, case: ParameterCase, x: NDArray, positions: NDArray) -> NDArray:
-        """Error of a correct rotation with float32 angles.
-
-        The pair turns by an angle that is off by at most a (`angle_error`), its cosine and sine are off by two more u,
-        and it is rounded: (a + 4 u) (|x_a| + |x_b|); the result is rounded to the dtype (u_out), its cosine and sine
-        and their products possibly too (3 u_out).
-        """
-        unit, d = UNIT_ROUNDOFF[case.dtype], x.shape[-1]
-        angle = angle_error(positions[..., None], d, self.base) + 4 * SINGLE
-        if self.pairing == "half":
-            size = np.abs(x[..., : d // 2]) + np.abs(x[..., d // 2 :])
-            error = (angle + 4 * unit) * size
-            return np.concatenate([error, error], -1) + 2.0**-149
-        size = np.abs(x[..., ::2]) + np.abs(x[..., 1::2])
-        return np.repeat((angle + 4 * unit) * size, 2, -1) + 2.0**-149
-
-
-def angle_error(positions: NDArray, d: int, base: float) -> NDArray:
-    """Error of float32 angles t = p base^(-x), x = 2c/d, of the pairs c = 0, 1, ... of d features.
-
-    Written as exp(-(x ln base)), the exponent holds a rounded ln base / d, is a rounded product, and may be rounded
-    once more: three roundings of x ln base, each a relative error of that size in the power. The power itself (2 u, as
-    libraries promise), a reciprocal, the product with a position and the position's own rounding add 5 u:
-    |t' - t| <= (5 + 3 x ln base) u |t|, second orders being below one more u.
-    """
-    x = 2.0 * np.arange((d + 1) // 2) / max(d, 1)
-    return np.asarray((6 + 3 * x * math.log(base)) * SINGLE * np.abs(positions) * base**-x)
 
 
 def drawn(subject: Rotary, case: ParameterCase) -> tuple[NDArray, NDArray]:

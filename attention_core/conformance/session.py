@@ -1,0 +1,266 @@
+"""A session: one target under test, which the command line, pytest and `check_implementation` share.
+
+It opens one target (in a worker process, or in this process for an object), answers law by law, and makes the
+report. Nothing here knows how results are shown.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from attention_core.conformance.advice import advise, known_of_others, nan_in_dead_rows, other_library
+from attention_core.conformance.contracts import Contract, contract_named
+from attention_core.conformance.core import what_the_core_lacks
+from attention_core.conformance.implementation import CLAIMS, Implementation, TargetError, said
+from attention_core.conformance.judging import SHRINK_CALLS
+from attention_core.conformance.known_failures import KnownFailure, as_known_failure
+from attention_core.conformance.law import Law
+from attention_core.conformance.other_arrays import own_library, told
+from attention_core.conformance.report import NOT_RUN, LawResult, Report
+from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
+from attention_core.conformance.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
+from attention_core.conformance.small_search import warm_up
+
+MAX_LOST_PROCESSES = 6
+"""After so many crashes (or one hang) of one target its other laws are not run any more."""
+
+FULLY_SHRUNK = 4
+"""So many refuted laws of a target get their counterexample made as small as can be; later ones get less effort."""
+GIVEN_UP = "the target kept crashing or hanging"
+JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
+FINAL = ("refuted", "known_failure", "error")
+"""What no further case can change."""
+
+
+class Session:
+    """One target under test; without `shrink` its counterexamples stay as they are found.
+
+    Raises:
+        TargetError: the target cannot be tested as given. Unavailable: it cannot run on this machine.
+    """
+
+    def __init__(
+        self, implementation: Implementation, origin: str | None = None, *, effort: str = "standard", seed: int = 0,
+        timeout: float = 60.0, shrink: bool = True,
+    ) -> None:  # fmt: skip
+        if seed < 0:
+            raise TargetError(f"seed={seed} is negative")
+        if effort not in EFFORTS:
+            raise TargetError(f"effort={effort!r} is not one of {', '.join(EFFORTS)}")
+        self.implementation, self.effort, self.seed, self.shrink = implementation, effort, seed, shrink
+        self.contract: Contract = contract_named(implementation.contract)
+        options: dict[str, Any] = {"array": implementation.array, "device": implementation.device}
+        self.runner: Runner
+        if origin is None:
+            self.runner = LocalRunner(implementation.function, factory=implementation.factory, **options)
+        else:
+            self.runner = WorkerRunner(origin, factory=implementation.factory, timeout=timeout, **options)
+        try:
+            if isinstance(self.runner, WorkerRunner) and self.contract.name.startswith("attention"):
+                self.runner.start()
+                warm_up()  # while the worker imports
+            self.description = self.runner.describe()
+            self.subject = self.contract.subject(self.runner, implementation, self.description, seed)
+            self._check_known()
+        except BaseException:
+            self.runner.close()
+            raise
+        self.subject.origin = origin or ""
+        self.core_message: str | None = None
+        self.searches: dict[str, Search] = {}
+        self.refuted = 0
+        self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
+
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """The laws of the target's contract."""
+        return self.contract.laws
+
+    def _check_known(self) -> None:
+        names = [law.name for law in self.laws]
+        unknown = [name for name in self.implementation.known_failures if name not in names]
+        if unknown:
+            raise TargetError(f"known failures name {unknown[0]!r}, which is no law of this contract")
+
+    def results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
+        """The results of several laws, each as soon as it is certain.
+
+        Every law is put at effort "quick" before any goes on, since most of what can be seen is seen there: a fault
+        that only a late law sees is told in seconds, and not after all the cases of the laws before it.
+        """
+        left, before = list(laws), dict[str, tuple[str, LawResult]]()
+        for effort in up_to(self.effort):
+            for law in tuple(left):
+                result = self.run(law, effort)
+                if result.message.startswith(NOT_RUN) and law.name in before:
+                    reached, earlier = before[law.name]
+                    result = replace(earlier, message=f"at effort {reached} alone: {result.message[len(NOT_RUN) :]}")
+                if effort == self.effort or result.status in FINAL:
+                    left.remove(law)
+                    yield result
+                elif result.status in JUDGED:
+                    before[law.name] = effort, result
+
+    def run(self, law: Law, effort: str = "") -> LawResult:
+        """One law's result (at the session's effort); what was done at a lower effort before is not done again.
+
+        Known failures are judged strictly, and what breaks the suite itself is an "error".
+        """
+        try:
+            return self._run(law, effort or self.effort)
+        except TargetError as error:
+            return LawResult(law.name, "error", 0, 0.0, None, str(error), law.family)
+        except Exception as error:
+            message = f"the suite could not judge this law: {said(error)}"
+            return LawResult(law.name, "error", 0, 0.0, None, message, law.family)
+
+    def _run(self, law: Law, effort: str) -> LawResult:
+        if getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES:
+            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{GIVEN_UP}")
+        if self.misnamed:
+            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{self.misnamed}", law.family)
+        misfit: str = getattr(self.subject, "misfit", "")
+        if self.refuted and misfit:
+            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{misfit}", law.family)
+        known = self.implementation.known_failures.get(law.name)
+        if known is None:
+            calls = (SHRINK_CALLS if self.refuted < FULLY_SHRUNK else SHRINK_CALLS // 6) if self.shrink else 0
+            result = self._search(law).to(effort, shrink=calls)
+            if self._other_arrays(result):
+                return self._run(law, effort)
+            self.refuted += result.status == "refuted"
+            return result
+        return self._run_known(law, as_known_failure(known), effort)
+
+    def _search(self, law: Law) -> Search:
+        if law.name not in self.searches:
+            self.searches[law.name] = Search(law, self.contract, self.subject, self.seed)
+        return self.searches[law.name]
+
+    def _other_arrays(self, result: LawResult) -> bool:
+        """Whether the first result is what arrays of another library lead to; looked for once, where nothing held."""
+        if self.misnamed is None and result.status in ("held", "refused", "refuted"):
+            self.misnamed = ""
+            if result.status != "held" and not getattr(self.subject, "lost", 0):
+                own = own_library(self.contract, self.subject, self.description)
+                self.misnamed = told(self.implementation.array, own) if own else ""
+        return bool(self.misnamed)
+
+    def _run_known(self, law: Law, known: KnownFailure, effort: str) -> LawResult:
+        """A known failure must still fail: on its saved case where there is one, else somewhere in the law's cases."""
+        if known.case is not None:
+            result = self.replay(law, known.case)
+        else:
+            result = self._search(law).to(effort, shrink=SHRINK_CALLS // 6)
+        if result.status == "refuted":
+            result.status, result.message = "known_failure", f"{known.reason} [{result.message}]"
+        elif result.status in ("held", "refused"):
+            result.status, result.message = "unexpected_pass", f"a known failure no longer fails: {known.reason}"
+        return result
+
+    def replay(self, law: Law, data: Mapping[str, Any]) -> LawResult:
+        """One law on one saved case, without shrinking.
+
+        Raises:
+            TargetError: the case cannot be rebuilt, or this target lacks what it needs.
+        """
+        reason = why_not_applicable(law, self.subject)
+        if reason:
+            raise TargetError(f"{self.implementation.name} cannot be put to this case of {law.name}: {reason}")
+        try:
+            case = self.contract.from_json(data)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise TargetError(f"the saved case cannot be read: {said(error)}") from error
+        try:
+            return judge_one(law, self.subject, case)
+        except TargetError:
+            raise
+        except Exception as error:  # an edited case may be one that no law can be asked about
+            raise TargetError(f"the saved case cannot be put to {law.name}: {said(error)}") from error
+
+    def core(self) -> str:
+        """What the core lacks: "" when the plain call is accepted at aligned and unaligned sizes in one dtype."""
+        if self.core_message is None:
+            given_up = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
+            self.core_message = GIVEN_UP if given_up else what_the_core_lacks(self.contract, self.subject)
+        return self.core_message
+
+    def report(self, results: Sequence[LawResult], *, complete: bool = True) -> Report:
+        """The report over the results; `complete=False` when only some laws were asked for."""
+        subject = self.subject
+        refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
+        met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
+        broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
+        advice, explained = known_of_others(self.implementation, broken), list[str]()
+        if refuted and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
+            described = (self.runner, self.implementation, self.description)
+            sentence, explained = advise(*described, self.contract, refuted, self.seed)
+            advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]
+        problem = getattr(subject, "misfit", "") if refuted else ""
+        problem = problem or self.misnamed or (self.core() if complete else "")
+        if (refuted or problem) and not self.misnamed:
+            advice = [*other_library(self.implementation, self.description), *advice]
+        if not problem and not any(r.status in JUDGED for r in results):
+            problem = "no law could be judged: " + next((r.message for r in results if r.message), "no law applies")
+        return Report(
+            self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
+            versions(self.implementation.array), self.seed, self.effort, problem, False,
+            self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
+            advice, explained=explained, partial=not complete,
+        )  # fmt: skip
+
+    def claims(self, results: Sequence[LawResult]) -> dict[str, str]:
+        """Parameter -> "tested", "refused" or why not tested."""
+        binding = getattr(self.subject, "binding", None)
+        if self.implementation.contract not in ("attention", "attention-lse") or binding is None:
+            return {}
+        status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}
+        tested: dict[str, str] = {}
+        for claim in CLAIMS:
+            if claim not in binding.claims:
+                tested[claim] = binding.unread or "not tested: no such parameter"
+                continue
+            asked = [status[law.name] for law in self.laws if claim in law.needs and law.name in status]
+            tested[claim] = "refused" if asked and all(s in ("refused", "not_applicable") for s in asked) else "tested"
+        return tested
+
+    def close(self) -> None:
+        """End the worker."""
+        self.runner.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def versions(array: str) -> dict[str, str]:
+    """Versions of what took part."""
+    found = {"python": platform.python_version()}
+    for name in ("attention-core", "numpy", "hypothesis", array):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def select_laws(laws: Sequence[Law], names: Sequence[str]) -> list[Law]:
+    """The laws called by name (all when no name is given).
+
+    Raises:
+        TargetError: a name that no law has.
+    """
+    known = {law.name: law for law in laws}
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        near = get_close_matches(unknown[0], known, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise TargetError(f"no law {unknown[0]!r} in this contract; {hint}`attention-core laws` lists them")
+    return [known[n] for n in names] if names else list(laws)
