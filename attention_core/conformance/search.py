@@ -46,7 +46,8 @@ class Search:
         >>> from attention_core.conformance import Implementation
         >>> from attention_core.conformance.session import Session
         >>> with Session(Implementation(torch.nn.functional.scaled_dot_product_attention), effort="quick") as session:
-        ...     Search(session.laws[0], session.contract, session.subject).to("quick").status
+        ...     (law,) = (law for law in session.laws if law.name == "agrees_with_truth")
+        ...     Search(law, session.contract, session.subject).to("quick").status
         'held'
     """
 
