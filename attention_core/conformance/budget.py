@@ -127,10 +127,10 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     return x.sum(axis=stretched, keepdims=True) if stretched else x
 
 
-def _last(error: Array, truth: Array, count: int, f: Format) -> Array:
-    """The last roundings of a gradient, and underflow (last)."""
+def _last(error: Array, truth: Array, count: int, f: Format, scale: float = 1.0) -> Array:
+    """The last roundings of a gradient, and underflow, which a scale may enlarge afterwards (last)."""
     g = gamma(count, f.u)
-    return _judged((1 + g) * error + g * np.abs(truth) + f.flush, truth, f.huge)
+    return _judged((1 + g) * error + g * np.abs(truth) + f.flush * max(1.0, scale), truth, f.huge)
 
 
 def _dead_value(rows: Rows, means: bool, cot: Array) -> Array | float:
@@ -182,7 +182,7 @@ def lse_backward_bound(
         d_query = d_query.reshape(*rows.heads, rows.d) + np.where(back.judged, 0.0, np.inf).reshape(*rows.heads, 1)
         means = rows.scale * (back.ds @ rows.k).reshape(d_query.shape)
         sums = rows.scale * (back.ds.swapaxes(-1, -2) @ rows.q)
-        return _last(d_query, means, 3, fmt), _last(d_key + back.unknown_keys(), sums, 3, fmt)
+        return _last(d_query, means, 3, fmt, rows.scale), _last(d_key + back.unknown_keys(), sums, 3, fmt, rows.scale)
 
 
 def backward_bound(
@@ -228,8 +228,8 @@ def backward_bound(
             d_mask = _mask_bound(rows, back, lost, truth, gradients.mask)
         d_query = d_query.reshape(*rows.heads, rows.d) + lost.reshape(*rows.heads, 1)
         return BackwardBounds(
-            query=_last(_sum_to(d_query, gradients.query.shape), gradients.query, 3, fmt),
-            key=_last(_sum_to(d_key + unknown, gradients.key.shape), gradients.key, 3, fmt),
+            query=_last(_sum_to(d_query, gradients.query.shape), gradients.query, 3, fmt, rows.scale),
+            key=_last(_sum_to(d_key + unknown, gradients.key.shape), gradients.key, 3, fmt, rows.scale),
             value=_last(_sum_to(d_value + unknown, gradients.value.shape), gradients.value, 1, fmt),
             mask=d_mask,
             exact=back.judged.reshape(rows.heads),

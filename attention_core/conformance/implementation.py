@@ -118,12 +118,14 @@ class Implementation:
             value = getattr(self, name)
             if value not in choices and not (name == "out_layout" and value is None):
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
-        if self.array == "numpy":  # NumPy has no derivatives
+        if self.array == "numpy":  # NumPy has no derivatives, and no bfloat16
             for name in ("gradients", "mask_gradient", "second_gradients"):
                 object.__setattr__(self, name, False)
+            object.__setattr__(self, "dtypes", tuple(d for d in self.dtypes if d != "bfloat16"))
         unknown = [d for d in self.dtypes if d not in DTYPES]
         if unknown or not self.dtypes:
-            raise TargetError(f"dtypes={self.dtypes!r}: choose from {', '.join(DTYPES)}")
+            known = [d for d in DTYPES if (self.array, d) != ("numpy", "bfloat16")]
+            raise TargetError(f"dtypes={self.dtypes!r}: choose from {', '.join(known)}")
         wrong = [c for c in self.claims or () if c not in CLAIMS]
         if wrong:
             raise TargetError(f"claims={wrong!r}: choose from {', '.join(CLAIMS)}")

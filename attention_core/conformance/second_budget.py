@@ -30,7 +30,8 @@ def second_bound(
     """Largest distance of correct float64 second derivatives from `oracle.second_gradients`.
 
     |f' - t| <= 2 rho / (1 - rho) M + floor, rho = (1 + R)^3 (1 + gamma_N) - 1, M = the closed form with every
-    term replaced by its magnitude, R the relative error of a weight.
+    term replaced by its magnitude and every mean of a row by its largest entry, 2 n_kv + 1 times, since a kernel may
+    merge parts of the keys, whose own weights are larger; R the relative error of a weight.
 
     Args:
         inputs: query (*batch, H, n_q, d), key (*batch, H_kv, n_kv, d), value (*batch, H_kv, n_kv, d_v).
@@ -39,7 +40,7 @@ def second_bound(
     Returns: Gradients whose query, key, value hold the bounds; inf throughout where rho exceeds 1/16.
     Raises: nothing.
     Example: second_bound((q, k, v), c, (wq, wk, wv), truth).query has the shape of q.
-    Source: derivations/second_gradients.md (rho-second, distance).
+    Source: derivations/second_gradients.md (in-parts, rho-second, distance).
     """
     q, k, v = (np.abs(x) for x in inputs)
     wq, wk, wv = (np.abs(w) for w in directions)
@@ -52,10 +53,14 @@ def second_bound(
     p = group_rows(truth.weights + np.where(np.isneginf(truth.scores), 0.0, FLUSH / rho), H_kv)
     s_dot = factor * (wq @ _turn(k) + q @ _turn(wk))
     dp, dp_dot = cot @ _turn(v), cot @ _turn(wv)
-    p_dot = p * (s_dot + _row_sum(p * s_dot))
-    centred = dp + _row_sum(p * dp)
+    live, means = group_rows(np.isfinite(truth.scores).astype(float), H_kv), 2 * k.shape[-2] + 1  # (in-parts)
+    x, g, g_dot = (
+        np.where(live > 0, part, 0.0).max(axis=-1, keepdims=True, initial=0.0) for part in (s_dot, dp, dp_dot)
+    )
+    p_dot = p * (s_dot + means * x)
+    centred = dp + means * g
     ds = p * centred
-    ds_dot = p_dot * centred + p * (dp_dot + _row_sum(p_dot * dp) + _row_sum(p * dp_dot))
+    ds_dot = p_dot * centred + p * (dp_dot + means * ((1 + means) * x * g + g_dot))
     d_query = factor * (ds_dot @ k + ds @ wk)
     d_key = factor * (_turn(ds_dot) @ q + _turn(ds) @ wq)
     d_value = _turn(p_dot) @ cot
@@ -63,12 +68,12 @@ def second_bound(
     return Gradients(query.reshape(inputs[0].shape), key, value)
 
 
+def _largest(x: Array) -> Array:
+    return np.asarray(x.max(axis=-1, keepdims=True, initial=0.0))
+
+
 def _turn(x: Array) -> Array:
     return x.swapaxes(-1, -2)
-
-
-def _row_sum(x: Array) -> Array:
-    return np.asarray(x.sum(axis=-1, keepdims=True))
 
 
 def _roundings(

@@ -123,13 +123,13 @@ def test_the_gradients_of_one_row_have_the_bounds_of_the_document(dtype: str, ac
 
 
 def test_the_distance_of_second_derivatives_is_that_of_the_document() -> None:
-    """One key has the weight 1, so that of the second derivatives of the value M is |dO| times twice the scores'."""
+    """One key has the weight 1: M of the second derivatives of the value is |dO| times the scores' and their three means'."""
     q, k, v, wq, wk, wv, cotangent = (np.full((1, 1, 1), x) for x in (LARGE, LARGE, -2.0, 0.25, -0.75, 1.0, 2.0))
     truth = oracle.attention(q, k, v, scale=1.0)
     found = second_bound((q, k, v), cotangent, (wq, wk, wv), truth, scale=1.0)
     rho, floor = _roundings((abs(q), abs(k), abs(v)), abs(cotangent), (abs(wq), abs(wk), abs(wv)), truth, None, 1.0)
     assert rho > 1e-3  # so that 1 - rho counts
-    M = 2 * (0.25 + 0.75) * LARGE * 2.0
+    M = (1 + 3) * (0.25 + 0.75) * LARGE * 2.0
     wanted = value_of("second_gradients.md", "distance", r"\frac{2 \rho}{1 - \rho} h", {}, {"\\rho": rho, "h": M})
     assert found.value.item() == pytest.approx(wanted, rel=1e-12) and floor < wanted * 1e-12
     right = sides_of("second_gradients.md", "distance", {}, {"\\rho": rho, "h": M, "M": 1.0}, number=3)[1]

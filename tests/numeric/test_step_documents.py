@@ -114,10 +114,14 @@ def test_magnitudes_of_second_derivatives_are_those_of_their_step() -> None:
     directions = row(wq), row(0, 0, 0), row(0, 0, 0)
     truth = oracle.attention(*inputs, scale=1.0)
     found = second_bound(inputs, row(cotangent), directions, truth, scale=1.0)
-    given = tuple(abs(part) for part in inputs)
-    rho, _ = _roundings(given, row(cotangent), tuple(abs(part) for part in directions), truth, None, 1.0)
+    sizes = tuple(abs(part) for part in inputs)
+    rho, _ = _roundings(sizes, row(cotangent), tuple(abs(part) for part in directions), truth, None, 1.0)
     p, x, g = truth.weights.ravel(), abs(wq * k), abs(cotangent * v)
+    X, Y = float(x.max()), float(g.max())
+    given = {"X": X, "Y": Y, "z": truth.scores.ravel(), "t": x / X, "h": g / Y}
     for i in range(3):
-        for side in sides_of(SECOND, "magnitudes", {"n": 3, "i": i + 1}, {"p": p, "x": x, "g": g}):
-            terms = side.item() * q + p[i] * (g[i] + p @ g) * wq
-            assert found.key[0, i, 0] == pytest.approx(2 * rho / (1 - rho) * terms, rel=1e-9, abs=0.0)
+        whole, parts = sides_of(SECOND, "in-parts", {"n": 3, "i": i + 1}, given)
+        terms = parts.item() * q + p[i] * (g[i] + 7 * Y) * wq
+        assert found.key[0, i, 0] == pytest.approx(2 * rho / (1 - rho) * terms, rel=1e-9, abs=0.0)
+        (left, right) = sides_of(SECOND, "magnitudes", {"n": 3, "i": i + 1}, {"p": p, "x": x, "g": g})
+        assert whole.item() == pytest.approx(left.item(), rel=1e-12) == pytest.approx(right.item(), rel=1e-12)

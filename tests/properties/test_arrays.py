@@ -14,6 +14,7 @@ import torch
 
 from attention_core.conformance.arrays import NumpyArrays, TorchArrays, WrongReturn, as_plain, library
 from attention_core.conformance.exchange import FLOATS, Array, array
+from attention_core.conformance.implementation import Implementation, TargetError
 
 VIEWS = (
     "contiguous",
@@ -90,6 +91,12 @@ def test_results_of_another_kind_are_named(value: Any) -> None:
     for name, wanted in (("torch", "torch.Tensor"), ("numpy", "numpy.ndarray")):
         with pytest.raises(WrongReturn, match=f"expected a {wanted}, got {kind}"):
             library(name, "cpu").read(value)
+
+
+def test_a_numpy_target_is_not_asked_for_bfloat16() -> None:
+    assert Implementation(None, array="numpy").dtypes == ("float32", "float64", "float16")
+    with pytest.raises(TargetError, match=r"choose from float32, float64, float16$"):
+        Implementation(None, array="numpy", dtypes=("bfloat16",))
 
 
 def test_numpy_has_no_bfloat16() -> None:

@@ -13,6 +13,8 @@ import pytest
 import torch
 from mutants import gradients as mutants
 from mutants.backward import build_backward
+from mutants.catalogue import correct as odd_but_correct
+from mutants.catalogue import odd
 from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 from torch import Tensor
@@ -116,3 +118,24 @@ def test_second_bound_covers_another_order_of_sums_and_no_wrong_term() -> None:
     assert (np.abs(plain.key[:, :, order] - other.key) <= bound.key[:, :, order]).all()
     without = second_gradients(q, k, v, c, (w[0], w[1], np.zeros_like(v)))
     assert (np.abs(plain.query - without.query) > bound.query).all()
+
+
+def test_merged_parts_of_a_peaked_row_have_their_second_derivatives() -> None:
+    """Odd and even keys apart: the first key's weight of e^-38 is e^-13 within its part, and cancels at the merge alone."""
+    q, k = np.array([[[[0.0, 1.0]]]]), np.array([[[[1.0, -38.0], [0.0, 0.0], [0.0, -25.0]]]])
+    inputs, c = (q, k, np.array([[[[0.3], [1.0], [-0.7]]]])), np.array([[[[0.9]]]])
+    directions = (np.zeros_like(q), np.zeros_like(k), np.array([[[[0.0], [0.0], [1.0]]]]))
+    leaves = [torch.from_numpy(x).requires_grad_() for x in inputs]
+    out = odd_but_correct.halves_merged_by_lse()(*leaves, scale=1.0)
+    first = torch.autograd.grad(out, leaves, torch.from_numpy(c), create_graph=True)
+    got = torch.autograd.grad(first[2][0, 0, 2, 0], leaves[0])[0].numpy()
+    truth = true_attention(*inputs, scale=1.0)
+    true = second_gradients(*inputs, c, directions, truth=truth, scale=1.0).query
+    error = np.abs(got - true)[0, 0, 0, 0]
+    assert error > 1e-9 * abs(true[0, 0, 0, 0]), "the case has lost what it is for"
+    assert error <= second_bound(inputs, c, directions, truth, scale=1.0).query[0, 0, 0, 0] < 1e-8 * np.exp(-25.0)
+
+
+def test_gradients_that_are_rounded_before_a_large_scale_are_correct() -> None:
+    """In float16 a sum of products near the smallest number rounds to it, and 1.5 times that rounds once more."""
+    held("two_batch_axes_are_a_batch", odd.narrow(), effort="standard", seed=2)
