@@ -16,7 +16,7 @@ from .arguments import check_mask_fits, check_shapes
 from .choice import DEFAULT, SPARSE, choose, torch_skips
 from .loading import load
 from .masking import Mask
-from .plans import planned, shares_heads, with_both_axes
+from .plans import check_kinds, is_plain, planned, shares_heads, with_both_axes
 from .variants.block_sparse import block_sparse_attention
 
 
@@ -40,9 +40,11 @@ def attention(
         so short that it is faster, or `core:block_sparse` where a structured mask leaves enough out. Elsewhere a
         kernel is told that a mask is causal where the alignment allows; other masks are written out. What is masked
         must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
-        Within torch.compile nothing is chosen: "auto" is torch's own function there.
+        Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
-    Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other.
+    Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other; TypeError for what
+        is no tensor. Second derivatives, forward-mode ones and torch.func want `kernel="torch:math"`: fused kernels
+        have none, and auto may choose one where torch would have fallen back to that.
     Example: attention(q, k, v, causal() & padding(lengths)).
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
@@ -54,11 +56,12 @@ def attention(
             return function(
                 query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped
             )
+    check_kinds(query, key, value, mask)
     grouped = shares_heads(query, key)
     # The sizes are checked before a structured mask is written out for them.
     check_shapes(query, key, value, grouped)
     if auto:
-        kernel = DEFAULT if traced else choose(query, key, value, mask)
+        kernel = choose(query, key, value, mask) if is_plain(query) and not traced else DEFAULT
         if kernel == SPARSE and isinstance(mask, Mask):
             return block_sparse_attention(query, key, value, mask, scale)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale)

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import PLANS, choose, torch_skips
+from .choice import DEFAULT, PLANS, choose, torch_skips
 from .loading import load
 from .masking import Causal, Mask
 
@@ -54,23 +55,30 @@ def planned(
             form = mask.align
         else:
             return None
-    gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    what = (
-        query.shape, key.shape, value.shape,
-        query.is_contiguous() or query.stride(), key.is_contiguous() or key.stride(),
-        value.is_contiguous() or value.stride(),
-        query.dtype, key.dtype, value.dtype, query.is_cpu or query.device, gradients, form,
-    )  # fmt: skip
     try:
+        gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+        what = (
+            query.shape, key.shape, value.shape,
+            query.is_contiguous() or query.stride(), key.is_contiguous() or key.stride(),
+            value.is_contiguous() or value.stride(),
+            query.dtype, key.dtype, value.dtype, query.is_cpu or query.device, type(query), gradients, form,
+        )  # fmt: skip
         plan: Plan | None = PLANS.get(what, UNSEEN)
-    except TypeError:  # sizes that are symbols, while a program is traced, have no hash
-        plan = _plan(query, key, value, mask)
+    except AttributeError:
+        check_kinds(query, key, value, mask)
+        raise
+    except TypeError:  # sizes that are symbols, while a program is exported, have no hash
+        return _with_mask(_plan(query, key, value, mask), mask)
     if plan is UNSEEN:
         plan = _plan(query, key, value, mask)
         if len(PLANS) >= MOST:
             PLANS.clear()
         PLANS[what] = plan
-    if mask is None or plan is None or not isinstance(mask, Tensor):
+    return plan if mask is None else _with_mask(plan, mask)
+
+
+def _with_mask(plan: Plan | None, mask: Tensor | Mask | None) -> Plan | None:
+    if plan is None or not isinstance(mask, Tensor):
         return plan
     return plan._replace(attn_mask=with_both_axes(mask))
 
@@ -85,7 +93,22 @@ def _plan(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None)
             return None
     elif mask is not None:
         check_mask_fits(with_both_axes(mask), query, key, grouped)
-    return Plan(load(choose(query, key, value, mask)), None, is_causal, grouped)
+    kernel = choose(query, key, value, mask) if is_plain(query) else DEFAULT
+    return Plan(load(kernel), None, is_causal, grouped)
+
+
+def is_plain(query: Tensor) -> bool:
+    """Whether a tensor is no stand-in (of an exporter, nested, distributed): those are left to torch's own function."""
+    return type(query) in (Tensor, Parameter)
+
+
+def check_kinds(query: object, key: object, value: object, mask: object) -> None:
+    """Raise TypeError unless query, key and value are tensors, and the mask is one, or a structured one, or None."""
+    for name, given in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name} must be a torch tensor, got {type(given).__name__}")
+    if not (mask is None or isinstance(mask, Tensor | Mask)):
+        raise TypeError(f"mask must be a tensor or one of attention_core.masking, got {type(mask).__name__}")
 
 
 def with_both_axes(mask: Tensor) -> Tensor:

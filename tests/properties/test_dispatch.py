@@ -228,3 +228,54 @@ def test_compiled_programs_answer_as_plain_ones_do(no_plans: None) -> None:
         assert torch.equal(compiled(part, part, part, causal()), attention(part, part, part, causal()))
         window = sliding_window(3)
         assert torch.equal(compiled(part, part, part, window), attention(part, part, part, window))
+
+
+class Attending(torch.nn.Module):
+    """Attention under a mask, as a program that can be exported."""
+
+    def __init__(self, mask: Any = None) -> None:
+        super().__init__()
+        self.mask = mask
+
+    def forward(self, q: torch.Tensor) -> torch.Tensor:
+        return attention(q, q, q, self.mask)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("mask", [None, causal()])
+def test_exported_programs_take_every_length(mask: Any, strict: bool, no_plans: None) -> None:
+    """Sizes that are symbols are not to be compared with numbers of the table: the program would hold for a few."""
+    x = torch.randn(1, 2, 512, 64, generator=torch.Generator().manual_seed(0))
+    dynamic = ({2: torch.export.Dim("n", min=2, max=4096)},)
+    exported = torch.export.export(Attending(mask), (x,), dynamic_shapes=dynamic, strict=strict).module()
+    for n in (512, 7):
+        torch.testing.assert_close(exported(x[:, :, :n]), attention(x[:, :, :n], x[:, :, :n], x[:, :, :n], mask))
+
+
+def test_a_window_is_exported_written_out(no_plans: None) -> None:
+    x, window = torch.randn(1, 2, 512, 64, generator=torch.Generator().manual_seed(0)), sliding_window(3)
+    exported = torch.export.export(Attending(window), (x,), strict=False).module()
+    torch.testing.assert_close(exported(x), attention(x, x, x, window))
+
+
+@pytest.mark.parametrize("n", [16, 512])
+@pytest.mark.parametrize("mask", [None, causal(), sliding_window(3)])
+def test_under_autocast_every_kernel_gives_its_dtype(mask: Any, n: int, no_plans: None) -> None:
+    x = torch.randn(1, 4, n, 64, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        got = attention(x, x, x, mask)
+    assert got.dtype is torch.bfloat16
+    torch.testing.assert_close(got.float(), attention(x, x, x, mask), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("query", lambda x: attention(x.numpy(), x, x)), ("query", lambda x: attention(None, x, x)),
+        ("value", lambda x: attention(x, x, [1.0])), ("mask", lambda x: attention(x, x, x, [[True]])),
+        ("mask", lambda x: attention(x, x, x, x.numpy())), ("mask", lambda x: attention(x, x, x, 64, kernel="core:tiled")),
+    ],
+)  # fmt: skip
+def test_what_is_no_tensor_is_named(name: str, call: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be a"):
+        call(torch.zeros(1, 1, 2, 2))
