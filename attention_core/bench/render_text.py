@@ -125,16 +125,16 @@ def outcome(cell: Cell) -> str:
     ratios = [(name, ratio) for name, ratio in timed if name != cell.baseline and ratio is not None]
     faster = [f"{name} takes {r.ratio:.2f} of its time" for name, r in ratios if r.verdict == "FASTER"]
     open_ones = [f"{name} ({r.blocks} blocks)" for name, r in ratios if r.verdict == "AMBIGUOUS"]
+    if len(timed) == 1:
+        return f"only {timed[0][0]} was timed"
     if not ratios:
-        return (
-            f"only {timed[0][0]} was timed" if len(timed) == 1 else f"{cell.baseline} was not timed: there is no ratio"
-        )
-    said = (
-        f"faster than {cell.baseline}: {', '.join(faster)}"
-        if faster
-        else f"nothing is shown to be faster than {cell.baseline}"
-    )
-    return said + (f"; not decided, give it more --seconds: {', '.join(open_ones)}" if open_ones else "")
+        return f"{cell.baseline} was not timed: there is no ratio"
+    told = [
+        f"faster than {cell.baseline}: {', '.join(faster)}" if faster else f"nothing beats {cell.baseline} for certain"
+    ]
+    if open_ones:
+        told.append(f"not decided, give it more --seconds: {', '.join(open_ones)}")
+    return "; ".join(told)
 
 
 def ordered(cell: Cell) -> list[tuple[str, Column]]:

@@ -86,9 +86,9 @@ def compared(verdict: str, ratio: float = 0.5) -> Column:
     [
         ({"base": compared("SAME", 1.0), "a": compared("FASTER"), "b": compared("SLOWER")},
          "faster than base: a takes 0.50 of its time"),
-        ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "nothing is shown to be faster than base"),
+        ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "nothing beats base for certain"),
         ({"base": compared("SAME", 1.0), "a": compared("AMBIGUOUS")},
-         "nothing is shown to be faster than base; not decided, give it more --seconds: a (20 blocks)"),
+         "nothing beats base for certain; not decided, give it more --seconds: a (20 blocks)"),
         ({"base": compared("SAME", 1.0), "a": Column("cannot", "no mask")}, "only base was timed"),
         ({"base": Column("failed", "dead"), "a": Column("timed", seconds=1.0), "b": Column("timed", seconds=2.0)},
          "base was not timed: there is no ratio"),
