@@ -28,11 +28,11 @@ WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 """Why torch would take its unfused kernel: shared key heads with one query, with more; the others by their names."""
 SHORT = ("short_from", "short_to")
 """The lengths from and up to which torch's unfused kernel is faster, with no mask; (0, 0) where it never is."""
-LONGEST_SHORT = 512
-"""No table calls more tokens short: longer ones are not measured for it."""
 NUMBERS = (*WHY, *SHORT, "piece")
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 2
+PLANS: dict[tuple[Any, ...], Any] = {}
+"""What was decided by the tables, by the form of the call; `plans.py` fills it."""
 LEAST = 1e5
 """Below this work, some ten microseconds, nothing is looked at: choosing would cost more than it saves."""
 
@@ -77,7 +77,7 @@ def forget() -> None:
     """Read the tables again at the next call: after a tuning, or when the environment has changed."""
     table.cache_clear()
     _entry.cache_clear()
-    short_classes.cache_clear()
+    PLANS.clear()
 
 
 @cache
@@ -140,16 +140,6 @@ def is_short(query: Tensor, key: Tensor, value: Tensor, n: int) -> bool:
     """
     entry = entry_of(query, key, value)
     return entry is not None and entry["short_from"] <= n <= entry["short_to"]
-
-
-@cache
-def short_classes() -> frozenset[tuple[torch.dtype, bool]]:
-    """(dtype, with gradients) of the classes that call some length short, on any device: what most calls are not."""
-    dtypes = {str(value)[6:]: value for value in vars(torch).values() if isinstance(value, torch.dtype)}
-    found = (name.split("/") for name, entry in table().items() if entry["short_to"] > 0)
-    return frozenset(
-        (dtypes[words[1]], words[2] == "both") for words in found if len(words) == 3 and words[1] in dtypes
-    )
 
 
 def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | None = None) -> bool:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 STYLES = {"FASTER": "green", "SLOWER": "red", "SAME": "", "AMBIGUOUS": "yellow"}
 NAMED = 2
 """Operators shown in a table; the JSON holds all."""
+EXTRA = ("of limit", "memory", "process", "error", "largest")
+"""Columns that give way where a terminal is narrow."""
+WIDEST = 1000
+"""More than any table wants."""
 SHARE = 0.05
 """Of the call's own time, what an operator must take to be shown."""
 
@@ -60,32 +64,77 @@ def print_cell(console: Console, cell: Cell) -> None:
         work = f"at least {flops:.3g} GFLOP, {cell.workload.exponentials:.3g} exponentials, {moved}"
         limit = f"limit of this machine {duration(cell.limit)} ({cell.binding})"
         console.print(f"{work}; {limit}", style="dim", highlight=False)
-    console.print(cell_table(cell))
+    whole = cell_table(cell)
+    if console.measure(whole, options=console.options.update(max_width=WIDEST)).maximum <= console.width:
+        console.print(whole)
+    else:  # a table cut to fit would show neither times nor verdicts
+        console.print(cell_table(cell, narrow=True))
+        for name, column in ordered(cell):
+            console.print(escape(f"{name}: {'; '.join(details(column))}"), highlight=False)
+    console.print(escape(outcome(cell)), highlight=False)
 
 
-def cell_table(cell: Cell) -> Table:
-    """One row a kernel, the fastest first, those not timed last."""
+def cell_table(cell: Cell, *, narrow: bool = False) -> Table:
+    """One row a kernel, the fastest first, those not timed last; narrow: times, ratios and verdicts alone."""
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(pad_edge=False)
     table.add_column("kernel", no_wrap=True)
-    for head in ("time", f"time / {cell.baseline}", "", "of limit", "memory", "process", "error", "largest"):
-        table.add_column(escape(head), justify="right" if head else "left")
-    table.add_column("what ran")
+    for head in ("time", f"time / {cell.baseline}", "verdict", *(() if narrow else EXTRA)):
+        table.add_column(escape(head), justify="left" if head == "verdict" else "right", no_wrap=narrow)
+    if not narrow:
+        table.add_column("what ran")
     for name, column in ordered(cell):
         if column.status != "timed" or column.seconds is None:
-            label = "" if column.status == "cannot" else f"{column.status}: "
-            table.add_row(escape(name), *[""] * 8, f"[yellow]{escape(label + column.message)}[/]")
+            if not narrow:
+                table.add_row(escape(name), *[""] * (3 + len(EXTRA)), f"[yellow]{escape(why_not(column))}[/]")
             continue
-        ratio = column.comparison
-        table.add_row(
-            escape(name), duration(column.seconds), interval(column), verdict(name, cell, column),
-            "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"), size(column, "process"),
-            "" if column.rms is None else f"{column.rms:.1e}", largest(column), escape(what_ran(column)),
-            style="bold" if ratio is not None and ratio.verdict == "FASTER" else "",
-        )  # fmt: skip
+        more = [] if narrow else [*extra(column), escape(what_ran(column))]
+        style = "bold" if column.comparison is not None and column.comparison.verdict == "FASTER" else ""
+        row = duration(column.seconds), interval(column), verdict(name, cell, column)
+        table.add_row(escape(name), *row, *more, style=style)
     return table
+
+
+def extra(column: Column) -> list[str]:
+    """What `EXTRA` names."""
+    share = "" if column.share is None else f"{column.share:.0%}"
+    error = "" if column.rms is None else f"{column.rms:.1e}"
+    return [share, size(column, "allocator"), size(column, "process"), error, largest(column)]
+
+
+def details(column: Column) -> list[str]:
+    """What a narrow table leaves out, in words."""
+    if column.status != "timed" or column.seconds is None:
+        return [why_not(column)]
+    told = [f"{head} {value}" for head, value in zip(EXTRA, extra(column), strict=True) if value]
+    return told + ([f"ran {what_ran(column)}"] if what_ran(column) else [])
+
+
+def why_not(column: Column) -> str:
+    """Why a kernel has no time."""
+    return column.message if column.status == "cannot" else f"{column.status}: {column.message}"
+
+
+def outcome(cell: Cell) -> str:
+    """One sentence: what is the fastest here, and what was not decided."""
+    timed = [(name, column.comparison) for name, column in ordered(cell) if column.status == "timed"]
+    if not timed:
+        return "nothing could be timed"
+    ratios = [(name, ratio) for name, ratio in timed if name != cell.baseline and ratio is not None]
+    faster = [f"{name} takes {r.ratio:.2f} of its time" for name, r in ratios if r.verdict == "FASTER"]
+    open_ones = [f"{name} ({r.blocks} blocks)" for name, r in ratios if r.verdict == "AMBIGUOUS"]
+    if len(timed) == 1:
+        return f"only {timed[0][0]} was timed"
+    if not ratios:
+        return f"{cell.baseline} was not timed: there is no ratio"
+    told = [
+        f"faster than {cell.baseline}: {', '.join(faster)}" if faster else f"nothing beats {cell.baseline} for certain"
+    ]
+    if open_ones:
+        told.append(f"not decided, give it more --seconds: {', '.join(open_ones)}")
+    return "; ".join(told)
 
 
 def ordered(cell: Cell) -> list[tuple[str, Column]]:

@@ -26,6 +26,10 @@ QUANTILE = 0.2
 """The low quantile of the cross-check: the times of the undisturbed samples."""
 AGREEMENT = 0.25
 """The share of the effect that the low quantiles must show too."""
+PLAIN, PLAIN_LEAST = 4.0, math.log(1.1)
+"""A difference is plain where all blocks show a tenth at least, and 1 lies this many times further away than the blocks
+lie apart. Blocks that drift together have no interval, as nobody knows how far the drift may go; but kernels that take
+turns drift alike, and what moved the ratio by that much has no reason to stand still while it is measured."""
 LEAST_BLOCKS = 6
 """With fewer blocks no interval of the median has 95 %."""
 OUTLIER = 5.0
@@ -75,7 +79,7 @@ def compare(times: Array, base: Array) -> Comparison:
     quantiles = math.log(np.quantile(times, QUANTILE) / np.quantile(base, QUANTILE))
     return Comparison(
         math.exp(shown.value), math.exp(shown.low), math.exp(shown.high), math.exp(quantiles), len(ratios), effective,
-        verdict_of(shown, deciding, quantiles),
+        verdict_of(shown, deciding, quantiles, is_plain(ratios)),
     )  # fmt: skip
 
 
@@ -86,21 +90,31 @@ def log_ratios(times: Array, base: Array) -> Array:
     return np.asarray(np.log(times / base).mean(axis=1))
 
 
-def verdict_of(shown: Interval, deciding: Interval, quantiles: float) -> str:
+def is_plain(ratios: Array) -> bool:
+    """Whether the logarithms of the blocks' ratios all lie far on one side of 0, and near each other.
+
+    Example: is_plain(np.log([0.155, 0.16, 0.165] * 4)), not is_plain(np.log([1.02] * 12)).
+    """
+    nearest = float(np.abs(ratios).min())
+    one_side = bool((ratios > 0).all() or (ratios < 0).all())
+    return len(ratios) >= LEAST_BLOCKS and one_side and nearest >= max(PLAIN_LEAST, PLAIN * float(np.ptp(ratios)))
+
+
+def verdict_of(shown: Interval, deciding: Interval, quantiles: float, plain: bool = False) -> str:
     """The verdict on a logarithm of a ratio: its intervals at two confidences, and that of the low quantiles.
 
-    SAME where the 95 % interval lies within the margin; FASTER or SLOWER where the 99 % interval excludes 1 and the low
-    quantiles show at least a quarter of the effect; else AMBIGUOUS.
+    SAME where the 95 % interval lies within the margin; FASTER or SLOWER where the 99 % interval excludes 1, or the
+    difference is plain, and the low quantiles show at least a quarter of the effect; else AMBIGUOUS.
     """
     margin = math.log1p(MARGIN)
     if -margin <= shown.low and shown.high <= margin:
         return "SAME"
     agree = quantiles * math.copysign(1.0, shown.value) >= AGREEMENT * abs(shown.value)
-    if deciding.high < 0 and agree:
+    if not agree:
+        return "AMBIGUOUS"
+    if deciding.high < 0 or (plain and shown.value < 0):
         return "FASTER"
-    if deciding.low > 0 and agree:
-        return "SLOWER"
-    return "AMBIGUOUS"
+    return "SLOWER" if deciding.low > 0 or (plain and shown.value > 0) else "AMBIGUOUS"
 
 
 def median_interval(values: Array, confidence: float, effective: float | None = None) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ def status_of(results: Results, gate: float | None, console: Any, asked: tuple[s
     for cell in results.cells:
         for name, column in cell.kernels.items():
             line, found = judge_column(name, column, cell.baseline, gate)
+            line += way_out(name, results) if column.status == "refuted" else ""
             status = 1 if 1 in (status, found) else max(status, found)
             if line:
                 console.print(escape(f"{cell.workload.name()}: {line}"), highlight=False, soft_wrap=True)
@@ -43,3 +45,14 @@ def judge_column(name: str, column: Any, baseline: str, gate: float | None) -> t
     if ratio.high is None or ratio.high > gate:
         return f"{name} against the gate of {gate:g}: undecided, {ratio.ratio:.3f}; give it more --seconds", 0
     return "", 0
+
+
+def way_out(name: str, results: Results) -> str:
+    """What the author of a refuted kernel can do: declare a convention, or look at the smallest cases."""
+    hint = results.verdicts.get(name, {}).get("hint", "")
+    fields = ",".join(f"{a.replace('-', '_')}={b}" for a, b in re.findall(r"--([a-z-]+) (\w+)", hint))
+    join = "," if "@" in name else "@"
+    declared = f": {hint}; if that is meant, name it {name}{join}{fields}" if fields else ""
+    target, _, given = name.partition("@")
+    options = "".join(f" --{a.replace('_', '-')} {b}" for a, _, b in (f.partition("=") for f in given.split(",") if f))
+    return f"{declared}; `attention-core verify {target}{options}` shows its smallest cases"

@@ -21,7 +21,7 @@ from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import compare
 from attention_core.choice import DEFAULT, LEAST, SHORT, UNFUSED, WHY, as_json, forget, read_table, tuning_file, work_of
 from attention_core.conformance.implementation import TargetError
-from attention_core.dispatch import load
+from attention_core.loading import load
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
 from attention_core.variants.block_sparse import block_sparse_attention

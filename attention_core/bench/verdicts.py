@@ -10,13 +10,18 @@ from attention_core.conformance.verify import verify_target
 
 
 def verdict(named: Named, effort: str, seed: int, timeout: float) -> dict[str, str]:
-    """{"verdict", "reason", "effort", "source"} of a kernel, in a process of its own.
+    """{"verdict", "reason", "effort", "source", "hint"} of a kernel, in a process of its own.
+
+    The hint, if there is one, names the conventions that would explain a refutation.
 
     Example: verdict(read_target("torch:flash"), "quick", 0, 60.0)["verdict"] is "conforms".
     """
     # Only the verdict is wanted: `verify` makes the counterexamples small.
     report = verify_target(named.target, named.fields, effort=effort, seed=seed, timeout=timeout, shrink=False)
-    return {"verdict": report.verdict, "reason": report.reason(), "effort": effort, "source": source(named)}
+    hint = report.advice[0] if report.advice else ""
+    return {
+        "verdict": report.verdict, "reason": report.reason(), "effort": effort, "source": source(named), "hint": hint
+    }  # fmt: skip
 
 
 def source(named: Named) -> str:

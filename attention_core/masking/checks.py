@@ -50,5 +50,6 @@ def integers(name: str, numbers: Integers, axes: int) -> Tensor:
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise ValueError(f"{name} must be integers, got {tensor.dtype}")
     if tensor.ndim != axes:
-        raise ValueError(f"{name} must have {axes} axes, got shape {tuple(tensor.shape)}")
+        hint = f"; for one sequence, {name}[None]" if (axes, tensor.ndim) == (2, 1) else ""
+        raise ValueError(f"{name} must have {axes} axes, got shape {tuple(tensor.shape)}{hint}")
     return tensor.detach().clone()

@@ -100,6 +100,9 @@ def block_sparse_written(
 
 def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, scale: float | None) -> Tensor:
     """Inputs that fit together and the plan of their mask; the pieces keep their graphs where gradients are wanted."""
+    if torch.is_autocast_enabled(query.device.type):  # what torch's own function does before anything else
+        dtype = torch.get_autocast_dtype(query.device.type)
+        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
     batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
     grouped = query.ndim > 2 and query.shape[-3] != key.shape[-3]
     if not (query.numel() and key.numel() and value.numel()):

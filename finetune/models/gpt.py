@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_core.cache import KeyValueCache
-from attention_core.dispatch import load
 from attention_core.heads import merge_heads, split_heads
+from attention_core.loading import load
 from attention_core.positions import rotary
 from attention_core.variants.synthesizer import Form, SynthesizerSelfAttention, ValueCache
 from finetune.errors import BadInput

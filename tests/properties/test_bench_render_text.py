@@ -8,13 +8,14 @@ import io
 import pytest
 from rich.console import Console
 
-from attention_core.bench.render_text import duration, print_results, shown
+from attention_core.bench.render_text import duration, outcome, print_results, shown
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import Comparison
+from attention_core.bench.status import way_out
 from attention_core.bench.workload import Workload
 
 
-def printed() -> list[str]:
+def printed(width: int = 200) -> list[str]:
     probe = {"first": 3.0, "second": 0.5, "allocator": 2048, "process": None,
              "operators": [{"operator": f"aten::op{k}", "calls": 1, "share": 0.2} for k in range(4)]}  # fmt: skip
     ratio = Comparison(0.5, 0.49, 0.51, 0.5, 20, 20.0, "FASTER")
@@ -29,7 +30,7 @@ def printed() -> list[str]:
     cells = [Cell(Workload(n_q=4, n_kv=4), "base", kernels, 5e-4, "exp")]
     told = {"fast": {"verdict": "incomplete", "reason": "too few cases"}, "base": {"verdict": "conforms", "reason": ""}}
     stream = io.StringIO()
-    print_results(Console(file=stream, width=200), Results({}, {}, {}, {}, told, cells))
+    print_results(Console(file=stream, width=width), Results({}, {}, {}, {}, told, cells))
     return stream.getvalue().splitlines()
 
 
@@ -60,3 +61,57 @@ def test_durations(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(("end", "words"), [(1.2, "1.200"), (None, "?"), (float("inf"), "?"), (0.0, "?")])
 def test_ends_of_intervals(end: float | None, words: str) -> None:
     assert shown(end) == words
+
+
+def test_a_narrow_terminal_shows_times_ratios_and_verdicts_whole() -> None:
+    """What does not fit stands below, a line a kernel: a table cut to fit would show neither."""
+    lines = printed(80)
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+    assert rows == [
+        ["fast", "1 ms", "0.500 [0.490, 0.510]", "FASTER"],
+        ["base", "2 ms", "1.000 [1.000, 1.000]", "baseline"],
+    ]
+    text = " ".join(" ".join(lines).split())
+    assert "fast: of limit 25%; memory 2.0 KiB; error 3.0e-07; largest 2.0e-06; ran op0, op1, 2 more;" in text
+    assert "cannot[1]: it claims no mask [attn_mask]" in text
+    assert "dead: failed: its process was ended by signal SIGSEGV" in text
+
+
+def compared(verdict: str, ratio: float = 0.5) -> Column:
+    return Column("timed", seconds=1.0, comparison=Comparison(ratio, 0.4, 0.6, 0.5, 20, 20.0, verdict))
+
+
+@pytest.mark.parametrize(
+    ("kernels", "words"),
+    [
+        ({"base": compared("SAME", 1.0), "a": compared("FASTER"), "b": compared("SLOWER")},
+         "faster than base: a takes 0.50 of its time"),
+        ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "nothing beats base for certain"),
+        ({"base": compared("SAME", 1.0), "a": compared("AMBIGUOUS")},
+         "nothing beats base for certain; not decided, give it more --seconds: a (20 blocks)"),
+        ({"base": compared("SAME", 1.0), "a": Column("cannot", "no mask")}, "only base was timed"),
+        ({"base": Column("failed", "dead"), "a": Column("timed", seconds=1.0), "b": Column("timed", seconds=2.0)},
+         "base was not timed: there is no ratio"),
+        ({"base": Column("failed", "dead")}, "nothing could be timed"),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_what_came_out(kernels: dict[str, Column], words: str) -> None:
+    assert outcome(Cell(Workload(n_q=4, n_kv=4), "base", kernels, 5e-4, "exp")) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "hint", "words"),
+    [
+        ("k.py:f", "refuted as dead_rows=zeros; consistent with --dead-rows nan",
+         ": refuted as dead_rows=zeros; consistent with --dead-rows nan; if that is meant, name it k.py:f@dead_rows=nan; "
+         "`attention-core verify k.py:f` shows its smallest cases"),
+        ("k.py:f@layout=bnhd", "consistent with --causal bottom_right --dead-rows nan",
+         ": consistent with --causal bottom_right --dead-rows nan; if that is meant, name it "
+         "k.py:f@layout=bnhd,causal=bottom_right,dead_rows=nan; "
+         "`attention-core verify k.py:f --layout bnhd` shows its smallest cases"),
+        ("k.py:f", "", "; `attention-core verify k.py:f` shows its smallest cases"),
+    ],
+)  # fmt: skip
+def test_a_refuted_kernel_comes_with_a_way_out(name: str, hint: str, words: str) -> None:
+    results = Results({}, {}, {}, {}, {name: {"verdict": "refuted", "reason": "", "hint": hint}}, [])
+    assert way_out(name, results) == words

@@ -12,10 +12,12 @@ import pytest
 
 from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import (
+    Array,
     Comparison,
     Interval,
     compare,
     effective_count,
+    is_plain,
     lower_rank,
     median_interval,
     outliers,
@@ -72,6 +74,39 @@ def test_a_ratio_of_correlated_blocks_has_a_wider_interval() -> None:
         found = compare(times, np.ones_like(times))
         held += found.low <= 1 <= found.high
     assert held >= 0.9 * 300
+
+
+@pytest.mark.parametrize(("center", "verdict"), [(0.16, "FASTER"), (3.0, "SLOWER"), (1.3, "SLOWER")])
+def test_a_plain_difference_is_said_though_blocks_drift_together(center: float, verdict: str) -> None:
+    """Ten blocks with a trend have no interval at 99 %; nobody would call six times as fast undecided."""
+    times = center * np.exp(np.linspace(-0.02, 0.02, 10))[:, None] * np.ones((10, 2))
+    found = compare(times, np.ones_like(times))
+    assert found.verdict == verdict
+    assert effective_count(np.log(times[:, 0])) < 5, "or the interval would have decided"
+
+
+@pytest.mark.parametrize(
+    "ratios",
+    [
+        np.log([0.95] * 10),  # near 1, however steady
+        np.log([0.5] * 9 + [0.7]),  # apart by a third of the way
+        np.log([0.5] * 9 + [2.0]),  # on both sides
+        np.log([0.16] * 5),  # too few
+    ],
+)
+def test_other_differences_are_not_plain(ratios: Array) -> None:
+    assert not is_plain(ratios)
+
+
+def test_drift_alone_is_hardly_ever_plain() -> None:
+    """Noise of 20 % whose neighbours correlate by 0.9, ten blocks, no difference: fewer than 1 in 200 trials."""
+    rng, found = np.random.default_rng(7), 0
+    for _ in range(2000):
+        walk = [rng.standard_normal()]
+        for step in rng.standard_normal(9):
+            walk.append(0.9 * walk[-1] + math.sqrt(1 - 0.81) * step)
+        found += is_plain(0.2 * np.array(walk))
+    assert found <= 10
 
 
 def test_a_harness_that_times_one_after_the_other_is_caught() -> None:

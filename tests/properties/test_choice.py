@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core import choice, dispatch
+from attention_core import choice, dispatch, plans
 from attention_core.choice import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.kernels import kernel
 from attention_core.masking import causal, sliding_window
@@ -97,8 +97,7 @@ def test_what_torch_computes_unfused_is_fused(
     assert choose(query, key, value, None) == FUSED
     taken: list[str] = []
     with pytest.MonkeyPatch.context() as patch:  # `attention` asks, whatever it looks at first
-        patch.setattr(dispatch, "load", lambda name: lambda q, *_, **__: taken.append(name))
-        patch.setattr(dispatch, "scaled_dot_product_attention", lambda q, *_, **__: taken.append(DEFAULT))
+        patch.setattr(plans, "load", lambda name: lambda q, *_, **__: taken.append(name))
         dispatch.attention(query, key, value)
     assert taken == [FUSED]
     write(no_own_table, cpu_float32_forward={**entry(0), why: 1e18})
@@ -114,10 +113,10 @@ def test_short_sequences_take_the_unfused_kernel(no_own_table: Path) -> None:
     assert choose(short, short, short, None) == choose(x, long, long, None) == DEFAULT
     taken = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "load", lambda name: taken.append(name) or scaled_dot_product_attention)
+        patch.setattr(plans, "load", lambda name: taken.append(name) or scaled_dot_product_attention)
         dispatch.attention(x, x, x)
         dispatch.attention(long, long, long)
-    assert taken == [UNFUSED]
+    assert taken == [UNFUSED, DEFAULT]
 
 
 def test_causality_that_torch_knows_of_is_left_to_torch() -> None:

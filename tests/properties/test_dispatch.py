@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core
-from attention_core import dispatch
+from attention_core import dispatch, plans
+from attention_core.choice import PLANS, forget
 from attention_core.dispatch import attention
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from tests.properties.attention_loop import draw_call, rows_of
@@ -70,8 +72,16 @@ def test_structured_masks_mean_their_dense_form(kernel: str, mask: Any, n_q: int
     assert ((names - names.round()).abs() <= 2 * 14 * 31 * torch.finfo(torch.float32).eps).all()
 
 
+@pytest.fixture
+def no_plans() -> Iterator[None]:
+    """Nothing decided by earlier tests, and nothing left for later ones."""
+    forget()
+    yield
+    forget()
+
+
 def test_auto_tells_the_kernel_of_causality_only_where_the_alignments_agree(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, no_plans: None
 ) -> None:
     seen: list[tuple[bool, bool]] = []
 
@@ -79,6 +89,7 @@ def test_auto_tells_the_kernel_of_causality_only_where_the_alignments_agree(
         seen.append((attn_mask is not None, is_causal))
         return q
 
+    monkeypatch.setattr(plans, "load", lambda name: spy)
     monkeypatch.setattr(dispatch, "scaled_dot_product_attention", spy)
     q, k = torch.zeros(3, 2), torch.zeros(5, 2)
     attention(q, k, k, causal())
@@ -145,3 +156,126 @@ def test_the_package_offers_the_function_by_name() -> None:
     assert {"attention", "__version__"} <= set(dir(attention_core))
     with pytest.raises(AttributeError, match="no attribute 'attend'"):
         attention_core.attend  # type: ignore[attr-defined]  # noqa: B018
+
+
+def forms() -> list[dict[str, Any]]:
+    """Calls that differ from the first in one thing alone, each of which may change its plan."""
+    x = torch.randn(1, 8, 128, 64, generator=torch.Generator().manual_seed(1))
+    self_attention = {"query": x, "key": x, "value": x}
+    strided = torch.randn(1, 8, 128, 128, generator=torch.Generator().manual_seed(2))[..., ::2]
+    return [
+        self_attention,
+        *({**self_attention, name: strided} for name in self_attention),
+        {**self_attention, "query": x[:, :, :64]}, {**self_attention, "value": x[..., :32]},
+        {**self_attention, "key": x[:, :4], "value": x[:, :4]},
+        dict.fromkeys(self_attention, x.bfloat16()), {**self_attention, "query": x.clone().requires_grad_()},
+        {**self_attention, "mask": torch.ones(128, 128, dtype=torch.bool)},
+        {**self_attention, "mask": torch.zeros(128)}, {**self_attention, "mask": torch.zeros(8, 1, 128)},
+        {**self_attention, "mask": torch.zeros(128, 128, requires_grad=True)},
+        {**self_attention, "mask": causal()}, {**self_attention, "mask": causal("bottom_right")},
+        {**self_attention, "query": x[:, :, :64], "mask": causal()},
+        {**self_attention, "query": x[:, :, :64], "mask": causal("bottom_right")},
+        {**self_attention, "mask": causal(), "scale": -1.0}, {**self_attention, "scale": -1.0},
+    ]  # fmt: skip
+
+
+def test_calls_that_need_other_plans_have_plans_of_their_own(no_plans: None) -> None:
+    """What each call does after all the others is what it does alone."""
+    alone, together = [], []
+    for call in forms():
+        forget()
+        alone.append(attention(**call))
+    forget()
+    for _ in range(2):
+        together = [attention(**call) for call in forms()]
+    for one, other in zip(alone, together, strict=True):
+        assert torch.equal(one, other)
+    kept = [PLANS[what] for what in PLANS]
+    assert len(kept) == len(forms()) - 2, "all but the negative scales: with causality there is no plan, without it one"
+
+
+def test_the_mask_of_a_plan_is_that_of_the_call(no_plans: None) -> None:
+    x = torch.randn(1, 2, 4, 8, generator=torch.Generator().manual_seed(0))
+    first, second = torch.zeros(4), torch.tensor([0.0, 0.0, 0.0, -torch.inf])
+    for mask in (first, second, first):
+        got, want = attention(x, x, x, mask), attention(x, x, x, mask, kernel="core:dot_product")
+        torch.testing.assert_close(got, want)
+    assert len(PLANS) == 1
+
+
+def test_no_more_plans_are_kept_than_stated(monkeypatch: pytest.MonkeyPatch, no_plans: None) -> None:
+    monkeypatch.setattr(plans, "MOST", 3)
+    for n in range(1, 9):
+        x = torch.zeros(1, 1, n, 2)
+        attention(x, x, x)
+        assert 1 <= len(PLANS) <= 3
+
+
+def test_a_call_that_is_refused_is_refused_again(no_plans: None) -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match="lengths of key and value"):
+            attention(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 3, 2))
+    assert not PLANS
+
+
+def test_compiled_programs_answer_as_plain_ones_do(no_plans: None) -> None:
+    """A compiler that reads the program must not be bound to what was decided before."""
+    x = torch.randn(1, 2, 16, 8, generator=torch.Generator().manual_seed(0))
+    compiled = torch.compile(attention, backend="eager", fullgraph=True, dynamic=True)
+    for n in (16, 5, 9):
+        part = x[:, :, :n]
+        assert torch.equal(compiled(part, part, part), attention(part, part, part))
+        assert torch.equal(compiled(part, part, part, causal()), attention(part, part, part, causal()))
+        window = sliding_window(3)
+        assert torch.equal(compiled(part, part, part, window), attention(part, part, part, window))
+
+
+class Attending(torch.nn.Module):
+    """Attention under a mask, as a program that can be exported."""
+
+    def __init__(self, mask: Any = None) -> None:
+        super().__init__()
+        self.mask = mask
+
+    def forward(self, q: torch.Tensor) -> torch.Tensor:
+        return attention(q, q, q, self.mask)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("mask", [None, causal()])
+def test_exported_programs_take_every_length(mask: Any, strict: bool, no_plans: None) -> None:
+    """Sizes that are symbols are not to be compared with numbers of the table: the program would hold for a few."""
+    x = torch.randn(1, 2, 512, 64, generator=torch.Generator().manual_seed(0))
+    dynamic = ({2: torch.export.Dim("n", min=2, max=4096)},)
+    exported = torch.export.export(Attending(mask), (x,), dynamic_shapes=dynamic, strict=strict).module()
+    for n in (512, 7):
+        torch.testing.assert_close(exported(x[:, :, :n]), attention(x[:, :, :n], x[:, :, :n], x[:, :, :n], mask))
+
+
+def test_a_window_is_exported_written_out(no_plans: None) -> None:
+    x, window = torch.randn(1, 2, 512, 64, generator=torch.Generator().manual_seed(0)), sliding_window(3)
+    exported = torch.export.export(Attending(window), (x,), strict=False).module()
+    torch.testing.assert_close(exported(x), attention(x, x, x, window))
+
+
+@pytest.mark.parametrize("n", [16, 512])
+@pytest.mark.parametrize("mask", [None, causal(), sliding_window(3)])
+def test_under_autocast_every_kernel_gives_its_dtype(mask: Any, n: int, no_plans: None) -> None:
+    x = torch.randn(1, 4, n, 64, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        got = attention(x, x, x, mask)
+    assert got.dtype is torch.bfloat16
+    torch.testing.assert_close(got.float(), attention(x, x, x, mask), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("query", lambda x: attention(x.numpy(), x, x)), ("query", lambda x: attention(None, x, x)),
+        ("value", lambda x: attention(x, x, [1.0])), ("mask", lambda x: attention(x, x, x, [[True]])),
+        ("mask", lambda x: attention(x, x, x, x.numpy())), ("mask", lambda x: attention(x, x, x, 64, kernel="core:tiled")),
+    ],
+)  # fmt: skip
+def test_what_is_no_tensor_is_named(name: str, call: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be a"):
+        call(torch.zeros(1, 1, 2, 2))

@@ -140,7 +140,7 @@ BAD_CALLS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: padding(torch.tensor([1.0])), ValueError, "lengths must be integers"),
     (lambda: padding(torch.tensor([True])), ValueError, "lengths must be integers"),
     (lambda: padding([4]).dense(2, 3), ValueError, "a length of 4 exceeds n_kv = 3"),
-    (lambda: segments([1, 2]), ValueError, "ids must have 2 axes"),
+    (lambda: segments([1, 2]), ValueError, r"ids must have 2 axes, got shape \(2,\); for one sequence, ids\[None\]"),
     (lambda: segments([[1, 2]]).dense(2, 3), ValueError, "ids of 2 tokens do not cover"),
     (lambda: segments([[1, 2, 3]], "bottom_right").dense(3, 2), ValueError, "do not cover"),
     (lambda: causal().dense(-1, 2), ValueError, "must not be negative"),

@@ -1,0 +1,35 @@
+"""Rows of the kernel table as functions: those that take and return what torch's scaled_dot_product_attention does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+
+from torch import Tensor
+
+from .kernels import KERNELS, Kernel
+from .kernels import kernel as row_of
+
+# Declaring one of these, a kernel wants or gives something else than torch's function does.
+OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}
+
+
+def answers(row: Kernel) -> bool:
+    """Whether `attention` can call a row: torch's conventions, and not wrong on purpose."""
+    return row.expected == "conforms" and not OTHER_CONVENTIONS & row.record.keys()
+
+
+@cache
+def load(name: str) -> Callable[..., Tensor]:
+    """The function of a kernel, imported when first asked for.
+
+    Raises: ValueError for a name that no row has or whose row `attention` cannot call; Unavailable where the
+        kernel cannot run on this machine. Example: load("core:tiled") is `tiled_attention`.
+    """
+    if not answers(row_of(name)):
+        usable = ", ".join(row.name for row in KERNELS if answers(row))
+        raise ValueError(f"kernel {name!r} has other conventions or is wrong on purpose; use auto, {usable}")
+    module, _, attribute = row_of(name).origin.partition(":")
+    function: Callable[..., Tensor] = getattr(import_module(module), attribute)
+    return function

@@ -1,0 +1,124 @@
+"""What `attention(kernel="auto")` decided for a call of these sizes, kept so that the next one is not looked at again.
+
+After a kernel of a millisecond Python's own code has left the processor's caches: what takes 3 microseconds in a loop
+takes 60 then, nearly all of it waiting for memory. So a call that was met before runs as few lines as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from .arguments import check_mask_fits, check_shapes
+from .choice import DEFAULT, PLANS, choose, torch_skips
+from .loading import load
+from .masking import Causal, Mask
+
+MOST = 4096
+"""Plans that are kept: a decoder meets a new length with every token."""
+UNSEEN: Final = object()
+
+
+class Plan(NamedTuple):
+    """How a call is answered: the arguments of its kernel beside query, key, value and scale.
+
+    Args:
+        function: the kernel.
+        attn_mask: the mask, with two axes at least.
+        is_causal: whether the kernel is told of causality, in place of a mask.
+        enable_gqa: whether query heads share key heads.
+    """
+
+    function: Callable[..., Tensor]
+    attn_mask: Tensor | None
+    is_causal: bool
+    enable_gqa: bool
+
+
+def planned(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None
+) -> Plan | None:  # fmt: skip
+    """The plan for a call; None where there is more to do than to call a kernel: for most structured masks.
+
+    Raises: ValueError for sizes, heads or a mask that contradict each other.
+    Example: planned(q, k, v, None, None).function is torch's own where that is best.
+    """
+    form: Any = None
+    if mask is not None:
+        if isinstance(mask, Tensor):
+            form = mask.shape, mask.dtype, mask.requires_grad
+        elif type(mask) is Causal and (scale is None or scale > 0):
+            form = mask.align
+        else:
+            return None
+    try:
+        gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+        what = (
+            query.shape, key.shape, value.shape,
+            query.is_contiguous() or query.stride(), key.is_contiguous() or key.stride(),
+            value.is_contiguous() or value.stride(),
+            query.dtype, key.dtype, value.dtype, query.is_cpu or query.device, type(query), gradients, form,
+        )  # fmt: skip
+        plan: Plan | None = PLANS.get(what, UNSEEN)
+    except AttributeError:
+        check_kinds(query, key, value, mask)
+        raise
+    except TypeError:  # sizes that are symbols, while a program is exported, have no hash
+        return _with_mask(_plan(query, key, value, mask), mask)
+    if plan is UNSEEN:
+        plan = _plan(query, key, value, mask)
+        if len(PLANS) >= MOST:
+            PLANS.clear()
+        PLANS[what] = plan
+    return plan if mask is None else _with_mask(plan, mask)
+
+
+def _with_mask(plan: Plan | None, mask: Tensor | Mask | None) -> Plan | None:
+    if plan is None or not isinstance(mask, Tensor):
+        return plan
+    return plan._replace(attn_mask=with_both_axes(mask))
+
+
+def _plan(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> Plan | None:
+    """The plan without its mask, which is another one at every call."""
+    grouped = shares_heads(query, key)
+    check_shapes(query, key, value, grouped)
+    is_causal = isinstance(mask, Mask)
+    if isinstance(mask, Mask):
+        if not torch_skips(mask, query.shape[-2], key.shape[-2]):
+            return None
+    elif mask is not None:
+        check_mask_fits(with_both_axes(mask), query, key, grouped)
+    kernel = choose(query, key, value, mask) if is_plain(query) else DEFAULT
+    return Plan(load(kernel), None, is_causal, grouped)
+
+
+def is_plain(query: Tensor) -> bool:
+    """Whether a tensor is no stand-in (of an exporter, nested, distributed): those are left to torch's own function."""
+    return type(query) in (Tensor, Parameter)
+
+
+def check_kinds(query: object, key: object, value: object, mask: object) -> None:
+    """Raise TypeError unless query, key and value are tensors, and the mask is one, or a structured one, or None."""
+    for name, given in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name} must be a torch tensor, got {type(given).__name__}")
+    if not (mask is None or isinstance(mask, Tensor | Mask)):
+        raise TypeError(f"mask must be a tensor or one of attention_core.masking, got {type(mask).__name__}")
+
+
+def with_both_axes(mask: Tensor) -> Tensor:
+    """A mask with the two axes, of queries and of keys, that torch's kernels want."""
+    return mask if mask.ndim >= 2 else mask.reshape(1, -1)
+
+
+def shares_heads(query: Tensor, key: Tensor) -> bool:
+    """Whether query heads share key heads, to judge by their numbers."""
+    # A branch, since a comparison of sizes is no bool while a compiler reads it.
+    if query.ndim < 3 or key.ndim < 3 or query.shape[-3] == key.shape[-3]:  # noqa: SIM103
+        return False
+    return True
