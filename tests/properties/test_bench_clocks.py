@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attention_core.bench import probe
+from attention_core.bench import clocks, probe
 from attention_core.bench.clocks import CudaClock, WallClock, clock_for
 from attention_core.bench.workers import NOTE, Note, Workers
 from attention_core.bench.workload import Workload
@@ -27,6 +28,14 @@ def test_the_wall_clock_makes_every_call() -> None:
     assert 0 < clock.resolution < 1e-2
     assert clock.time(lambda: calls.append(1), 13) > 0
     assert len(calls) == 13
+
+
+def test_the_wall_clock_tells_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a counter of nanoseconds that makes steps of 250."""
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(perf_counter_ns=itertools.count(0, 250).__next__))
+    clock = WallClock()
+    assert clock.resolution == pytest.approx(250e-9)
+    assert clock.time(lambda: None, 3) == pytest.approx(250e-9)
 
 
 @pytest.fixture(scope="module")
