@@ -116,13 +116,9 @@ def test_pieces_that_seem_to_cost_nothing_cost_the_least(monkeypatch: pytest.Mon
     """Noise: more pieces took less time than their pairs tell."""
     monkeypatch.setattr(tune, "block_sparse_attention", stand_in(lambda *_, block: 1e-9 if block == 32 else 1.0))
     assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == choice.LEAST
-    cheap = {
-        block: len(plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block).pieces) for block in tune.BLOCKS
-    }
-    pairs = {block: plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block).pairs for block in tune.BLOCKS}
-    monkeypatch.setattr(
-        tune, "block_sparse_attention", stand_in(lambda *_, block: 1e-9 * (pairs[block] + 10 * cheap[block]))
-    )
+    cut = {block: plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block) for block in tune.BLOCKS}
+    cost = {block: 1e-9 * (one.pairs + 10 * len(one.pieces)) for block, one in cut.items()}
+    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(lambda *_, block: cost[block]))
     assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == choice.LEAST, "never below it"
 
 
@@ -175,7 +171,10 @@ def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     choice.forget()
     assert choice.entry_of(x, x, x) != numbers, "known before, and read again"
     monkeypatch.setattr(tune, "tune", ends)
+    threads: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", threads.append)
     assert tune.keep_tuning("cpu", ["float32"]) == own
+    assert threads == [1], "what is measured is one thread's"
     with pytest.raises(KeyboardInterrupt):
         tune.keep_tuning("cpu", ["float64"])
     assert choice.read_table(own) == {"cpu/float32/forward": numbers, "cpu/float64/forward": numbers}
