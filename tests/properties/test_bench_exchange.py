@@ -31,13 +31,6 @@ def test_messages_come_back(pipe: tuple[int, int]) -> None:
         assert receive(read, 5.0) == message
 
 
-def test_messages_that_wait_are_read_one_by_one(pipe: tuple[int, int]) -> None:
-    read, write = pipe
-    for number in range(3):
-        send(write, {"number": number})
-    assert [receive(read, 5.0) for _ in range(3)] == [{"number": number} for number in range(3)]
-
-
 def test_what_the_system_takes_in_parts_is_sent_whole(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = pipe
     whole = os.write
