@@ -9,12 +9,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from attention_core.bench.asked import whole_numbers
+from attention_core.bench.asked import default_kernels, whole_numbers
 from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.run import Settings
 from attention_core.bench.statistics import Comparison
 from attention_core.bench.status import judge_column, status_of
 from attention_core.bench.workload import Workload
@@ -142,6 +145,85 @@ def test_bad_words_are_one_clear_line(words: list[str], said: str) -> None:
     assert said in found.stderr.splitlines()[-1]
     assert "Traceback" not in found.stderr
     assert len(found.stderr.splitlines()[-1]) < 600
+
+
+class Asked(Exception):
+    """Ends a run that only its arguments are wanted of."""
+
+
+def asked_for(monkeypatch: pytest.MonkeyPatch, *words: str) -> dict[str, Any]:
+    """What `run_benchmark` gets from the command's words."""
+    seen: dict[str, Any] = {}
+
+    def runs(kernels: list[str], cells: list[Workload], settings: Settings, **rest: Any) -> None:
+        seen.update(kernels=kernels, cells=cells, settings=settings, **rest)
+        raise Asked
+
+    monkeypatch.setattr("attention_core.bench.run.run_benchmark", runs)
+    assert isinstance(CliRunner().invoke(main, ["bench", *words]).exception, Asked)
+    return seen
+
+
+def test_every_word_reaches_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "auto --baseline torch:math --shapes H=2,n=8,d=4 --direction both --dtype bfloat16 --mask causal --form 3d"
+    words += " --decode --lengths 16,32 --seconds 2.5 --threads 3 --seed 9 --timeout 7"
+    found = asked_for(monkeypatch, *words.split())
+    assert list(found["kernels"]) == ["auto"] and found["previous"] is None
+    assert found["settings"] == Settings(baseline="torch:math", seconds=2.5, threads=3, seed=9, timeout=7.0)
+    assert [(w.n_q, w.n_kv, w.direction) for w in found["cells"]] == [
+        (1, 16, "fwd"), (1, 16, "bwd"), (1, 32, "fwd"), (1, 32, "bwd"),
+    ]  # fmt: skip
+    for cell in found["cells"]:
+        assert (cell.H, cell.d, cell.dtype, str(cell.mask), cell.form, cell.seed) == (
+            2,
+            4,
+            "bfloat16",
+            "causal",
+            "3d",
+            9,
+        )
+
+
+def test_without_a_kernel_all_rows_that_are_right_and_run_here_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked_for(monkeypatch)["kernels"]
+    assert {"core:dot_product", "torch:default", "torch:flex", "transformers:sdpa"} <= set(found)
+    assert not {"core:naive_causal", "torch:cudnn", "core:tiled_lse", "core:rotary"} & set(found)
+    assert set(default_kernels("cuda")) - set(found) == {"torch:efficient", "torch:cudnn", "torch:flex_compiled"}
+
+
+def test_a_file_is_gone_on_from_where_that_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    assert asked_for(monkeypatch, "--json", str(path), "--resume")["previous"] is None, "there is none yet"
+    path.write_text(Results({"processor": "some"}, {}, {}).to_json())
+    assert asked_for(monkeypatch, "--json", str(path))["previous"] is None
+    assert asked_for(monkeypatch, "--json", str(path), "--resume")["previous"].machine == {"processor": "some"}
+    assert list(tmp_path.iterdir()) == [path], "looking whether it can be written leaves nothing behind"
+
+
+@pytest.mark.parametrize(("passed", "status"), [((True, True), 0), ((True, False), 1), ((False, True), 1)])
+def test_a_self_test_that_fails_on_one_cell_fails(
+    passed: tuple[bool, bool], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, trials = list(passed), []
+    monkeypatch.setattr(
+        "attention_core.bench.selftest.run_self_test",
+        lambda cell, settings, count, told: trials.append(count) or SimpleNamespace(passed=left.pop(0)),
+    )
+    monkeypatch.setattr("attention_core.bench.selftest.print_self_test", lambda *_: None)
+    assert CliRunner().invoke(main, ["bench", "--self-test", "3", "--direction", "both"]).exit_code == status
+    assert trials == [3, 3]
+
+
+def test_a_kernel_that_was_named_decides_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so does the gate: both are told to those who judge."""
+
+    def measured(kernels: object, cells: list[Workload], *_: object, **__: object) -> Results:
+        columns = {"auto": Column("cannot", "why"), "slow": timed(1.06, 1.08, 1.07)}
+        return Results({}, {}, {}, cells=[Cell(cells[0], "base", columns)])
+
+    monkeypatch.setattr("attention_core.bench.run.run_benchmark", measured)
+    statuses = [CliRunner().invoke(main, ["bench", *words]).exit_code for words in ([], ["auto"], ["--gate", "1.05"])]
+    assert statuses == [0, 2, 1]
 
 
 def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:

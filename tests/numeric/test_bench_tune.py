@@ -55,6 +55,24 @@ def test_what_never_pays_is_never_taken(monkeypatch: pytest.MonkeyPatch) -> None
     assert tune.crossover("decoding", torch.float32, False, Counting(), TIMING) == tune.NEVER
 
 
+@pytest.mark.parametrize(
+    ("why", "longest", "grouped"), [("decoding", 8192, True), ("groups", 512, True), ("axes", 512, False)]
+)
+def test_decoding_is_measured_at_longer_lengths_and_shared_heads_are_said(
+    monkeypatch: pytest.MonkeyPatch, why: str, longest: int, grouped: bool
+) -> None:
+    seen: list[tuple[int, bool]] = []
+
+    def fused(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool = False) -> float:
+        seen.append((key.shape[-2], enable_gqa))
+        return 1e-3
+
+    monkeypatch.setattr(tune, "fused_attention", fused)
+    monkeypatch.setattr(tune, "scaled_dot_product_attention", stand_in(lambda *_, **__: 2e-3))
+    assert tune.crossover(why, torch.float32, False, Counting(), TIMING) == choice.LEAST
+    assert max(seen) == (longest, grouped) and {said for _, said in seen} == {grouped}
+
+
 def test_a_dtype_that_a_kernel_refuses_is_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(*_: Any, **__: Any) -> Any:
         raise RuntimeError("not implemented")
@@ -94,6 +112,16 @@ def test_the_cost_of_a_piece_is_found(monkeypatch: pytest.MonkeyPatch, pairs_per
     assert found == pytest.approx(pairs_per_piece * work, rel=1e-6)
 
 
+def test_pieces_that_seem_to_cost_nothing_cost_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise: more pieces took less time than their pairs tell."""
+    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(lambda *_, block: 1e-9 if block == 32 else 1.0))
+    assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == choice.LEAST
+    cut = {block: plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block) for block in tune.BLOCKS}
+    cost = {block: 1e-9 * (one.pairs + 10 * len(one.pieces)) for block, one in cut.items()}
+    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(lambda *_, block: cost[block]))
+    assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == choice.LEAST, "never below it"
+
+
 @pytest.mark.parametrize("why", choice.WHY)
 def test_inputs_are_those_that_fall_back(why: str) -> None:
     inputs = tune.fallback(why, 32, torch.float32)
@@ -110,6 +138,16 @@ def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> N
     assert all(set(numbers) == set(choice.NUMBERS) for numbers in found.values())
     with pytest.raises(ValueError, match="only the processor is tuned"):
         next(tune.tune("cuda", Counting()))
+
+
+def test_each_pair_has_the_time_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[Plan] = []
+    monkeypatch.setattr(tune, "crossover", lambda *args: plans.append(args[4]) or 1.0)
+    monkeypatch.setattr(tune, "short_lengths", lambda *args: plans.append(args[3]) or (0.0, 0.0))
+    monkeypatch.setattr(tune, "piece_cost", lambda *args: plans.append(args[3]) or 123456.0)
+    ((_, numbers), _) = tune.tune("cpu", Counting(), 0.125, ("float32",))
+    assert {p.seconds for p in plans} == {0.125}
+    assert numbers["piece"] == 123000.0, "three digits are kept"
 
 
 def test_the_window_is_cut_in_two_ways() -> None:
@@ -133,7 +171,10 @@ def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     choice.forget()
     assert choice.entry_of(x, x, x) != numbers, "known before, and read again"
     monkeypatch.setattr(tune, "tune", ends)
+    threads: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", threads.append)
     assert tune.keep_tuning("cpu", ["float32"]) == own
+    assert threads == [1], "what is measured is one thread's"
     with pytest.raises(KeyboardInterrupt):
         tune.keep_tuning("cpu", ["float64"])
     assert choice.read_table(own) == {"cpu/float32/forward": numbers, "cpu/float64/forward": numbers}

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import subprocess
 import sys
 import time
@@ -14,9 +16,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attention_core.bench import probe
+from attention_core.bench import clocks, probe, worker
+from attention_core.bench import workers as workers_module
 from attention_core.bench.clocks import CudaClock, WallClock, clock_for
-from attention_core.bench.workers import NOTE, Note, Workers
+from attention_core.bench.exchange import TimedOut
+from attention_core.bench.workers import NOTE, THREADS, Lost, Note, Workers
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError, Unavailable
 
@@ -27,6 +31,14 @@ def test_the_wall_clock_makes_every_call() -> None:
     assert 0 < clock.resolution < 1e-2
     assert clock.time(lambda: calls.append(1), 13) > 0
     assert len(calls) == 13
+
+
+def test_the_wall_clock_tells_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a counter of nanoseconds that makes steps of 250."""
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(perf_counter_ns=itertools.count(0, 250).__next__))
+    clock = WallClock()
+    assert clock.resolution == pytest.approx(250e-9)
+    assert clock.time(lambda: None, 3) == pytest.approx(250e-9)
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +167,57 @@ def test_a_note_is_read_whole_or_cut() -> None:
         for text in ("long " * 20, "short", "", "ä" * NOTE):
             note.write(text)
             assert idle._read_note()[:100] == text[:100]
+
+
+def test_a_job_that_says_nothing_has_no_note_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of the job before must not be blamed."""
+
+    def silent(*_: object) -> None:
+        raise TimedOut
+
+    with Workers() as idle:
+        monkeypatch.setattr(workers_module, "send", lambda *_: None)
+        monkeypatch.setattr(workers_module, "receive", silent)
+        monkeypatch.setattr(idle, "_start", lambda: None)
+        idle.to = idle.out = -1
+        Note(idle.note.name).write("the one before")
+        with pytest.raises(Lost) as lost:
+            list(idle.job("limits"))
+        assert lost.value.running == ""
+
+
+class Started(Exception):
+    """Stands for a worker that starts."""
+
+
+def test_a_worker_starts_with_its_threads_and_no_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: dict[str, str] = {}
+
+    def popen(*_: object, env: dict[str, str], pass_fds: tuple[int, int], **__: object) -> None:
+        started.update(env)
+        for end in pass_fds:
+            os.close(end)
+        raise Started
+
+    monkeypatch.setattr("subprocess.Popen", popen)
+    monkeypatch.setenv("KERNELS_OF_SOMEBODY", "secret")
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    with Workers(threads=3) as idle, pytest.raises(Started):
+        list(idle.job("limits"))
+    for end in (idle.to, idle.out):
+        os.close(end)
+    assert {started[name] for name in THREADS} == {"3"} and started["PYTHONHASHSEED"] == "0"
+    assert "KERNELS_OF_SOMEBODY" not in started
+
+
+def test_a_job_is_held_to_its_threads_and_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[object] = []
+    monkeypatch.setattr("torch.set_num_threads", held.append)
+    monkeypatch.setattr(worker, "limit_memory", held.append)
+    monkeypatch.setitem(worker.JOBS, "some", lambda job, tell: held.append("runs"))
+    told: list[dict[str, object]] = []
+    worker.run_job({"kind": "some", "threads": 3, "memory": 4096}, told.append)
+    assert held == [3, 4096, "runs"] and told == [{"event": "done"}]
 
 
 def test_a_worker_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from attention_core import oracle
 from attention_core.bench import errors
-from attention_core.bench.errors import Judge
+from attention_core.bench.errors import Errors, Judge
 from attention_core.bench.inputs import Inputs, draw
 from attention_core.bench.masks import read_mask
 from attention_core.bench.targets import load, prepare, read_target
@@ -156,3 +157,15 @@ def test_every_kernel_has_the_budget_of_its_own_sums() -> None:
     for name, told in wide.items():
         assert rough[name]["over_bound"] < told["over_bound"]
         assert rough[name]["rms"] == told["rms"]
+
+
+@pytest.mark.parametrize(("error", "refuted"), [(0.0, False), (0.1, False), (0.11, True), (np.nan, True)])
+def test_an_error_is_refuted_beyond_its_bound(error: float, refuted: bool) -> None:
+    """The second entry has no room for an error, and none."""
+    found, truth = Errors(), np.array([3.0, 4.0])
+    found.add(truth + np.array([error, 0.0]), truth, np.array([0.1 + 1e-12, 0.0]))
+    told = found.told(of=8)
+    assert told["refuted"] is refuted
+    assert (told["judged"], told["of"]) == (2, 8)
+    size = math.inf if math.isnan(error) else error
+    assert told["max"] == pytest.approx(size / math.sqrt(12.5)) and told["over_bound"] == pytest.approx(10 * size)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from attention_core.bench import exchange
 from attention_core.bench.exchange import LARGEST, Ended, TimedOut, receive, send
 
 
@@ -28,6 +29,16 @@ def test_messages_come_back(pipe: tuple[int, int]) -> None:
     for message in ({}, {"a": [1.5, None, "ä"], "b": {"c": True}}, {"long": "x" * 30000}):
         send(write, message)
         assert receive(read, 5.0) == message
+
+
+def test_what_the_system_takes_in_parts_is_sent_whole(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = pipe
+    whole = os.write
+    monkeypatch.setattr(exchange.os, "write", lambda end, data: whole(end, bytes(data)[:7]))
+    send(write, {"long": "x" * 100})
+    monkeypatch.undo()
+    os.close(write)
+    assert receive(read, 5.0) == {"long": "x" * 100}
 
 
 def test_silence_times_out(pipe: tuple[int, int]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from attention_core.bench.limits import COPIES, MATMUL, Limits, copy_rate, exp_rate, matmul_peak
+from attention_core.bench import limits
+from attention_core.bench.limits import COPIES, MATMUL, Limits, copy_rate, exp_rate, matmul_peak, measure_limits
 from attention_core.bench.workload import Workload
 
 LIMITS = Limits({"float32": 1e9, "bfloat16": 1e10}, 1e8, {1 << 20: 1e10, 1 << 30: 1e9})
@@ -51,3 +52,12 @@ def test_peaks_are_the_best_of_the_samples() -> None:
     assert matmul_peak("bfloat16", Fixed([3.0, 1.0, 2.0]), "cpu") == largest
     assert exp_rate(Fixed([2.0, 1.0]), "cpu") == 2**14
     assert copy_rate(COPIES[0], Fixed([1.0]), "cpu") == 2 * COPIES[0]
+
+
+def test_what_is_copied_lies_in_two_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of a size has a working set of twice that, by which the bandwidth is looked up."""
+    monkeypatch.setattr(limits, "copy_rate", lambda size, clock, device: float(size))
+    monkeypatch.setattr(limits, "exp_rate", lambda clock, device: 1.0)
+    told: list[dict[str, Any]] = []
+    measure_limits({"device": "cpu", "dtypes": []}, told.append)
+    assert told[-1]["bandwidth"] == {str(2 * size): float(size) for size in COPIES}

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attention_core import oracle
-from attention_core.bench.masks import ROWS, MaskSpec, read_mask, segment_ids
+from attention_core.bench.masks import DIGITS, ROWS, MaskSpec, read_mask, segment_ids, whole_number
 from attention_core.conformance.implementation import TargetError
 
 BOTTOM = "bottom_right"
@@ -63,6 +63,17 @@ def test_a_drawn_mask_leaves_half_and_no_dead_row() -> None:
     assert abs(found.mean() - 0.5) < 5 * 0.5 / np.sqrt(found.size) + 1 / 400
     assert (found[10:20] == read_mask("bool").rows(300, 400, 10, 20, 0)).all()
     assert (found != whole("bool", 300, 400, seed=1)).any()
+
+
+def test_no_row_of_a_drawn_mask_is_dead_where_there_are_few_keys() -> None:
+    """Of 300 rows with two keys a quarter would have none."""
+    found = whole("bool", 300, 2)
+    assert found[:, 0].all() and not found[:, 1].all()
+
+
+def test_numbers_have_at_most_so_many_decimal_digits() -> None:
+    assert whole_number("9" * DIGITS) == 10**DIGITS - 1
+    assert [whole_number(text) for text in ("9" * (DIGITS + 1), "\N{SUPERSCRIPT TWO}", "-1", "")] == [None] * 4
 
 
 @pytest.mark.parametrize(("n", "count"), [(10, 3), (1, 4), (5, 5), (5, 9), (64, 1)])

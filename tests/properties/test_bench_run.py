@@ -4,20 +4,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from attention_core.bench import measure as measuring
 from attention_core.bench import run as module
+from attention_core.bench.inputs import draw
 from attention_core.bench.masks import read_mask
-from attention_core.bench.measure import fingerprint
+from attention_core.bench.measure import fingerprint, restore
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
+from attention_core.bench.sampling import Plan, Samples
 from attention_core.bench.targets import Call
-from attention_core.bench.workers import Workers
+from attention_core.bench.workers import NOTE, Workers
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
@@ -242,6 +246,66 @@ def test_a_checksum_takes_every_shape_and_sees_every_value() -> None:
         tensor.fill_(0.5)
         assert fingerprint(call) != before
         before = fingerprint(call)
+
+
+def test_the_gradient_of_the_output_is_looked_at_and_drawn_again() -> None:
+    inputs = draw(Workload(**SIZES, direction="bwd"))
+    drawn = inputs.cotangent
+    assert drawn is not None
+    call = Call(lambda: None, (inputs.query, inputs.key, inputs.value), {}, "bhnd", "bhnd", drawn, inputs.workload)
+    before = fingerprint(call)
+    drawn.zero_()
+    assert fingerprint(call) != before
+    restore(inputs)
+    assert inputs.cotangent is drawn and fingerprint(call) == before
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> dict[str, Any]:
+    """A measuring job of two right kernels, as a worker gets it."""
+    (tmp_path / "note").write_bytes(bytes(NOTE))
+    return {
+        "workload": Workload(H=1, n_q=4, n_kv=4, d=8).to_json(), "device": "cpu", "note": str(tmp_path / "note"),
+        "kernels": {"A": "torch:default", "B": "torch:math"}, "baseline": "B", "repeats": {"B": 1.05}, "inner": 20,
+        "plan": {"seconds": 3.0, "least": 5, "most": 7, "width": 0.25},
+    }  # fmt: skip
+
+
+def test_a_job_is_sampled_as_it_asks(job: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the truth, which the timing does not need, is forgotten before."""
+    asked: list[Any] = []
+
+    def sampled(functions: Any, clock: Any, plan: Plan, **rest: Any) -> Samples:
+        asked.extend([list(functions), clock.resolution, plan, rest["baseline"], rest["repeats"], rest["inner"]])
+        return Samples({}, {}, {}, {}, {})
+
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(measuring, "sample", sampled)
+    monkeypatch.setattr(measuring, "clock_for", lambda device: SimpleNamespace(resolution=0.125))
+    monkeypatch.setattr(measuring.Judge, "forget", lambda judge: told.append({"event": "forgotten"}))
+    measuring.measure(job, told.append)
+    assert asked == [["A", "B"], 0.125, Plan(3.0, 5, 7, 0.25), "B", {"B": 1.05}, 20]
+    assert [m["event"] for m in told] == ["alive", "checked"] * 2 + ["forgotten", "sampled"]
+    assert told[-1]["resolution"] == 0.125
+
+
+def test_a_job_gives_a_sign_of_life_every_second(job: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """More would cost time, and fewer would be called a hang; the note is written before every call."""
+    noted: list[str] = []
+
+    def sampled(functions: Any, clock: Any, plan: Plan, told: Callable[[str, str], None], **rest: Any) -> Samples:
+        for now in (100.5, 101.5, 102.0, 103.0):
+            monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda now=now: now))
+            told("A", f"at {now}")
+            noted.append(Path(job["note"]).read_bytes().partition(b"\0")[0].decode())
+        return Samples({}, {}, {}, {}, {})
+
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(measuring, "sample", sampled)
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    measuring.measure(job, told.append)
+    assert [m["phase"] for m in told if "phase" in m] == ["at 101.5", "at 103.0"]
+    assert noted == ["A"] * 4
 
 
 def test_another_kernel_is_measured_beside_those_of_its_cell(

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.bench.sampling import Plan, calls_per_sample, order_of, sample, warm_up
+from attention_core.bench import sampling
+from attention_core.bench.sampling import LEAST, Plan, calls_per_sample, order_of, sample, warm_up
 from attention_core.bench.synthetic import Machine, SyntheticClock, Work
 
 STILL = Machine(noise=0.0)
@@ -75,6 +76,31 @@ def test_warm_up_is_kept_apart() -> None:
     assert found.first == {"A": 50.0}
     assert found.times["A"].max() == 1.0
     assert max(found.warm_up["A"]) == 50.0
+
+
+def test_warm_up_has_a_tenth_of_the_time() -> None:
+    """What gets ever faster takes 3.1 s in its first window and 2 s in its second; then 4 s are over."""
+    found = sample({"A": Work(1.0)}, Told([0.9**k for k in range(1000)]), Plan(seconds=40, least=1, most=1))
+    assert len(found.warm_up["A"]) == 8
+
+
+def test_some_blocks_are_measured_whatever_the_time() -> None:
+    works = {"A": Work(1e-3), "B": Work(2e-3)}
+    found = sample(works, SyntheticClock(STILL, 0), Plan(seconds=1e-9, least=100))
+    assert found.times["A"].shape == found.times["B"].shape == (LEAST, 2)
+
+
+def test_the_ratios_are_looked_at_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every block the rule would have many chances to stop too early."""
+    blocks: list[int] = []
+
+    def never(times: list[list[float]], *_: object) -> bool:
+        blocks.append(len(times))
+        return False
+
+    monkeypatch.setattr(sampling, "_narrow", never)
+    sample({"A": Work(1e-3)}, SyntheticClock(STILL, 0), Plan(seconds=100, least=20, most=60))
+    assert blocks == [20, 25, 32, 40, 50]
 
 
 def test_sampling_stops_when_the_ratios_are_known() -> None:

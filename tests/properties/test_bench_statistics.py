@@ -128,6 +128,28 @@ def test_a_ratio_is_that_of_the_blocks() -> None:
     assert compare(base, 2 * base).verdict == "FASTER"
 
 
+@pytest.mark.parametrize(("below", "verdict"), [(3, "SLOWER"), (4, "AMBIGUOUS"), (5, "AMBIGUOUS")])
+def test_a_difference_is_told_where_99_percent_exclude_none(below: int, verdict: str) -> None:
+    """Of 20 blocks, 95 % go from the 6th ratio on and 99 % from the 4th: with 4 below 1 they disagree.
+
+    Ratios alternate about their median, so that the blocks count in full; those below 1 are slow for both kernels, so
+    that the low quantiles agree with the median.
+    """
+    logs = np.full(20, 0.06)
+    logs[::2] = 0.04
+    logs[: 2 * below : 2] = -0.03
+    base = np.where(logs < 0, 10.0, 1.0)[:, None] * np.ones((20, 2))
+    found = compare(base * np.exp(logs)[:, None], base)
+    assert found.effective == 20 and found.low == pytest.approx(math.exp(0.04))
+    assert found.verdict == verdict
+
+
+def test_the_cross_check_is_of_the_undisturbed_samples() -> None:
+    times = np.repeat([1.0, 2.0], 20).reshape(20, 2)
+    assert compare(times, np.ones((20, 2))).quantiles == pytest.approx(1)
+    assert compare(np.ones((20, 2)), times).quantiles == pytest.approx(1)
+
+
 def test_blocks_must_match() -> None:
     with pytest.raises(ValueError, match="blocks differ"):
         compare(np.ones((3, 2)), np.ones((4, 2)))
@@ -202,3 +224,9 @@ def test_outliers_are_counted() -> None:
     times[:3] = 2.0
     assert outliers(times) == 3
     assert outliers(np.ones(10)) == 0
+
+
+@pytest.mark.parametrize(("far", "count"), [(7.0, 0), (7.8, 1)])
+def test_outliers_lie_beyond_five_standard_deviations(far: float, count: int) -> None:
+    """Of a normal sample that is 7.4 of the median deviations, here 0.1 about a median of 1."""
+    assert outliers(np.array([0.8, 0.9, 0.9, 0.9, 1.0, 1.0, 1.1, 1.1, 1.1, 1.0 + 0.1 * far])) == count

@@ -128,6 +128,20 @@ def test_a_kernel_by_name_is_held_to_its_own_accuracy() -> None:
     assert read_target("auto:core:half_accuracy").implementation.arguments == {"kernel": "core:half_accuracy"}
 
 
+def test_a_kernel_by_name_has_what_its_row_declares() -> None:
+    assert read_target("auto:transformers:eager").implementation.dtypes == ("float32", "bfloat16", "float16")
+    assert read_target("auto:torch:flex").implementation.gradients is False
+    assert read_target("auto:torch:math").implementation.masked_nan == "propagates"
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd"])
+@pytest.mark.parametrize("form", ["plain", "3d", "strided"])
+def test_gradients_are_wanted_backward_alone(form: str, direction: str) -> None:
+    """A forward pass that keeps a graph would be timed with what it does for it."""
+    tensors = bound("torch:default", Workload(**SMALL, form=form, direction=direction)).tensors
+    assert [t.requires_grad for t in tensors] == [direction == "bwd"] * 3
+
+
 def test_structure_is_handed_over() -> None:
     call = bound("auto", Workload(**SMALL, mask=read_mask("window:3")))
     assert type(call.kwargs["mask"]).__name__ == "SlidingWindow"

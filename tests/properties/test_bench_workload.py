@@ -24,6 +24,18 @@ def test_counts_of_a_known_case() -> None:
     assert back.bytes == 3 * w.bytes  # twice what the forward moves, for the backward
 
 
+@pytest.mark.parametrize(("mask", "written"), [("none", 0), ("bool", 3 * 5), ("causal", 3 * 5), ("bias", 2 * 3 * 5)])
+def test_memory_of_a_known_case(mask: str, written: int) -> None:
+    """Two bytes a number, and eight where an input is drawn."""
+    query, key, value, out = 2 * 4 * 3 * 7, 2 * 2 * 5 * 7, 2 * 2 * 5 * 11, 2 * 4 * 3 * 11
+    sizes = {"B": 2, "H": 4, "H_kv": 2, "n_q": 3, "n_kv": 5, "d": 7, "d_v": 11, "dtype": "bfloat16"}
+    forward = (2 + 8) * (query + key + value) + 2 * out + written
+    assert Workload(**sizes, mask=read_mask(mask)).memory == forward
+    # The three gradients, that of the output, and the output of the pass that is differentiated.
+    backward = 2 * (query + key + value) + 2 * out + 2 * out
+    assert Workload(**sizes, mask=read_mask(mask), direction="bwd").memory == forward + backward
+
+
 def _sizes(w: Workload) -> dict[str, object]:
     return {name: getattr(w, name) for name in ("B", "H", "H_kv", "n_q", "n_kv", "d", "d_v", "dtype")}
 

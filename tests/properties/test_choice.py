@@ -88,6 +88,7 @@ def test_pieces_get_the_scale() -> None:
         (LONG[..., :4], LONG[..., ::2], LONG[..., :4], "stride"),
         (LONG, LONG, WIDE[..., ::2], "stride"),
         (LONG.expand(2, -1, -1, -1), LONG, LONG, "broadcast"),
+        (LONG, LONG, LONG.expand(2, -1, -1, -1), "broadcast"),
     ],
 )
 def test_what_torch_computes_unfused_is_fused(
@@ -165,12 +166,14 @@ def test_a_class_that_nobody_measured_is_left_to_torch() -> None:
     assert choice.entry_of(x, x, x) is None and choose(x, x, x, sliding_window(2)) == DEFAULT
 
 
-def test_directions_are_classes_of_their_own(no_own_table: Path) -> None:
+@pytest.mark.parametrize("which", [(0, 1, 2), (0,), (1,), (2,)])
+def test_directions_are_classes_of_their_own(which: tuple[int, ...], no_own_table: Path) -> None:
+    """A gradient that one of the three wants is one of the call."""
     write(no_own_table, cpu_float32_both=entry(1e18))
-    x = torch.zeros(2, 4096, 8, requires_grad=True)
-    assert choose(x, x, x, None) == DEFAULT
+    query, key, value = (torch.zeros(2, 4096, 8, requires_grad=k in which) for k in range(3))
+    assert choose(query, key, value, None) == DEFAULT
     with torch.no_grad():
-        assert choose(x, x, x, None) == FUSED
+        assert choose(query, key, value, None) == FUSED
 
 
 def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
@@ -196,6 +199,12 @@ def test_a_table_that_is_none_is_said_and_not_used(text: str, words: str, no_own
         choice.read_table(no_own_table)
     with pytest.warns(UserWarning, match=f"the shipped tuning is used: .*{words}"):
         assert choose(LONG[0], LONG[0], LONG[0], causal()) in (DEFAULT, FUSED, SPARSE)
+
+
+def test_a_table_that_cannot_be_read_is_said_and_not_used(no_own_table: Path) -> None:
+    no_own_table.mkdir()
+    with pytest.warns(UserWarning, match="the shipped tuning is used: "):
+        assert choose(LONG[0], LONG[0], LONG[0], causal()) == FUSED
 
 
 def test_where_the_own_table_lies(monkeypatch: pytest.MonkeyPatch) -> None:

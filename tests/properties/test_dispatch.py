@@ -16,6 +16,8 @@ import attention_core
 from attention_core import dispatch, plans
 from attention_core.choice import PLANS, forget
 from attention_core.dispatch import attention
+from attention_core.kernels import Kernel
+from attention_core.loading import answers
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from tests.properties.attention_loop import draw_call, rows_of
 
@@ -102,16 +104,30 @@ def test_auto_tells_the_kernel_of_causality_only_where_the_alignments_agree(
     assert seen == [causal_flag, causal_flag, dense, dense, plain, dense]
 
 
-def test_a_causal_mask_holds_at_a_negative_scale() -> None:
-    """torch's flash kernel returns NaN here when told by its flag (docs/findings.md, 1)."""
+@pytest.mark.parametrize("scale", [-1.0, 0.0])
+def test_a_causal_mask_holds_at_a_scale_that_is_not_positive(scale: float) -> None:
+    """torch's flash kernel returns NaN here when told by its flag (docs/findings.md, 2)."""
     x, v = torch.ones(1, 1, 3, 1), torch.tensor([1.0, 3.0, 8.0]).reshape(1, 1, 3, 1)
-    assert attention(x, x, v, causal(), scale=-1.0).flatten().tolist() == [1.0, 2.0, 4.0]
+    assert attention(x, x, v, causal(), scale=scale).flatten().tolist() == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize("name", ["core:naive_causal", "torch:mha", "transformers:sdpa"])
 def test_kernels_with_other_conventions_are_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match="has other conventions or is wrong on purpose; use auto, core:dot"):
         attention(X, X, X, kernel=name)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"contract": "rotary"}, {"layout": "bnhd"}, {"out_layout": "bnhd"}, {"returns": "out,weights"},
+        {"mask_true": "ignore"}, {"causal": "bottom_right"}, {"factory": True},
+    ],
+)  # fmt: skip
+def test_a_row_that_declares_another_convention_cannot_be_called(declared: dict[str, Any]) -> None:
+    """Also one that no row of today's table declares."""
+    assert answers(Kernel("a:row", "module:function", "as torch's", {"accumulate": "float32"}))
+    assert not answers(Kernel("a:row", "module:function", "otherwise", declared))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -192,6 +208,48 @@ def test_calls_that_need_other_plans_have_plans_of_their_own(no_plans: None) -> 
         assert torch.equal(one, other)
     kept = [PLANS[what] for what in PLANS]
     assert len(kept) == len(forms()) - 2, "all but the negative scales: with causality there is no plan, without it one"
+
+
+ONE = torch.zeros(1, 2, 4, 8)
+ALL = dict.fromkeys(("query", "key", "value"), ONE)
+ALLOWED = torch.ones(4, 4, dtype=torch.bool)
+LIKE_A_GOOD_ONE: list[tuple[dict[str, Any], str]] = [
+    ({"query": ONE[..., :4].contiguous()}, "head sizes of query and key differ"),
+    ({"key": ONE[..., :4].contiguous()}, "head sizes of query and key differ"),
+    ({"value": ONE[:, :, :3].contiguous()}, "lengths of key and value differ"),
+    *(({name: ONE.double()}, "need one floating-point dtype") for name in ALL),
+    ({"mask": ALLOWED.int()}, "a mask is bool or floating"),
+    ({"mask": torch.ones(3, 3, dtype=torch.bool)}, "does not broadcast to the scores"),
+]
+
+
+@pytest.mark.parametrize(("changed", "words"), LIKE_A_GOOD_ONE)
+def test_a_bad_call_is_refused_after_a_good_one_like_it(changed: dict[str, Any], words: str, no_plans: None) -> None:
+    """It differs in one thing alone; the plan of the good one must not answer it."""
+    call = {**ALL, "mask": ALLOWED}
+    attention(**call)
+    with pytest.raises(ValueError, match=words):
+        attention(**{**call, **changed})
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_a_call_whose_gradients_may_be_asked_for_has_a_plan_of_its_own(name: str, no_plans: None) -> None:
+    call = {**ALL, name: ONE.clone().requires_grad_()}
+    attention(**ALL)
+    with torch.no_grad():
+        attention(**call)
+    assert len(PLANS) == 1
+    attention(**call)
+    assert len(PLANS) == 2
+
+
+def test_another_device_and_a_mask_with_a_gradient_have_plans_of_their_own(no_plans: None) -> None:
+    for changed in ({}, dict.fromkeys(ALL, ONE.to("meta"))):
+        attention(**{**ALL, **changed})
+    assert len(PLANS) == 2
+    for wanted in (False, True):
+        attention(**ALL, mask=torch.zeros(4, 4, requires_grad=wanted))
+    assert len(PLANS) == 4
 
 
 def test_the_mask_of_a_plan_is_that_of_the_call(no_plans: None) -> None:
@@ -279,3 +337,14 @@ def test_under_autocast_every_kernel_gives_its_dtype(mask: Any, n: int, no_plans
 def test_what_is_no_tensor_is_named(name: str, call: Any) -> None:
     with pytest.raises(TypeError, match=f"{name} must be a"):
         call(torch.zeros(1, 1, 2, 2))
+
+
+def test_within_a_compiled_program_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch, no_plans: None) -> None:
+    def chooses(*_: Any) -> str:
+        raise AssertionError("a kernel was chosen")
+
+    monkeypatch.setattr(dispatch, "choose", chooses)
+    x = torch.randn(1, 2, 16, 8, generator=torch.Generator().manual_seed(0))
+    compiled = torch.compile(attention, backend="eager", fullgraph=True)
+    window = sliding_window(3)
+    assert torch.equal(compiled(x, x, x, window), attention(x, x, x, window, kernel="torch:default"))
