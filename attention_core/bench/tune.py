@@ -180,6 +180,9 @@ def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] 
     check_writable(path, f"cannot tune: {path}")
     try:
         kept = dict(read_table(path)) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise TargetError(f"cannot tune: {error}; remove that file first") from None
+    try:
         told(f"tuning {', '.join(dtypes)}: half a minute for each dtype and direction")
         for name, numbers in tune(device, WallClock(), dtypes=tuple(dtypes)):
             told(f"tuned {name}")
