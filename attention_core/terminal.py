@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,18 +34,31 @@ def check_outputs(options: dict[str, Any]) -> None:
     """
     from attention_core.conformance.implementation import TargetError
 
-    names: dict[Path, str] = {}
-    for name in ("json", "html", "junit"):
-        path = options[f"{name}_path"]
-        if path is None:
-            continue
-        if (other := names.setdefault(Path(path).absolute(), name)) != name:
-            raise TargetError(f"--{other} and --{name} name one file, {path}: one would overwrite the other")
+    named = [(f"--{n}", options[f"{n}_path"]) for n in ("json", "html", "junit") if options[f"{n}_path"] is not None]
+    check_apart(named)
+    for name, path in ((option.removeprefix("--"), path) for option, path in named):
+        if not path:
+            raise TargetError(f"--{name} '' cannot be written: it names no file")
         folder = Path(path).absolute().parent
         if not folder.is_dir():
             raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
         if not os.access(path if Path(path).exists() else folder, os.W_OK):
             raise TargetError(f"--{name} {path} cannot be written: no permission")
+
+
+def check_apart(named: Iterable[tuple[str, str]]) -> None:
+    """Refuse one file for two outputs, also where a link leads from one to the other.
+
+    Args: named, (option, path) of every output. Raises: TargetError.
+    """
+    from attention_core.conformance.implementation import TargetError
+
+    seen: dict[str, str] = {}
+    for option, path in named:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise TargetError(f"{seen[real]} and {option} name one file, {path}: one would overwrite the other")
+        seen[real] = option
 
 
 def write_reports(reports: list[Report], options: dict[str, Any]) -> None:

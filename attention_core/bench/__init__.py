@@ -10,7 +10,8 @@ What goes through it, and where each step lives:
     -> one process for the cell (`measure`): the same tensors for all kernels (`inputs`), each kernel's error against
       the float64 truth on them (`errors`), then warm-up and interleaved A B B A blocks (`sampling`, `clocks`)
     -> paired ratios with their intervals (`statistics`), the limit of the machine (`limits`), growth with n (`growth`)
-    -> `results` (plain JSON, written after every cell, read to resume) -> `render_text`, `pictures`, `render_html`
+    -> `results` (plain JSON, written after every cell by `files`, read to `resume`, as its fields are declared, by
+      `reading`) -> `render_text`, `pictures`, `render_html`
 
 `run` holds these together; `command` is `attention-core bench`, `asked` reads what it is asked for, `status` is how it
 ends; `selftest` puts a kernel beside itself and publishes the false-alarm rate. Processes are started by `workers` and

@@ -5,11 +5,24 @@ Heavy modules are imported inside the functions, so `attention-core --help` stay
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from attention_core.terminal import check_apart
+
 if TYPE_CHECKING:
     from attention_core.bench.workload import Workload
+
+TUNED = ("dtypes", "device", "quiet")
+"""What --tune goes by, beside itself."""
+NOT_SELF_TESTED = ("kernels", "gate", "json_path", "resume", "plot_path", "html_path")
+"""What --self-test does not go by."""
+CROWDED = 4
+"""Threads a core at most."""
 
 
 def cells_of(options: dict[str, Any]) -> list[Workload]:
@@ -58,32 +71,55 @@ def check_device(device: str) -> None:
 
     if device == "cpu":
         return
-    if device != "cuda" and not device.startswith("cuda:"):
+    if not re.fullmatch(r"cuda(:[0-9]+)?", device):
         raise TargetError(f"--device {device!r} is neither cpu nor cuda, nor cuda:N")
     device_memory(device)
 
 
-def check_files(options: dict[str, Any]) -> None:
-    """Refuse at the door what could not be written after a long run. Raises: TargetError."""
-    from attention_core.bench.pictures import check_plotting, needs_matplotlib
-    from attention_core.bench.results import beside
+def check_threads(threads: int) -> None:
+    """Refuse more threads than anybody compares kernels on. Raises: TargetError."""
     from attention_core.conformance.implementation import TargetError
 
+    cores = os.cpu_count() or 1
+    if threads > CROWDED * cores:
+        raise TargetError(f"--threads {threads}: there are {cores} cores; at most {CROWDED * cores} can be asked for")
+
+
+def check_together(context: click.Context) -> None:
+    """Refuse options of which one would be left unread without a word. Raises: TargetError."""
+    from attention_core.conformance.implementation import TargetError
+
+    source = click.core.ParameterSource.DEFAULT
+    given = {str(p.name): p for p in context.command.params if context.get_parameter_source(str(p.name)) != source}
+    spelled = {name: p.opts[0] if isinstance(p, click.Option) else "KERNEL" for name, p in given.items()}
+    if "tune" in given:
+        extra = [spelled[name] for name in given if name not in ("tune", *TUNED)]
+        if extra:
+            raise TargetError(f"--tune does not go with {', '.join(extra)}: it takes --dtype, --device and --quiet")
+    elif "self_test" in given:
+        extra = [spelled[name] for name in given if name in NOT_SELF_TESTED]
+        if extra:
+            raise TargetError(
+                f"--self-test does not go with {', '.join(extra)}: it prints how --baseline stands to itself"
+            )
+
+
+def check_files(options: dict[str, Any]) -> None:
+    """Refuse at the door what could not be written after a long run. Raises: TargetError."""
+    from attention_core.bench.files import check_writable
+    from attention_core.bench.pictures import NAMES, check_plotting, needs_matplotlib, picture_file
+    from attention_core.conformance.implementation import TargetError
+
+    named: list[tuple[str, str]] = [
+        (f"--{n}", options[f"{n}_path"]) for n in ("json", "html") if options[f"{n}_path"] is not None
+    ]
     if options["resume"] and options["json_path"] is None:
         raise TargetError("--resume needs --json FILE, the file to go on from")
-    if options["plot_path"]:
-        check_plotting(options["plot_path"])
-    if options["html_path"]:
+    if (plot := options["plot_path"]) is not None:
+        check_plotting(plot)
+        named += [(f"--plot {plot}:", str(picture_file(Path(plot), name))) for name in NAMES]
+    if options["html_path"] is not None:
         needs_matplotlib("--html")
-    for name in ("json", "plot", "html"):
-        path = options[f"{name}_path"]
-        if path is None:
-            continue
-        folder = Path(path).absolute().parent
-        if not folder.is_dir():
-            raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
-        try:
-            beside(Path(path)).touch()  # the file that is written before it takes the name
-            beside(Path(path)).unlink()
-        except OSError as error:
-            raise TargetError(f"--{name} {path} cannot be written: {error.strerror}") from None
+    check_apart(named)
+    for option, path in named:
+        check_writable(path, f"{option} {path or repr(path)}")

@@ -76,9 +76,11 @@ def bench(**options: Any) -> None:
     KERNEL is a TARGET as for `verify`, or `auto` (attention_core.attention, with masks as structure), or `auto:NAME`;
     conventions of a target stand after @, as in f.py:f@layout=bnhd. Without KERNEL: every row of the kernel table.
     """
+    from attention_core.bench.asked import check_together
     from attention_core.conformance.implementation import TargetError
 
     try:
+        check_together(click.get_current_context())
         status = run(options)
     except TargetError as error:
         click.echo(f"attention-core: {error}", err=True)
@@ -91,14 +93,14 @@ def run(options: dict[str, Any]) -> int:
 
     Raises: TargetError for what cannot be measured as asked.
     """
-    from attention_core.bench.asked import cells_of, check_device, check_dtypes, check_files, default_kernels
+    from attention_core.bench import asked
     from attention_core.bench.render_text import print_results
     from attention_core.bench.run import Settings, run_benchmark
     from attention_core.bench.status import status_of
     from attention_core.conformance.implementation import TargetError
 
-    check_files(options)
-    check_dtypes(options["dtypes"])
+    asked.check_files(options)
+    asked.check_dtypes(options["dtypes"])
     if options["tune"]:
         from attention_core.bench.tune import keep_tuning
 
@@ -110,8 +112,9 @@ def run(options: dict[str, Any]) -> int:
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
         seed=options["seed"], timeout=options["timeout"],
     )  # fmt: skip
-    cells = cells_of(options)
-    check_device(settings.device)
+    cells = asked.cells_of(options)
+    asked.check_device(settings.device)
+    asked.check_threads(settings.threads)
     if options["self_test"]:
         return self_test(cells, settings, options)
     console = make_console()
@@ -121,7 +124,7 @@ def run(options: dict[str, Any]) -> int:
         try:
             with progress(options["quiet"]) as told:
                 results = run_benchmark(
-                    options["kernels"] or default_kernels(settings.device), cells, settings, progress=told,
+                    options["kernels"] or asked.default_kernels(settings.device), cells, settings, progress=told,
                     previous=earlier(options), save=saver(json_path, kept),
                 )  # fmt: skip
         except (KeyboardInterrupt, SystemExit, TargetError):
@@ -143,7 +146,7 @@ def earlier(options: dict[str, Any]) -> Results | None:
 
 def saver(path: str | None, kept: list[Results]) -> Callable[[Results], None]:
     """What keeps the finished cells: here, and in the file where one is named."""
-    from attention_core.bench.results import write_text
+    from attention_core.bench.files import write_text
 
     def save(results: Results) -> None:
         kept.append(results)
@@ -155,7 +158,7 @@ def saver(path: str | None, kept: list[Results]) -> Callable[[Results], None]:
 
 def write_files(results: Results, options: dict[str, Any]) -> None:
     """The files that were asked for, at the end. Raises: TargetError."""
-    from attention_core.bench.results import write_text
+    from attention_core.bench.files import write_text
 
     if options["json_path"]:
         write_text(Path(options["json_path"]), results.to_json())

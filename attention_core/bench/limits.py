@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
 from attention_core.bench.clocks import Clock, clock_for
 from attention_core.bench.exchange import Tell
+from attention_core.bench.reading import Factor, Filled, declared
 from attention_core.bench.workload import Workload
 
 MATMUL = ((128, 4096), (512, 512), (1024, 1024), (2048, 512))
@@ -35,9 +36,9 @@ class Limits:
     Args: flops, dtype -> FLOP/s; exponentials, a second; bandwidth, bytes of the working set -> bytes moved a second.
     """
 
-    flops: Mapping[str, float]
-    exponentials: float
-    bandwidth: Mapping[int, float]
+    flops: Annotated[Mapping[str, float], dict[str, Factor]]
+    exponentials: Factor
+    bandwidth: Annotated[Mapping[int, float], dict[int, Factor], Filled()]
 
     def seconds(self, workload: Workload) -> tuple[float, str]:
         """The shortest time a workload can take here, and what binds it: "matmul", "exp" or "bandwidth"."""
@@ -61,9 +62,8 @@ class Limits:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Limits:
-        """The inverse of `to_json`."""
-        bandwidth = {int(size): float(rate) for size, rate in data["bandwidth"].items()}
-        return Limits(dict(data["flops"]), float(data["exponentials"]), bandwidth)
+        """The inverse of `to_json`. Raises: TargetError for what is no limits."""
+        return Limits(**declared(Limits, data))
 
 
 def measure_limits(job: dict[str, Any], tell: Tell) -> None:

@@ -122,9 +122,11 @@ def read_mask(text: str) -> MaskSpec:
 
     Raises: TargetError for words that are no mask. Example: read_mask("window:256").parts is (("window", 256),).
     """
-    parts = []
+    parts: list[tuple[str, int]] = []
     for word in text.split("+") if text != "none" else []:
         name, colon, number = word.partition(":")
+        if name in dict(parts):  # a second causal or window adds nothing, and thousands of them take minutes
+            raise TargetError(f"mask {shortened(text)!r} has two parts {name}: write each once")
         if name in NUMBERED:
             found = whole_number(number)
             if found is None or found < NUMBERED[name]:
@@ -145,7 +147,7 @@ def whole_number(text: str) -> int | None:
 
     Example: whole_number("12") is 12, whole_number("-1") is None.
     """
-    return int(text) if text.isdecimal() and len(text) <= DIGITS else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else None
 
 
 def shortened(text: str) -> str:

@@ -18,7 +18,7 @@ from attention_core.bench.errors import Judge
 from attention_core.bench.exchange import Tell
 from attention_core.bench.inputs import Inputs, dense_mask, draw
 from attention_core.bench.sampling import Plan, sample
-from attention_core.bench.targets import Call, CannotRun, load, prepare, read_target
+from attention_core.bench.targets import Call, CannotRun, NoTensor, load, prepare, read_target
 from attention_core.bench.workers import Note
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError, Unavailable, said
@@ -68,10 +68,10 @@ def measure(job: dict[str, Any], tell: Tell) -> None:
                 tell({"event": "failed_kernel", "kernel": column, "status": "refuted", "message": CHANGES})
                 continue
             errors = judge.judge(results, named.implementation)
-        except (CannotRun, TargetError, Unavailable) as error:
+        except (CannotRun, TargetError, Unavailable, NoTensor) as error:
             tell({"event": "failed_kernel", "kernel": column, "message": str(error)})
             continue
-        except Exception as error:
+        except BaseException as error:  # also SystemExit: it is the kernel's, and the others go on
             tell({"event": "failed_kernel", "kernel": column, "message": f"raised {said(error)}"})
             continue
         tell({"event": "checked", "kernel": column, "errors": errors})
@@ -90,7 +90,7 @@ def measure(job: dict[str, Any], tell: Tell) -> None:
     clock = clock_for(job["device"])
     samples = sample(
         {column: call.run for column, call in calls.items()}, clock, Plan(**job["plan"]), baseline=job["baseline"],
-        repeats=job["repeats"], inner=job["inner"], told=told,
+        repeats=job["repeats"], inner=job["inner"], told=told, caught=BaseException,
     )  # fmt: skip
     for column, call in calls.items():
         if column in samples.times and fingerprint(call) != known[column]:  # by whom cannot be told: all share them

@@ -16,6 +16,7 @@ from attention_core.bench.limits import Limits
 from attention_core.bench.results import Cell, Results
 from attention_core.conformance.implementation import TargetError
 
+NAMES = ("growth", "pareto", "roofline")
 SUFFIXES = (".svg", ".png", ".pdf")
 MARKERS = "os^Dv<>Pphd8"
 STYLE = {"svg.hashsalt": "attention-core", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
@@ -60,7 +61,7 @@ def write_pictures(results: Results, path: Path) -> list[Path]:
     """
     written = []
     for name, make in pictures(results).items():
-        target = path.with_name(f"{path.stem}-{name}{path.suffix}")
+        target = picture_file(path, name)
         try:
             with styled():
                 # no date in the file: the same results give the same picture
@@ -70,6 +71,11 @@ def write_pictures(results: Results, path: Path) -> list[Path]:
             raise TargetError(f"{target} cannot be written: {error.strerror}") from error
         written.append(target)
     return written
+
+
+def picture_file(path: Path, name: str) -> Path:
+    """The file of one picture. Example: picture_file(Path("p.svg"), "growth") is p-growth.svg."""
+    return path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
 def as_svg(make: Callable[[], Any]) -> str:
@@ -205,8 +211,13 @@ def roofline_figure(cells: Sequence[Cell], limits: Limits) -> Any:
 
 
 def roofs(panel: Any, cells: Sequence[Cell], limits: Limits, dtype: str) -> None:
-    """The lines that nothing can be above: the matmul peak, and the bandwidths of memory and of the cache."""
-    peak = limits.flops[dtype]
+    """The lines that nothing can be above: the matmul peak, and the bandwidths of memory and of the cache.
+
+    None for a dtype whose peak was not measured.
+    """
+    peak = limits.flops.get(dtype)
+    if peak is None:
+        return
     xs = [cell.workload.flops / cell.workload.bytes for cell in cells]
     rates = sorted({min(limits.bandwidth.values()), max(limits.bandwidth.values())})
     left, right = min([*xs, peak / rates[-1]]) / 3, max([*xs, peak / rates[0]]) * 3

@@ -31,7 +31,7 @@ def probe(job: dict[str, Any], tell: Tell) -> None:
     Note(job["note"]).write(named.name)
     try:
         function, binding = load(named)
-        with contextlib.suppress(Exception):  # it may not take this size; the workload itself decides
+        with contextlib.suppress(BaseException):  # it may not take this size; the workload itself decides
             small = replace(workload, n_q=min(workload.n_q, TINY), n_kv=min(workload.n_kv, TINY))
             prepare(named, function, binding, draw(small, job["device"])).run()
         call = prepare(named, function, binding, draw(workload, job["device"]))

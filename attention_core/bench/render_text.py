@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attention_core.bench.growth import QUANTITIES, series_of
@@ -64,9 +65,10 @@ def print_cell(console: Console, cell: Cell) -> None:
         work = f"at least {flops:.3g} GFLOP, {cell.workload.exponentials:.3g} exponentials, {moved}"
         limit = f"limit of this machine {duration(cell.limit)} ({cell.binding})"
         console.print(f"{work}; {limit}", style="dim", highlight=False)
-    whole = cell_table(cell)
-    if console.measure(whole, options=console.options.update(max_width=WIDEST)).maximum <= console.width:
-        console.print(whole)
+    # Reasons may be long, and may run over several lines; figures may not.
+    figures = cell_table(replace(cell, kernels={n: c for n, c in cell.kernels.items() if c.status == "timed"}))
+    if console.measure(figures, options=console.options.update(max_width=WIDEST)).maximum <= console.width:
+        console.print(cell_table(cell))
     else:  # a table cut to fit would show neither times nor verdicts
         console.print(cell_table(cell, narrow=True))
         for name, column in ordered(cell):

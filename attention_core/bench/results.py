@@ -5,17 +5,18 @@ The schema is described in docs/benchmarks.md; it changes only together with `SC
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from attention_core.bench.statistics import VERDICTS, Comparison
+from attention_core.bench.files import write_text as write_text
+from attention_core.bench.limits import Limits
+from attention_core.bench.reading import Count, OneOf, Seconds, Share, as_declared
+from attention_core.bench.statistics import Comparison
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
@@ -24,6 +25,44 @@ KIND = "attention-core bench"
 STATUSES = ("timed", "refuted", "cannot", "unavailable", "failed")
 """timed; refuted by the suite or on the very inputs; its declarations exclude the cell; it is not there on this
 machine; it raised, died or hung."""
+
+
+class Told(TypedDict):
+    """A verdict of the suite, as JSON."""
+
+    verdict: Annotated[str, OneOf(("conforms", "refuted", "incomplete", "error"))]
+    reason: str
+    effort: NotRequired[str]
+    source: NotRequired[str]
+
+
+class Error(TypedDict):
+    """The error of one quantity, as JSON; None stands for one that is not finite."""
+
+    rms: Share | None
+    max: Share | None
+    over_bound: NotRequired[Share | None]
+    judged: NotRequired[Count]
+    of: NotRequired[Count]
+    refuted: NotRequired[bool]
+
+
+class Operator(TypedDict):
+    """An operator that ran, as JSON."""
+
+    operator: str
+    calls: NotRequired[Count]
+    share: Share
+
+
+class Probe(TypedDict):
+    """What a fresh process told, as JSON."""
+
+    first: NotRequired[Share]
+    second: NotRequired[Share]
+    process: NotRequired[float | None]
+    allocator: NotRequired[float | None]
+    operators: NotRequired[list[Operator]]
 
 
 @dataclass
@@ -37,21 +76,21 @@ class Column:
         settled, whether it ended.
     """
 
-    status: str
+    status: Annotated[str, OneOf(STATUSES)]
     message: str = ""
-    seconds: float | None = None
-    low: float | None = None
-    high: float | None = None
+    seconds: Seconds | None = None
+    low: Share | None = None
+    high: Share | None = None
     comparison: Comparison | None = None
-    share: float | None = None
-    outliers: int = 0
-    errors: dict[str, Any] = field(default_factory=dict)
-    probe: dict[str, Any] = field(default_factory=dict)
-    inner: int = 0
-    first: float | None = None
-    warm_up: list[float] = field(default_factory=list)
+    share: Share | None = None
+    outliers: Count = 0
+    errors: Annotated[dict[str, Any], dict[str, Error]] = field(default_factory=dict)
+    probe: Annotated[dict[str, Any], Probe] = field(default_factory=dict)
+    inner: Count = 0
+    first: Share | None = None
+    warm_up: list[Share] = field(default_factory=list)
     settled: bool = True
-    samples: list[list[float]] = field(default_factory=list)
+    samples: list[list[Share]] = field(default_factory=list)
 
     @property
     def ratio(self) -> Comparison | None:
@@ -72,9 +111,9 @@ class Cell:
     workload: Workload
     baseline: str
     kernels: dict[str, Column]
-    limit: float | None = None
+    limit: Seconds | None = None
     binding: str = ""
-    resolution: float = 0.0
+    resolution: Share = 0.0
 
 
 @dataclass
@@ -89,12 +128,20 @@ class Results:
     versions: dict[str, str]
     settings: dict[str, Any]
     limits: dict[str, Any] = field(default_factory=dict)
-    verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
+    verdicts: Annotated[dict[str, dict[str, str]], dict[str, Told]] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
 
     def cell(self, workload: Workload) -> Cell | None:
         """The finished cell of a workload."""
         return next((c for c in self.cells if c.workload.key() == workload.key()), None)
+
+    def keep(self, cell: Cell) -> None:
+        """A finished cell, in the place of an earlier one of its workload."""
+        earlier = self.cell(cell.workload)
+        if earlier is None:
+            self.cells.append(cell)
+        else:
+            self.cells[self.cells.index(earlier)] = cell
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -109,64 +156,31 @@ class Results:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Results:
         """The inverse of `to_dict`. Raises: TargetError for what is no file of results of this version."""
-        if data.get("kind") != KIND or data.get("schema_version") != SCHEMA_VERSION:
+        version = data.get("schema_version")
+        if data.get("kind") != KIND or type(version) is not int or version != SCHEMA_VERSION:
             raise TargetError(f"it is no file that `attention-core bench --json` of this version wrote ({KIND})")
-        try:
-            cells = [_cell(c) for c in data["cells"]]
-            rest = {f.name: _kind(f.name, data[f.name], dict) for f in fields(Results) if f.name != "cells"}
-            for told in rest["verdicts"].values():
-                for name in ("verdict", "reason"):
-                    _kind(name, told[name], str)
-            if rest["limits"]:
-                for name, kind in (("flops", dict), ("exponentials", float | int), ("bandwidth", dict)):
-                    _kind(name, rest["limits"][name], kind)
-            return Results(**rest, cells=cells)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise TargetError(f"its cells cannot be read ({type(error).__name__}: {error})") from error
+        rest = {k: v for k, v in data.items() if k not in ("kind", "schema_version")}
+        found: Results = as_declared(Results, rest, "")
+        if found.limits:
+            as_declared(Limits, found.limits, "limits")
+        for cell in found.cells:
+            found.check_cell(cell)
+        return found
+
+    def check_cell(self, cell: Cell) -> None:
+        """Raises: TargetError where what a file says of a cell does not go together."""
+        name = cell.workload.name()
+        if self.cell(cell.workload) is not cell:
+            raise TargetError(f"the cell {name} is there twice")
+        for kernel, column in cell.kernels.items():
+            if kernel not in self.verdicts:
+                raise TargetError(f"{kernel} of the cell {name} has no verdict")
+            if column.status == "timed" and column.seconds is None:
+                raise TargetError(f"{kernel} of the cell {name} is timed, and has no seconds")
 
 
 def _plain(cell: Cell) -> dict[str, Any]:
     return {k: v for k, v in asdict(cell).items() if k != "workload"}
-
-
-def _kind(name: str, value: Any, kind: Any) -> Any:
-    """The value. Raises: TypeError where it is of another kind."""
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} is {str(value)[:40]!r}")
-    return value
-
-
-def _column(data: Mapping[str, Any]) -> Column:
-    """A column whose numbers are numbers: what is shown of it later must not fail then."""
-    ratio = data["comparison"]
-    number, maybe = float | int, float | int | None
-    if data["status"] not in STATUSES:
-        raise ValueError(f"status is {str(data['status'])[:40]!r}")
-    for name in ("seconds", "low", "high", "share", "first"):
-        _kind(name, data[name], maybe)
-    if data["status"] == "timed":
-        _kind("seconds", data["seconds"], number)
-    for name in ("errors", "probe"):
-        _kind(name, data[name], dict)
-    for told in data["errors"].values():
-        for name in ("rms", "max"):
-            _kind(name, told[name], maybe)
-    for row in data["probe"].get("operators", []):
-        _kind("operator", row["operator"], str), _kind("share", row["share"], number)
-    for name in ("first", "second", "process", "allocator"):
-        _kind(name, data["probe"].get(name), maybe)
-    if ratio is not None:
-        for name, value in ratio.items():
-            _kind(name, value, str if name == "verdict" else number if name == "ratio" else maybe)
-        if ratio["verdict"] not in VERDICTS:
-            raise ValueError(f"verdict is {ratio['verdict'][:40]!r}")
-    return Column(**{**data, "comparison": None if ratio is None else Comparison(**ratio)})
-
-
-def _cell(data: Mapping[str, Any]) -> Cell:
-    columns = {name: _column(column) for name, column in data["kernels"].items()}
-    _kind("limit", data["limit"], float | int | None), _kind("binding", data["binding"], str)
-    return Cell(**{**data, "workload": Workload.from_json(data["workload"]), "kernels": columns})
 
 
 def _finite(value: Any) -> Any:
@@ -194,24 +208,6 @@ def read_results(path: Path) -> Results:
     try:
         return Results.from_dict(data)
     except TargetError as error:
-        raise TargetError(f"{path}: {error}") from error
-
-
-def beside(path: Path) -> Path:
-    """Where a file is written before it takes its name. Example: beside(Path("r.json")).parent is Path(".")."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all, so that an interruption leaves the last complete one.
-
-    Raises: TargetError: it cannot be written.
-    """
-    part = beside(path)
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise TargetError(f"{path} cannot be written: {error.strerror}") from error
+        raise TargetError(f"{path} cannot be read: {error}") from error
+    except RecursionError:
+        raise TargetError(f"{path} cannot be read: it is nested too deeply") from None

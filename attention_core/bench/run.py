@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 from attention_core.bench.limits import Limits
 from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.resume import check_same, check_sources, joined, to_measure
 from attention_core.bench.sampling import Plan
 from attention_core.bench.statistics import SHOWN, compare, effective_count, median_interval, outliers
 from attention_core.bench.targets import Named, read_target
-from attention_core.bench.verdicts import source, verdict
+from attention_core.bench.verdicts import verdict
 from attention_core.bench.workers import Lost, Workers
 from attention_core.bench.workload import MEMORY_SHARE, Workload
 from attention_core.conformance.implementation import TargetError, Unavailable, said
@@ -56,14 +58,15 @@ def run_benchmark(
     """Verify and time kernels side by side on each workload.
 
     Args: kernels, in words (see `targets.read_target`); the baseline is added where it is not among them; previous, the
-        results of an interrupted run with the same settings, whose cells are not measured again; progress, is told what
-        happens; save, is called with the results after every cell.
+        results of an interrupted run with the same settings, whose cells are not measured again but where they lack a
+        kernel (then with all the kernels that they have); progress, is told what happens; save, is called with the
+        results after every cell.
     Returns: Results; whatever goes wrong with one kernel stands in its column.
-    Raises: TargetError before anything is measured: an unknown kernel, a workload that does not fit in memory.
+    Raises: TargetError before anything is measured: an unknown kernel, a workload that does not fit in memory, results
+        that cannot be gone on from.
     """
     settings = settings or Settings()
-    names = list(dict.fromkeys([settings.baseline, *kernels]))
-    named = {name: read_target(name, settings.device) for name in names}
+    named = {name: read_target(name, settings.device) for name in [settings.baseline, *kernels]}
     for workload in workloads:
         workload.check_memory()
         if settings.device != "cpu":
@@ -71,28 +74,25 @@ def run_benchmark(
     results = Results(describe_machine(settings.device), versions(), asdict(settings))
     if previous is not None:
         check_same(previous, results)
-        check_sources(previous, named)
         results = previous
+    cells = [(workload, to_measure(results.cell(workload), named, settings.device)) for workload in workloads]
+    every = {name: kernel for own in [named, *(own for _, own in cells)] for name, kernel in own.items()}
+    check_sources(results, every)
     with Workers(settings.threads, settings.timeout, settings.device) as workers:
-        for name in names:
+        for name, kernel in every.items():
             if name not in results.verdicts:
                 progress(f"{name}: is it right?")
-                results.verdicts[name] = verdict(named[name], settings.effort, settings.seed, settings.timeout)
+                results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout)
         missing = {w.dtype for w in workloads} - set(results.limits.get("flops", ()))
         if missing:
             progress("the limits of this machine")
-            results.limits = limits(workers, sorted({w.dtype for w in workloads}), settings.device)
-        for number, workload in enumerate(workloads, 1):
-            cell = results.cell(workload)
-            absent = {n: k for n, k in named.items() if cell is None or n not in cell.kernels}
-            if not absent:
-                continue
-            if cell is not None:  # a ratio needs all its kernels in one run
-                results.cells.remove(cell)
-            progress(f"cell {number} of {len(workloads)}: {workload.name()}")
-            results.cells.append(run_cell(workers, workload, named, results, settings, progress))
-            if save is not None:
-                save(results)
+            results.limits = joined(results.limits, limits(workers, sorted(missing), settings.device))
+        for number, (workload, own) in enumerate(cells, 1):
+            if own:
+                progress(f"cell {number} of {len(cells)}: {workload.name()}")
+                results.keep(run_cell(workers, workload, own, results, settings, progress))
+                if save is not None:
+                    save(results)
     return results
 
 
@@ -107,25 +107,6 @@ def device_memory(device: str) -> int:
         return int(MEMORY_SHARE * torch.cuda.mem_get_info(device)[1])
     except (RuntimeError, AssertionError, ValueError) as error:
         raise TargetError(f"--device {device}: {said(error)}") from error
-
-
-def check_same(previous: Results, now: Results) -> None:
-    """Raises: TargetError where earlier cells were measured otherwise, or elsewhere."""
-    for name, old, new in (
-        *((f"setting {k}", previous.settings.get(k), v) for k, v in now.settings.items()),
-        ("machine", previous.machine.get("processor"), now.machine["processor"]),
-        *((f"version of {k}", previous.versions.get(k), v) for k, v in now.versions.items()),
-    ):
-        if old != new:
-            raise TargetError(f"cannot resume: {name} was {old}, and is {new}")
-
-
-def check_sources(previous: Results, named: Mapping[str, Named]) -> None:
-    """Raises: TargetError where a kernel's file is not the one that was timed."""
-    for name, kernel in named.items():
-        now = source(kernel)
-        if previous.verdicts.get(name, {}).get("source", now) != now:
-            raise TargetError(f"cannot resume: the file of {name} has changed since; leave --resume out")
 
 
 def limits(workers: Workers, dtypes: Sequence[str], device: str) -> dict[str, Any]:
@@ -222,12 +203,19 @@ def one_measurement(workers: Workers, job: dict[str, Any], columns: dict[str, Co
             column.errors = message["errors"]
             wrong = [name for name, e in column.errors.items() if e["refuted"]]
             if wrong:
-                worst = column.errors[wrong[0]]["over_bound"]
-                times = "is not finite" if worst is None else f"is {worst:.3g} times its bound"
-                column.status, column.message = "refuted", f"on these inputs: the error of {wrong[0]} {times}"
+                how = beyond(column.errors[wrong[0]])
+                column.status, column.message = "refuted", f"on these inputs: the error of {wrong[0]} {how}"
         elif message["event"] == "sampled":
             found = message
     return found
+
+
+def beyond(error: Mapping[str, Any]) -> str:
+    """How an error that refutes leaves its bound; a worker's messages hold infinities as they are."""
+    worst = error["over_bound"]
+    if worst is None or not math.isfinite(error["max"]):
+        return "is not finite"
+    return f"is {worst:.3g} times its bound" if math.isfinite(worst) else f"is {error['max']:.3g}, and its bound is 0"
 
 
 def fill(cell: Cell, found: Mapping[str, Any], baseline: str) -> None:

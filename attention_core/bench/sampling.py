@@ -109,13 +109,15 @@ def sample(
     repeats: Mapping[str, float] | None = None,
     inner: int = 1,
     told: Callable[[str, str], None] = lambda name, phase: None,
+    caught: type[BaseException] = Exception,
 ) -> Samples:
     """Warm up and time functions side by side; one that raises is left out from there on.
 
     Args: functions, name -> call without arguments; baseline, whom the stopping rule compares with (the first by
         default); repeats, name -> factor on the calls of its samples, which plants a known slow-down in a test of the
         harness; inner, calls a sample at least (the same for all then, so that such factors are exact); told, is
-        called with (name, phase) before a function runs.
+        called with (name, phase) before a function runs; caught, what a function may raise: in a worker everything, as
+        nobody else raises there.
     Returns: Samples; functions that failed have no times.
     Example: sample({"a": f, "b": g}, WallClock(), Plan(seconds=1)).times["a"].shape is (blocks, 2).
     """
@@ -133,13 +135,13 @@ def sample(
             found.inner[name] = calls_per_sample(clock.time(functions[name], count) / count, clock.resolution)
             if inner > 1:
                 found.inner[name] = inner * math.ceil(found.inner[name] / inner)
-        except Exception as error:
+        except caught as error:
             _drop(name, error, running, found)
     taken: dict[str, list[list[float]]] = {name: [] for name in running}
     baseline = baseline if baseline in running else next(iter(running), "")
     spent, check = 0.0, plan.least
     for block in range(plan.most if running else 0):
-        times = _block(block, running, clock, found, repeats or {}, told)
+        times = _block(block, running, clock, found, repeats or {}, told, caught)
         for name, pair in times.items():
             taken[name].append(pair)
             spent += sum(pair) * found.inner[name]
@@ -163,7 +165,7 @@ def _narrow(times: list[list[float]], base: list[list[float]], width: float) -> 
 
 def _block(
     number: int, running: dict[str, Callable[[], Any]], clock: Clock, found: Samples, repeats: Mapping[str, float],
-    told: Callable[[str, str], None],
+    told: Callable[[str, str], None], caught: type[BaseException],
 ) -> dict[str, list[float]]:  # fmt: skip
     """One block: every function twice; what fails on the way is taken out of `running`."""
     times: dict[str, list[float]] = {}
@@ -174,7 +176,7 @@ def _block(
         count = max(1, round(found.inner[name] * repeats.get(name, 1.0)))
         try:
             seconds = clock.time(running[name], count)
-        except Exception as error:
+        except caught as error:
             _drop(name, error, running, found)
             times.pop(name, None)
             continue
@@ -182,7 +184,7 @@ def _block(
     return times
 
 
-def _drop(name: str, error: Exception, running: dict[str, Callable[[], Any]], found: Samples) -> None:
+def _drop(name: str, error: BaseException, running: dict[str, Callable[[], Any]], found: Samples) -> None:
     from attention_core.conformance.implementation import said
 
     del running[name]

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+
+from attention_core.bench.reading import Count, End, Factor, OneOf
 
 Array = npt.NDArray[np.float64]
 
@@ -54,13 +57,13 @@ class Comparison:
         quantiles; blocks, and effective, what they count for as their noise is correlated; verdict, one of `VERDICTS`.
     """
 
-    ratio: float
-    low: float
-    high: float
-    quantiles: float
-    blocks: int
-    effective: float
-    verdict: str
+    ratio: Factor
+    low: End
+    high: End
+    quantiles: End
+    blocks: Count
+    effective: End
+    verdict: Annotated[str, OneOf(VERDICTS)]
 
 
 def compare(times: Array, base: Array) -> Comparison:

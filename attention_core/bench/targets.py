@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,6 +30,10 @@ INHERITED = ("accumulate", "dtypes", "masked_nan", "gradients")
 
 class CannotRun(Exception):
     """A kernel that does not take a workload; the text says why."""
+
+
+class NoTensor(TypeError):
+    """A kernel that returned something else; the text says what."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +140,7 @@ class Call:
 
     def backward(self) -> tuple[Tensor, ...]:
         """Forward and backward: the gradients of query, key and value."""
-        result = self.forward()
-        out = result[0] if isinstance(result, tuple | list) else result
-        return torch.autograd.grad(out, self.tensors, self.cotangent)
+        return torch.autograd.grad(output(self.forward()), self.tensors, self.cotangent)
 
     @property
     def run(self) -> Callable[[], Any]:
@@ -219,11 +222,19 @@ def handed_over(tensor: Tensor, layout: str, form: str) -> Tensor:
     return made.requires_grad_() if tensor.requires_grad else made
 
 
+def output(result: Any) -> Tensor:
+    """The output among what a kernel returned. Raises: NoTensor."""
+    out = result[0] if isinstance(result, tuple | list) and result else result
+    if isinstance(out, Tensor):
+        return out
+    if isinstance(out, np.ndarray):
+        return torch.from_numpy(out)
+    raise NoTensor(f"returned {type(out).__name__} where a tensor was expected")
+
+
 def canonical(result: Any, layout: str, workload: Workload) -> Tensor:
-    """An output or gradient as (B, H, n, d). Raises: TypeError where a kernel returned no array."""
-    out = result[0] if isinstance(result, tuple | list) else result
-    if not isinstance(out, Tensor):
-        out = torch.from_numpy(out)
+    """An output or gradient as (B, H, n, d). Raises: NoTensor."""
+    out = output(result)
     out = out.transpose(-3, -2) if layout == "bnhd" else out
     if workload.form == "3d" and out.ndim == 3:
         return out[None]

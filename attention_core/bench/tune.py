@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_core.bench.clocks import Clock, WallClock
+from attention_core.bench.files import check_writable, write_text
 from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import compare
@@ -174,14 +175,19 @@ def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] 
     path = tuning_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TargetError(f"cannot tune: {path} cannot be written: {error.strerror}") from None
+    check_writable(path, f"cannot tune: {path}")
+    try:
         kept = dict(read_table(path)) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise TargetError(f"cannot tune: {error}; remove that file first") from None
+    try:
         told(f"tuning {', '.join(dtypes)}: half a minute for each dtype and direction")
         for name, numbers in tune(device, WallClock(), dtypes=tuple(dtypes)):
             told(f"tuned {name}")
             kept[name] = numbers
-            whole = path.with_suffix(".part")
-            whole.write_text(as_json(kept, describe_machine(device) | {"versions": versions()}), encoding="utf-8")
-            whole.replace(path)
+            write_text(path, as_json(kept, describe_machine(device) | {"versions": versions()}))
     except (OSError, ValueError) as error:
         raise TargetError(f"cannot tune: {error}") from None
     forget()

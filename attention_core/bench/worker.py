@@ -20,6 +20,7 @@ from attention_core.bench.exchange import Ended, Tell, receive, send
 from attention_core.bench.limits import measure_limits
 from attention_core.bench.measure import measure
 from attention_core.bench.probe import probe
+from attention_core.bench.targets import NoTensor
 from attention_core.conformance.implementation import TargetError, Unavailable, said
 from attention_core.conformance.worker import limit_memory
 
@@ -36,9 +37,9 @@ def run_job(job: dict[str, Any], tell: Tell) -> None:
         limit_memory(job.get("memory"))
         JOBS[job["kind"]](job, tell)
         tell({"event": "done"})
-    except (TargetError, Unavailable) as error:
+    except (TargetError, Unavailable, NoTensor) as error:
         tell({"event": "refused", "message": str(error)})
-    except Exception as error:
+    except BaseException as error:  # also SystemExit: this process has nothing else to do
         tell({"event": "failed", "message": said(error)})
 
 

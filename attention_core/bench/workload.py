@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
 
-from attention_core.bench.masks import MaskSpec, read_mask
+from attention_core.bench.masks import DIGITS, MaskSpec, read_mask
+from attention_core.bench.reading import Within, declared
 from attention_core.conformance.implementation import DTYPES, TargetError
 
 DIRECTIONS = ("fwd", "bwd")
@@ -21,6 +22,7 @@ all but the first torch changes to its unfused kernel without a word."""
 ITEM = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 MEMORY_SHARE = 0.75
 """Of the machine's memory, what one cell may need."""
+Size = Annotated[int, Within(1, 10**DIGITS)]
 SIZES = ("B", "H", "H_kv", "n_q", "n_kv", "d", "d_v")
 
 
@@ -42,18 +44,18 @@ class Workload:
         80
     """
 
-    B: int = 1
-    H: int = 8
-    H_kv: int = 0
-    n_q: int = 1024
-    n_kv: int = 1024
-    d: int = 64
-    d_v: int = 0
+    B: Size = 1
+    H: Size = 8
+    H_kv: Size = 0
+    n_q: Size = 1024
+    n_kv: Size = 1024
+    d: Size = 64
+    d_v: Size = 0
     dtype: str = "float32"
-    mask: MaskSpec = field(default_factory=MaskSpec)
+    mask: Annotated[MaskSpec, str] = field(default_factory=MaskSpec)
     direction: str = "fwd"
     label: str = ""
-    seed: int = 0
+    seed: Annotated[int, Within(0, 2**32 - 1)] = 0
     form: str = "plain"
 
     def __post_init__(self) -> None:
@@ -165,9 +167,9 @@ class Workload:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Workload:
-        """The inverse of `to_json`. Raises: TargetError, KeyError, TypeError for what is no workload."""
-        known = {f.name: data[f.name] for f in fields(Workload)}
-        return Workload(**{**known, "mask": read_mask(str(known["mask"]))})
+        """The inverse of `to_json`. Raises: TargetError for what is no workload."""
+        known = declared(Workload, data)
+        return Workload(**{**known, "mask": read_mask(known["mask"])})
 
 
 def machine_memory() -> int:

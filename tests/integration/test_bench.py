@@ -135,6 +135,23 @@ BAD: list[tuple[list[str], str]] = [
     (["--self-test", "1", "--device", "cuda:99"], "--device cuda:99: "),
     (["--json", "x" * 300], "cannot be written: File name too long"),
     (["--html", "t.html/r.html"], "there is no folder t.html"),
+    (["--json", ""], "--json '' cannot be written: it names no file"),
+    (["--html", ""], "--html '' cannot be written: it names no file"),
+    (["--plot", ""], "name a file that ends in .svg"),
+    (["--json", "o.x", "--html", "o.x"], "--json and --html name one file, o.x: one would overwrite the other"),
+    (["--json", "o.x", "--html", "./o.x"], "--json and --html name one file"),
+    (["--html", "q-growth.svg", "--plot", "q.svg"], "--html and --plot q.svg: name one file, q-growth.svg"),
+    (["--device", "cuda:x"], "--device 'cuda:x' is neither cpu nor cuda, nor cuda:N"),
+    (["--device", "cuda:"], "is neither cpu nor cuda, nor cuda:N"),
+    (["--lengths", "١٢"], "write whole numbers of at least 1"),
+    (["--shapes", "n=１２"], "is not understood: write sizes as"),
+    (["--shapes", "BERT-base:１２"], "write a length of at least 1"),
+    (["--mask", "window:٣"], "write window:N with N a whole number"),
+    (["--mask", "+".join(["causal"] * 5000)], "has two parts causal: write each once"),
+    (["--threads", "100000"], "--threads 100000: there are "),
+    (["--self-test", "3", "torch:flash", "--gate", "1.05"], "--self-test does not go with KERNEL, --gate: it prints"),
+    (["--self-test", "3", "--json", "r.json"], "--self-test does not go with --json"),
+    (["--tune", "--self-test", "3"], "--tune does not go with --self-test"),
 ]
 
 
@@ -224,6 +241,36 @@ def test_a_kernel_that_was_named_decides_the_status(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("attention_core.bench.run.run_benchmark", measured)
     statuses = [CliRunner().invoke(main, ["bench", *words]).exit_code for words in ([], ["auto"], ["--gate", "1.05"])]
     assert statuses == [0, 2, 1]
+
+
+@pytest.mark.parametrize("option", ["--json", "--html", "--plot"])
+def test_what_is_no_file_is_refused_before_anything_is_measured(
+    option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("attention_core.bench.run.run_benchmark", lambda *_, **__: pytest.fail("measured"))
+    monkeypatch.chdir(tmp_path)
+    made, said = ("q-pareto.svg", "--plot q.svg: q-pareto.svg") if option == "--plot" else ("q.svg", f"{option} q.svg")
+    os.mkfifo(made)
+    words = ["bench", option, "q.svg"]
+    found = CliRunner().invoke(main, words)
+    assert (found.exit_code, found.stderr) == (2, f"attention-core: {said} cannot be written: it is no regular file\n")
+    assert Path(made).is_fifo()
+    Path(made).unlink()
+    Path(made).mkdir()
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 2
+    assert ("is a directory" if option != "--plot" else f"{said} cannot be written: it is a folder") in found.stderr
+
+
+def test_a_link_is_followed_and_the_mode_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.bench.run.run_benchmark", lambda *_, **__: Results({}, {}, {}))
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("")
+    real.chmod(0o640)
+    link.symlink_to("real.json")
+    found = CliRunner().invoke(main, ["bench", "--json", str(link)])
+    assert found.exit_code == 0, found.stderr
+    assert link.is_symlink() and json.loads(real.read_text())["cells"] == [] and real.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,12 +187,52 @@ def test_tuning_that_cannot_be_kept_is_one_line(monkeypatch: pytest.MonkeyPatch,
     own = tmp_path / "tuning.json"
     own.write_text("{")
     monkeypatch.setenv("ATTENTION_CORE_TUNING", str(own))
-    with pytest.raises(TargetError, match=r"cannot tune: .* is not JSON"):
+    with pytest.raises(TargetError, match=r"cannot tune: .* is not JSON.*; remove that file first"):
         tune.keep_tuning("cpu", ["float32"])
     own.unlink()
     with pytest.raises(TargetError, match="only the processor is tuned"):
         tune.keep_tuning("cuda", ["float32"])
     assert not own.exists()
+
+
+def test_a_table_that_cannot_be_written_is_told_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tune, "tune", lambda *_, **__: pytest.fail("measured"))
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "fifo")
+    for name, why in (("fifo", "it is no regular file"), ("file/t.json", "Not a directory|File exists")):
+        monkeypatch.setenv("ATTENTION_CORE_TUNING", str(tmp_path / name))
+        with pytest.raises(TargetError, match=f"cannot tune: .*/{name} cannot be written: ({why})$"):
+            tune.keep_tuning("cpu", ["float32"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fifo", "file"]
+
+
+def test_a_link_to_the_table_stays_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("own")
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", str(tmp_path / "link"))
+    numbers = dict.fromkeys(choice.NUMBERS, 7.0)
+    monkeypatch.setattr(tune, "tune", lambda *_, **__: iter([("cpu/float32/forward", numbers)]))
+    tune.keep_tuning("cpu", ["float32"])
+    assert (tmp_path / "link").is_symlink() and "cpu/float32/forward" in choice.read_table(tmp_path / "own")
+    choice.forget()
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["torch:flash"], "KERNEL"),
+        (["--shapes", "GPT-2", "--gate", "1.05"], "--shapes, --gate"),
+        (["--self-test", "3"], "--self-test"),
+        (["--json", "r.json"], "--json"),
+        (["--seconds", "10"], "--seconds"),
+    ],
+)
+def test_what_tuning_would_not_read_is_refused(words: list[str], named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "keep_tuning", lambda *_: pytest.fail("tuned"))
+    result = CliRunner().invoke(bench, ["--tune", "--dtype", "float64", *words])
+    assert result.exit_code == 2
+    assert f"--tune does not go with {named}: it takes --dtype, --device and --quiet\n" in result.stderr
 
 
 def test_the_command_tunes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

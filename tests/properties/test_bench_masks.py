@@ -110,6 +110,11 @@ def test_kinds(text: str, kind: str) -> None:
         ("causal:3", "not understood"),
         ("causal+", "not understood"),
         ("none+causal", "not understood"),
+        ("causal+causal", "has two parts causal: write each once"),
+        ("window:2+bool+window:4", "has two parts window"),
+        ("+".join(["causal"] * 5000), "has two parts causal"),
+        ("window:٣", "window:N"),
+        ("segments:１２", "segments:N"),
     ],
 )
 def test_bad_words(text: str, words: str) -> None:

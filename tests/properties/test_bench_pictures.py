@@ -58,6 +58,19 @@ def test_what_results_do_not_hold_is_not_drawn() -> None:
     assert set(pictures.pictures(without)) == {"pareto"}
 
 
+def test_a_dtype_without_limits_has_no_roof() -> None:
+    results = example((64,))
+    results.cells.append(Cell(Workload(n_q=64, n_kv=64, dtype="bfloat16"), "base", {"base": column(1e-3, 1e-3)}))
+    panels = pictures.pictures(results)["roofline"]().axes
+    lines = {panel.get_title(loc="left"): [line.get_label() for line in panel.lines] for panel in panels}
+    assert any("GB/s" in label for label in lines["float32"])
+    assert lines["bfloat16"] == ["base"]
+
+
+def test_the_names_that_are_refused_at_the_door_are_those_that_are_drawn() -> None:
+    assert set(pictures.pictures(example())) == set(pictures.NAMES)
+
+
 def test_the_front_is_of_those_that_no_other_beats() -> None:
     points = {"slow and exact": (3.0, 1.0), "fast": (1.0, 3.0), "beaten": (2.0, 3.0), "middle": (2.0, 2.0)}
     assert pareto_front(points) == ["fast", "middle", "slow and exact"]

@@ -1,4 +1,4 @@
-# Results as JSON and back, files that hold none, and writing that leaves the last complete file.
+# Results as JSON and back, and files that hold none or were changed.
 """Results of benchmarks."""
 
 from __future__ import annotations
@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from attention_core.bench.results import Cell, Column, Results, read_results, write_text
+from attention_core.bench.results import Cell, Column, Results, read_results
 from attention_core.bench.statistics import Comparison
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError
@@ -23,7 +24,7 @@ def example() -> Results:
         Workload(n_q=4, n_kv=4), "base", {"k": timed, "wrong": Column("refuted", "on these inputs")}, 1e-4, "exp"
     )
     return Results({"processor": "p"}, {"python": "3"}, {"seconds": 1.0}, {"flops": {"float32": 1.0}, "exponentials": 2.0, "bandwidth": {"1": 1.0}},
-                   {"k": {"verdict": "conforms", "reason": ""}}, [cell])  # fmt: skip
+                   {name: {"verdict": "conforms", "reason": ""} for name in ("k", "wrong")}, [cell])  # fmt: skip
 
 
 def test_json_comes_back() -> None:
@@ -52,8 +53,9 @@ BAD = {
     "[]": "holds no results",
     "{}": "it is no file that `attention-core bench --json` of this version wrote",
     '{"kind": "attention-core bench", "schema_version": 99}': "of this version",
-    '{"kind": "attention-core bench", "schema_version": 1}': "its cells cannot be read",
-    '{"kind": "attention-core bench", "schema_version": 1, "cells": [3]}': "its cells cannot be read",
+    '{"kind": "attention-core bench", "schema_version": 1}': "cannot be read: it lacks 'machine'",
+    '{"kind": "attention-core bench", "schema_version": true}': "of this version",
+    '{"kind": "attention-core bench", "schema_version": 1, "cells": [3], "machine": {}, "versions": {}, "settings": {}, "limits": {}, "verdicts": {}}': "cannot be read: cells[0] is 3, and should be an object",
 }
 
 
@@ -74,31 +76,91 @@ def test_a_workload_edited_by_hand_is_told(tmp_path: Path) -> None:
         read_results(path)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"seconds": 0.001', '"seconds": "soon"'),
-        ('"seconds": 0.001', '"seconds": null'),
-        ('"rms": 1e-07', '"rms": []'),
-        ('"status": "timed"', '"status": "done"'),
-        ('"ratio": 1.5', '"ratio": null'),
-        ('"verdict": "SLOWER"', '"verdict": "SLOW"'),
-        ('"verdict": "conforms"', '"verdict": 3'),
-        ('"binding": "exp"', '"binding": {}'),
-        ('"exponentials": 2.0', '"exponentials": "2"'),
-        ('"processor": "p"', '"processor": "p"}, "settings": [], "more": {"x": 1'),
-        ('"kernels": {', '"kernels": 3, "rest": {'),
-    ],
-)
-def test_a_file_that_somebody_changed_is_told(old: str, new: str, tmp_path: Path) -> None:
+CHANGES: list[tuple[str, Any]] = [
+    ("cells.0.kernels.k.message", 3),
+    ("cells.0.kernels.k.message", None),
+    ("cells.0.kernels.k.status", "done"),
+    ("cells.0.kernels.k.seconds", "soon"),
+    ("cells.0.kernels.k.seconds", None),
+    ("cells.0.kernels.k.seconds", 10**400),
+    ("cells.0.kernels.k.seconds", 0),
+    ("cells.0.kernels.k.seconds", -1.0),
+    ("cells.0.kernels.k.seconds", True),
+    ("cells.0.kernels.k.share", -0.5),
+    ("cells.0.kernels.k.errors.out.rms", []),
+    ("cells.0.kernels.k.errors.out.rms", -1e-7),
+    ("cells.0.kernels.k.errors.out", {}),
+    ("cells.0.kernels.k.probe.first", None),
+    ("cells.0.kernels.k.probe.second", None),
+    ("cells.0.kernels.k.probe.operators", [{"operator": "x"}]),
+    ("cells.0.kernels.k.comparison.ratio", None),
+    ("cells.0.kernels.k.comparison.ratio", -1.5),
+    ("cells.0.kernels.k.comparison.ratio", 0),
+    ("cells.0.kernels.k.comparison.verdict", "SLOW"),
+    ("cells.0.kernels.k.comparison.blocks", 10**400),
+    ("cells.0.kernels.k.samples", [3]),
+    ("cells.0.kernels.k.unknown", 1),
+    ("cells.0.kernels.another", {}),
+    ("cells.0.kernels", 3),
+    ("cells.0.baseline", 3),
+    ("cells.0.binding", {}),
+    ("cells.0.limit", 0),
+    ("cells.0.workload.label", 7),
+    ("cells.0.workload.label", "\udcff"),
+    ("cells.0.workload.seed", -4),
+    ("cells.0.workload.n_q", 10**400),
+    ("cells.0.workload.n_kv", 4.0),
+    ("cells.0.workload.H_kv", 3),
+    ("cells.0.workload.mask", 3),
+    ("cells.0.workload.mask", "+".join(["causal"] * 5000)),
+    ("verdicts.k.verdict", 3),
+    ("verdicts.k.verdict", "fine"),
+    ("verdicts", {"k": {"verdict": "conforms", "reason": ""}}),
+    ("limits.flops", "x"),
+    ("limits.flops", {"float32": 0}),
+    ("limits.exponentials", "2"),
+    ("limits.bandwidth", {}),
+    ("limits.bandwidth", {"x": 1.0}),
+    ("limits.bandwidth", {"1": -1.0}),
+    ("limits", {"flops": {}}),
+    ("versions.python", 3),
+    ("settings", []),
+    ("settings.seconds", math.nan),
+    ("machine.processor", "\udcff"),
+]
+
+
+@pytest.mark.parametrize(("where", "value"), CHANGES)
+def test_a_file_that_somebody_changed_is_told(where: str, value: Any, tmp_path: Path) -> None:
     """What is shown of it at the end of a run of hours must not fail then."""
-    path = tmp_path / "r.json"
-    text = example().to_json()
-    assert old in text
-    changed = json.dumps(json.loads(text) | {"settings": []}) if "more" in new else text.replace(old, new, 1)
-    path.write_text(changed)
-    with pytest.raises(TargetError, match="its cells cannot be read"):
-        read_results(path)
+    data = json.loads(example().to_json())
+    *path, last = where.split(".")
+    inner: Any = data
+    for name in path:
+        inner = inner[int(name) if name.isdecimal() else name]
+    inner[last] = value
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    with pytest.raises(TargetError, match=r"r\.json cannot be read: ") as found:
+        read_results(tmp_path / "r.json")
+    assert len(str(found.value)) < 600 + len(str(tmp_path)) and "\n" not in str(found.value)
+
+
+def test_a_cell_that_is_there_twice_is_told(tmp_path: Path) -> None:
+    results = example()
+    results.cells.append(results.cells[0])
+    results.cells = [*results.cells, *Results.from_dict(json.loads(example().to_json())).cells]
+    (tmp_path / "r.json").write_text(results.to_json())
+    with pytest.raises(TargetError, match=r"the cell B=1 H=8 n=4 d=64 float32 fwd is there twice"):
+        read_results(tmp_path / "r.json")
+
+
+def test_a_cell_takes_the_place_of_the_earlier_one() -> None:
+    results = example()
+    other = Cell(Workload(n_q=5, n_kv=5), "base", {})
+    again = Cell(Workload(n_q=4, n_kv=4), "base", {})
+    results.keep(other)
+    results.keep(again)
+    assert [cell is kept for cell, kept in zip(results.cells, (again, other), strict=True)] == [True, True]
 
 
 def test_an_error_that_is_not_finite_comes_back() -> None:
@@ -111,15 +173,3 @@ def test_an_error_that_is_not_finite_comes_back() -> None:
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="cannot be read: No such file"):
         read_results(tmp_path / "nothing.json")
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    write_text(path, "first")
-    write_text(path, "second")
-    assert path.read_text() == "second"
-    with pytest.raises(TargetError, match="cannot be written"):
-        write_text(tmp_path / "no folder" / "r.json", "x")
-    with pytest.raises(UnicodeEncodeError):
-        write_text(path, "\udcff")
-    assert path.read_text() == "second"

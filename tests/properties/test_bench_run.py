@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
 from attention_core.bench.sampling import Plan, Samples
 from attention_core.bench.targets import Call
+from attention_core.bench.verdicts import source
 from attention_core.bench.workers import NOTE, Workers
 from attention_core.bench.workload import Workload
 from attention_core.conformance.implementation import TargetError
@@ -83,6 +85,34 @@ def hangs(query, key, value):
 
 def shape(query, key, value):
     return sdpa(query, key, value)[..., :1]
+
+def nan(query, key, value):
+    return sdpa(query, key, value) * float("nan")
+
+def leaves(query, key, value):
+    raise SystemExit("goodbye")
+
+def stops(query, key, value):
+    CALLS[0] += 1
+    if CALLS[0] > 12:
+        raise KeyboardInterrupt("by itself")
+    return sdpa(query, key, value)
+
+def closes(query, key, value):
+    """Raises where its error is judged: there the first call is not the small one."""
+    CALLS[0] += 1
+    if CALLS[0] == 1 and query.shape[-2] > 16:
+        raise GeneratorExit("early")
+    return sdpa(query, key, value)
+
+def nothing(query, key, value):
+    return None
+
+def words(query, key, value):
+    return "attention"
+
+def empty(query, key, value):
+    return ()
 
 def loud(query, key, value):
     print("x" * 100000)
@@ -185,6 +215,39 @@ def test_inputs_that_change_while_they_are_timed_are_told(folder: Path) -> None:
         assert column.seconds is None
 
 
+@pytest.mark.parametrize("direction", ["fwd", "bwd"])
+def test_what_a_kernel_raised_or_returned_is_said(folder: Path, direction: str) -> None:
+    """Also what would end a process; the others go on beside it."""
+    k = lambda name: f"{folder}/k.py:{name}"  # noqa: E731
+    names = ["leaves", "stops", "closes", "nothing", "words", "empty", "nan"]
+    cell = Workload(**SIZES, direction=direction)
+    (found,) = run_benchmark([k(n) for n in names], [cell], Settings(baseline=k("good"), **QUICK)).cells
+    told = {name: (found.kernels[k(name)].status, found.kernels[k(name)].message) for name in ["good", *names]}
+    assert told == {
+        "good": ("timed", ""),
+        "leaves": ("failed", "SystemExit: goodbye"),
+        "stops": ("failed", "raised KeyboardInterrupt: by itself"),
+        "closes": ("failed", "raised GeneratorExit: early"),
+        "nothing": ("failed", "returned NoneType where a tensor was expected"),
+        "words": ("failed", "returned str where a tensor was expected"),
+        "empty": ("failed", "returned tuple where a tensor was expected"),
+        "nan": ("refuted", "on these inputs: the error of out is not finite"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ({"over_bound": 3.25, "max": 1e-3}, "is 3.25 times its bound"),
+        ({"over_bound": math.inf, "max": math.inf}, "is not finite"),
+        ({"over_bound": math.inf, "max": 0.5}, "is 0.5, and its bound is 0"),
+        ({"over_bound": None, "max": math.inf}, "is not finite"),
+    ],
+)
+def test_how_an_error_leaves_its_bound(error: dict[str, Any], words: str) -> None:
+    assert module.beyond(error) == words
+
+
 def test_a_hang_is_told(folder: Path) -> None:
     settings = Settings(baseline="torch:default", timeout=2.0, **QUICK)
     (cell,) = run_benchmark([f"{folder}/k.py:hangs"], [Workload(**SIZES)], settings).cells
@@ -227,6 +290,9 @@ def test_other_settings_are_not_gone_on_from() -> None:
     ("part", "name", "words"),
     [
         ("machine", "processor", "machine was another, and is"),
+        ("machine", "cores", "number of cores was another, and is"),
+        ("machine", "device", "device was another, and is cpu; name another --json file"),
+        ("versions", "jax", "version of jax was another, and is not there"),
         ("versions", "torch", "version of torch was another, and"),
     ],
 )
@@ -325,7 +391,63 @@ def test_another_kernel_is_measured_beside_those_of_its_cell(
     assert asked == [["torch:default", "core:tiled"], ["torch:default", "core:tiled", "core:fused"]]
 
 
-def test_limits_are_measured_again_for_a_dtype_that_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+def given_cells(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Cells that cost nothing; the kernels that they were measured with."""
+    asked: list[list[str]] = []
+
+    def cell(workers: object, workload: Workload, named: Any, *rest: object) -> Cell:
+        asked.append(list(named))
+        return Cell(workload, "torch:default", {name: Column("cannot") for name in named})
+
+    monkeypatch.setattr(module, "run_cell", cell)
+    return asked
+
+
+def test_no_finished_column_is_lost_by_going_on_with_other_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = given_cells(monkeypatch)
+    cells = [Workload(**SIZES), Workload(**{**SIZES, "n_q": 8, "n_kv": 8})]
+    done = run_benchmark(["core:tiled", "core:fused"], cells, Settings(**QUICK))
+    more = run_benchmark(["core:dot_product"], cells[:1], Settings(**QUICK), previous=done)
+    whole = ["torch:default", "core:dot_product", "core:tiled", "core:fused"]
+    assert asked[2:] == [whole]
+    assert [sorted(c.kernels) for c in more.cells] == [sorted(whole), ["core:fused", "core:tiled", "torch:default"]]
+    assert [c.workload for c in more.cells] == cells
+    run_benchmark(["core:tiled"], cells, Settings(**QUICK), previous=more)
+    assert len(asked) == 3, "what is asked for is there"
+
+
+def test_a_kernel_of_the_cell_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given_cells(monkeypatch)
+    (tmp_path / "k.py").write_text(KERNELS)
+    cells = [Workload(**SIZES)]
+    monkeypatch.setattr(module, "verdict", lambda named, *rest: {"verdict": "conforms", "reason": "", "source": source(named)})  # fmt: skip
+    done = run_benchmark([f"{tmp_path}/k.py:good"], cells, Settings(**QUICK))
+    (tmp_path / "k.py").unlink()
+    with pytest.raises(TargetError, match=r"cannot resume: the file of .*k.py:good has changed since; name another"):
+        run_benchmark(["core:tiled"], cells, Settings(**QUICK), previous=done)
+    done.cells[0].kernels["torch:gone"] = Column("cannot")
+    with pytest.raises(TargetError, match=r"cannot resume: torch:gone was measured in the same cell, and no kernel"):
+        run_benchmark(["core:tiled"], cells, Settings(**QUICK), previous=done)
+    assert len(done.cells[0].kernels) == 3
+
+
+def test_a_cell_that_never_fitted_here_is_not_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_benchmark([], [], Settings(**QUICK))
+    done.cells.append(Cell(Workload(n_q=10**14, n_kv=10**14), "torch:default", {}))
+    with pytest.raises(TargetError, match="may be filled here"):
+        run_benchmark([], [], Settings(**QUICK), previous=done)
+
+
+def test_limits_of_more_dtypes_stand_beside_the_earlier_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_cells(monkeypatch)
+    monkeypatch.setattr(module, "limits", lambda workers, dtypes, device: {
+        "flops": dict.fromkeys(dtypes, 1.0 + len(dtypes[0])), "exponentials": float(len(dtypes[0])), "bandwidth": {"1": 2.0}})  # fmt: skip
+    done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
+    other = run_benchmark([], [Workload(**SIZES, dtype="bfloat16")], Settings(**QUICK), previous=done)
+    assert other.limits == {"flops": {"float32": 8.0, "bfloat16": 9.0}, "exponentials": 7.0, "bandwidth": {"1": 2.0}}
+
+
+def test_limits_are_measured_for_a_dtype_that_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(module, "run_cell", lambda workers, workload, *rest: Cell(workload, "torch:default", {}))
     monkeypatch.setattr(module, "limits", lambda workers, dtypes, device: asked.append(list(dtypes)) or
@@ -333,7 +455,7 @@ def test_limits_are_measured_again_for_a_dtype_that_they_lack(monkeypatch: pytes
     done = run_benchmark([], [Workload(**SIZES)], Settings(**QUICK))
     both = [Workload(**SIZES), Workload(**SIZES, dtype="bfloat16")]
     run_benchmark([], both, Settings(**QUICK), previous=done)
-    assert asked == [["float32"], ["bfloat16", "float32"]]
+    assert asked == [["float32"], ["bfloat16"]]
 
 
 def test_a_ratio_is_the_kernels_time_over_the_baselines() -> None:

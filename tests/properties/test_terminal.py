@@ -32,6 +32,20 @@ def test_files_are_refused_at_the_door(tmp_path: Path, kind: str, monkeypatch: p
         check_outputs({**NONE, f"{kind}_path": str(tmp_path / "r")})
 
 
+def test_one_file_for_two_outputs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("r")
+    for other in ("r", "link", f"../{tmp_path.name}/r"):
+        paths = {"json_path": str(tmp_path / "r"), "html_path": str(tmp_path / other)}
+        with pytest.raises(TargetError, match=r"--json and --html name one file, .*: one would overwrite the other"):
+            check_outputs({**NONE, **paths})
+    check_outputs({**NONE, "json_path": str(tmp_path / "r"), "html_path": str(tmp_path / "s")})
+
+
+def test_no_name_is_no_file() -> None:
+    with pytest.raises(TargetError, match="--junit '' cannot be written: it names no file"):
+        check_outputs({**NONE, "junit_path": ""})
+
+
 def test_a_file_that_went_away_in_the_meantime_is_told(tmp_path: Path) -> None:
     report = Report("f", laws=[LawResult("law", "held", 1, 0.1)])
     paths = {f"{kind}_path": str(tmp_path / kind) for kind in ("json", "html", "junit")}
