@@ -47,6 +47,8 @@ class Backward:
         dp = np.abs(dp, out=dp)
         product = gamma(d_v + 2, f.a) * (1 + f.native)
         size *= product
+        step = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.w
+        parts = (1 + step) * size.max(axis=-1, initial=0.0) + step * dp.max(axis=-1, initial=0.0)  # (D-parts)
         size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
         grown = p + self.weight_error
         out = np.where(np.isfinite(out_error), np.abs(rows.grouped(truth.out)), 0.0)
@@ -56,7 +58,7 @@ class Backward:
         plain = (1 + rounded) * np.einsum("...ij,...ij->...i", grown, size)
         plain += rounded * np.einsum("...ij,...ij->...i", grown, dp)
         plain += np.einsum("...ij,...ij->...i", self.weight_error, dp)
-        mean_error = np.maximum(fused, plain)[..., None]
+        mean_error = (np.maximum(fused, plain) + 2 * parts)[..., None]
         self.ds = p * centred
         dp *= 2 * f.w
         size += dp

@@ -214,7 +214,10 @@ class Again:
         plain = sum(
             (p[j] + errors[j]) * ((1 + rounded) * error[j] + rounded * abs(dp[j])) + errors[j] * abs(dp[j]) for j in p
         )
-        return max(fused, plain)
+        step = gamma(summed(self.n_kv, None), self.a) + 2 * self.w
+        magnitude = {j: error[j] - self.u * abs(dp[j]) for j in error}
+        part = (1 + step) * max(magnitude.values(), default=0.0) + step * max(map(abs, dp.values()), default=0.0)
+        return max(fused, plain) + 2 * part
 
     def backward(self, cotangent: Any) -> dict[str, Any]:
         """E_dQ, E_dK, E_dV before their last roundings, with E_dS and |dS|; inf where a row is not judged."""

@@ -19,6 +19,8 @@ from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 from torch import Tensor
 
+from attention_core import oracle
+from attention_core.conformance import budget
 from attention_core.conformance.laws import gradients
 from attention_core.conformance.laws import second_gradients as second
 from attention_core.conformance.second_budget import second_bound
@@ -134,6 +136,21 @@ def test_merged_parts_of_a_peaked_row_have_their_second_derivatives() -> None:
     error = np.abs(got - true)[0, 0, 0, 0]
     assert error > 1e-9 * abs(true[0, 0, 0, 0]), "the case has lost what it is for"
     assert error <= second_bound(inputs, c, directions, truth, scale=1.0).query[0, 0, 0, 0] < 1e-8 * np.exp(-25.0)
+
+
+def test_merged_parts_have_their_gradients_where_a_light_part_has_large_values() -> None:
+    """Odd and even keys apart: the even ones weigh e^-20 together, and the mean of their values is 1e7 times the row's."""
+    q, k = np.array([[[[0.0, 1.0]]]]), np.array([[[[1.0, -40.0], [0.0, 0.0], [0.0, -20.0]]]])
+    v, c = np.array([[[[0.0], [2.0**-10], [10.0**4]]]]), np.array([[[[1.0]]]])
+    leaves = [torch.from_numpy(x).float().requires_grad_() for x in (q, k, v)]
+    out = odd_but_correct.halves_merged_by_lse()(*leaves, scale=1.0)
+    got = torch.autograd.grad(out, leaves[0], torch.from_numpy(c).float())[0].double().numpy()
+    truth = true_attention(q, k, v, scale=1.0)
+    true = oracle.gradients(q, k, v, c, scale=1.0)
+    bound = budget.backward_bound(q, k, v, c, truth, true, scale=1.0, dtype="float32").query[0, 0, 0, 0]
+    error = np.abs(got - true.query)[0, 0, 0, 0]
+    assert error > 1e-2 * abs(true.query[0, 0, 0, 0]), "the case has lost what it is for"
+    assert error <= bound < 0.1 * np.exp(-40.0), "it still goes with the weight"
 
 
 def test_gradients_that_are_rounded_before_a_large_scale_are_correct() -> None:
