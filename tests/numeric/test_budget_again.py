@@ -108,9 +108,10 @@ def test_backward_bounds_are_those_of_the_loops(kind: str, dtype: str, accumulat
 
 
 def lasting(errors: Any, truth: Any, count: int, again: Again) -> list[float]:
-    """Every entry with its last roundings."""
+    """Every entry with its last roundings; those of queries and keys, three, are that of the scale and two more."""
     pairs = zip(np.ravel(errors), np.ravel(truth), strict=True)
-    return [last(float(e), float(t), count, again.u, again.flush, again.huge) for e, t in pairs]
+    flush = again.flush * (max(1.0, again.scale) if count == 3 else 1.0)
+    return [last(float(e), float(t), count, again.u, flush, again.huge) for e, t in pairs]
 
 
 def add_dead_rows(errors: Any, again: Again, cot: Any, dead_rows: str) -> None:
