@@ -34,6 +34,7 @@ class Told(TypedDict):
     reason: str
     effort: NotRequired[str]
     source: NotRequired[str]
+    hint: NotRequired[str]
 
 
 class Error(TypedDict):

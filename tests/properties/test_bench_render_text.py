@@ -115,3 +115,9 @@ def test_a_sentence_says_what_came_out(kernels: dict[str, Column], words: str) -
 def test_a_refuted_kernel_comes_with_a_way_out(name: str, hint: str, words: str) -> None:
     results = Results({}, {}, {}, {}, {name: {"verdict": "refuted", "reason": "", "hint": hint}}, [])
     assert way_out(name, results) == words
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("k.py:f", "conforms"), ("auto:core:tiled", "refuted")])
+def test_verify_is_named_only_where_it_would_show_the_fault(name: str, verdict: str) -> None:
+    """A kernel may be wrong on the timed inputs alone, and `auto` is no target."""
+    assert way_out(name, Results({}, {}, {}, {}, {name: {"verdict": verdict, "reason": ""}}, [])) == ""
