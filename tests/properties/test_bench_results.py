@@ -115,6 +115,7 @@ CHANGES: list[tuple[str, Any]] = [
     ("cells.0.workload.mask", "+".join(["causal"] * 5000)),
     ("verdicts.k.verdict", 3),
     ("verdicts.k.verdict", "fine"),
+    ("verdicts.k.hint", 3),
     ("verdicts", {"k": {"verdict": "conforms", "reason": ""}}),
     ("limits.flops", "x"),
     ("limits.flops", {"float32": 0}),
