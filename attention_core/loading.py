@@ -9,7 +9,6 @@ from importlib import import_module
 from torch import Tensor
 
 from .kernels import KERNELS, Kernel
-from .kernels import kernel as row_of
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
 OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}
@@ -27,9 +26,11 @@ def load(name: str) -> Callable[..., Tensor]:
     Raises: ValueError for a name that no row has or whose row `attention` cannot call; Unavailable where the
         kernel cannot run on this machine. Example: load("core:tiled") is `tiled_attention`.
     """
-    if not answers(row_of(name)):
+    rows = {row.name: row for row in KERNELS}
+    if name not in rows or not answers(rows[name]):
         usable = ", ".join(row.name for row in KERNELS if answers(row))
-        raise ValueError(f"kernel {name!r} has other conventions or is wrong on purpose; use auto, {usable}")
-    module, _, attribute = row_of(name).origin.partition(":")
+        why = "has other conventions or is wrong on purpose" if name in rows else "is not known"
+        raise ValueError(f"kernel {name!r} {why}; use auto, {usable}")
+    module, _, attribute = rows[name].origin.partition(":")
     function: Callable[..., Tensor] = getattr(import_module(module), attribute)
     return function

@@ -94,6 +94,7 @@ def run(options: dict[str, Any]) -> int:
     Raises: TargetError for what cannot be measured as asked.
     """
     from attention_core.bench import asked
+    from attention_core.bench.progress import Telling
     from attention_core.bench.render_text import print_results
     from attention_core.bench.run import Settings, run_benchmark
     from attention_core.bench.status import status_of
@@ -102,12 +103,7 @@ def run(options: dict[str, Any]) -> int:
     asked.check_files(options)
     asked.check_dtypes(options["dtypes"])
     if options["tune"]:
-        from attention_core.bench.tune import keep_tuning
-
-        with interruptible(), progress(options["quiet"]) as told:
-            table = keep_tuning(options["device"], options["dtypes"], told)
-        click.echo(f"attention(kernel='auto') follows {table} from now on")
-        return 0
+        return tune(options)
     settings = Settings(
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
         seed=options["seed"], timeout=options["timeout"],
@@ -115,6 +111,7 @@ def run(options: dict[str, Any]) -> int:
     cells = asked.cells_of(options)
     asked.check_device(settings.device)
     asked.check_threads(settings.threads)
+    warn_of_others()
     if options["self_test"]:
         return self_test(cells, settings, options)
     console = make_console()
@@ -122,7 +119,7 @@ def run(options: dict[str, Any]) -> int:
     kept: list[Results] = []
     with interruptible():
         try:
-            with progress(options["quiet"]) as told:
+            with Telling(options["quiet"]) as told:
                 results = run_benchmark(
                     options["kernels"] or asked.default_kernels(settings.device), cells, settings, progress=told,
                     previous=earlier(options), save=saver(json_path, kept),
@@ -134,6 +131,34 @@ def run(options: dict[str, Any]) -> int:
     print_results(console, results)
     write_files(results, options)
     return status_of(results, options["gate"], console, options["kernels"])
+
+
+def warn_of_others() -> bool:
+    """Say it on standard error, and whether it was said, if others keep this machine busy."""
+    from attention_core.bench.machine import busy_cores, busy_words
+
+    words = busy_words(busy_cores())
+    if words:
+        click.echo(f"attention-core: {words}", err=True)
+    return bool(words)
+
+
+def is_attended() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
+
+
+def tune(options: dict[str, Any]) -> int:
+    """Measure what `auto` chooses by; on a busy machine whoever sits before it is asked."""
+    from attention_core.bench.progress import Telling
+    from attention_core.bench.tune import keep_tuning
+
+    if warn_of_others() and is_attended() and not click.confirm("Tune all the same?", err=True):
+        return 2
+    with interruptible(), Telling(options["quiet"]) as told:
+        table = keep_tuning(options["device"], options["dtypes"], told)
+    click.echo(f"attention(kernel='auto') follows {table} from now on")
+    return 0
 
 
 def earlier(options: dict[str, Any]) -> Results | None:
@@ -175,31 +200,11 @@ def write_files(results: Results, options: dict[str, Any]) -> None:
 
 def self_test(cells: list[Workload], settings: Settings, options: dict[str, Any]) -> int:
     """The baseline against itself, and against itself with 5 % more to do."""
+    from attention_core.bench.progress import Telling
     from attention_core.bench.selftest import print_self_test, run_self_test
 
-    with interruptible(), progress(options["quiet"]) as told:
+    with interruptible(), Telling(options["quiet"]) as told:
         found = [run_self_test(cell, settings, options["self_test"], told) for cell in cells]
     for one in found:
         print_self_test(make_console(), one)
     return 0 if all(one.passed for one in found) else 1
-
-
-class progress:  # noqa: N801 (a context manager used like a function)
-    """A line on standard error that says what is being measured, when somebody looks."""
-
-    def __init__(self, quiet: bool) -> None:
-        console = make_console(stderr=True)
-        self.status = None if quiet or not console.is_terminal else console.status("starting")
-
-    def __enter__(self) -> Callable[[str], None]:
-        from rich.markup import escape
-
-        if self.status is None:
-            return lambda text: None
-        self.status.start()
-        shown = self.status
-        return lambda text: shown.update(escape(text))
-
-    def __exit__(self, *_: object) -> None:
-        if self.status is not None:
-            self.status.stop()

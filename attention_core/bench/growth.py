@@ -26,13 +26,14 @@ class Series:
     """One kernel over the lengths of otherwise equal workloads.
 
     Args: workload, in words, without its length; kernel; n, keys; values, by quantity: seconds and bytes, NaN where
-    unknown.
+    unknown; ends, the 95 % intervals of the seconds, None where unknown.
     """
 
     workload: str
     kernel: str
     n: tuple[int, ...]
     values: Mapping[str, tuple[float, ...]]
+    ends: tuple[tuple[float, float] | None, ...]
 
     def exponent(self, quantity: str) -> Interval | None:
         """The growth of a quantity, or None with fewer than three lengths."""
@@ -99,7 +100,8 @@ def series_of(results: Results) -> list[Series]:
             values = {"time": tuple(float(column.seconds or math.nan) for _, column in timed)}
             for name in ("allocator", "process"):
                 values[name] = tuple(float(column.probe.get(name) or math.nan) for _, column in timed)
-            found.append(Series(words, kernel, tuple(n for n, _ in timed), values))
+            ends = tuple(column.ends for _, column in timed)
+            found.append(Series(words, kernel, tuple(n for n, _ in timed), values, ends))
     return found
 
 

@@ -121,7 +121,8 @@ def legend_below(panel: Any) -> None:
 
 
 def growth_figure(series: Sequence[Series]) -> Any:
-    """Time and memory against n, a row of panels for each family of workloads; exponents stand in the legend."""
+    """Time, with its 95 % intervals, and memory against n, a row of panels for each family of workloads; exponents
+    stand in the legend."""
     families = list(dict.fromkeys(s.workload for s in series))
     made, axes = figure(len(families), 3)
     look = looks(list(dict.fromkeys(s.kernel for s in series)))
@@ -136,6 +137,9 @@ def growth_figure(series: Sequence[Series]) -> Any:
                 grown = one.exponent(quantity)
                 half = "" if grown is None else f"  n^{grown.value:.2f} ± {(grown.high - grown.low) / 2:.2f}"
                 panel.plot(one.n, one.values[quantity], **{**look[one.kernel], "label": plain(one.kernel) + half})
+                for n, ends in zip(one.n, one.ends, strict=True):
+                    if quantity == "time" and ends is not None:
+                        panel.plot([n, n], ends, color=look[one.kernel]["color"], linewidth=1)
             panel.set(xscale="log", yscale="log", xlabel="n", ylabel=unit)
             lengths = sorted({n for s in own for n in s.n})
             panel.set_xticks(lengths, [str(n) for n in lengths], fontsize=7)
@@ -146,7 +150,8 @@ def growth_figure(series: Sequence[Series]) -> Any:
 
 
 def pareto_figure(cells: Sequence[Cell]) -> Any:
-    """Time against RMS error, a panel a cell; kernels that no other beats in both are joined by a line."""
+    """Time, with its 95 % interval, against RMS error, a panel a cell; kernels that no other beats in both are joined
+    by a line."""
     columns = min(3, len(cells))
     made, axes = figure(math.ceil(len(cells) / columns), columns)
     look = looks(list(dict.fromkeys(name for cell in cells for name in cell.kernels)))
@@ -154,6 +159,8 @@ def pareto_figure(cells: Sequence[Cell]) -> Any:
         points = points_of(cell)
         for name, (seconds, rms) in points.items():
             panel.plot([seconds], [rms], linestyle="", **look[name])
+            if ends := cell.kernels[name].ends:
+                panel.plot(ends, [rms, rms], color=look[name]["color"], linewidth=1)
         front = pareto_front(points)
         panel.step([points[n][0] for n in front], [points[n][1] for n in front], where="post", color="grey", zorder=0)
         panel.set(xscale="log", yscale="log", xlabel="seconds a call", ylabel="RMS error, relative")

@@ -20,6 +20,7 @@ from attention_core.bench.inputs import draw
 from attention_core.bench.targets import Call, CannotRun, load, prepare, read_target
 from attention_core.bench.workers import Note
 from attention_core.bench.workload import Workload
+from attention_core.conformance.implementation import Unavailable
 
 TINY = 16
 """Rows and keys of the call that loads a kernel's code before its memory is measured."""
@@ -41,6 +42,12 @@ def probe(job: dict[str, Any], tell: Tell) -> None:
     alive = partial(tell, {"event": "alive"})
     found = on_cuda(call, alive) if job["device"].startswith("cuda") else on_cpu(call, alive)
     tell({"event": "probed", **found})
+
+
+def check_loads(job: dict[str, Any], tell: Tell) -> None:
+    """Load a kernel and forget it. Raises: TargetError with what is there instead."""
+    with contextlib.suppress(Unavailable):  # it is there, and says itself that this machine is not for it
+        load(read_target(job["kernel"], job["device"]))
 
 
 def on_cpu(call: Call, alive: Callable[[], None]) -> dict[str, Any]:

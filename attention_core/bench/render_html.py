@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from html import escape
 
 from attention_core.bench.growth import QUANTITIES, series_of
+from attention_core.bench.machine import busy_words
 from attention_core.bench.pictures import as_svg, pictures
 from attention_core.bench.render_text import duration, largest, ordered, shown, size, what_ran
 from attention_core.bench.results import Cell, Column, Results
@@ -30,6 +31,8 @@ def to_html(results: Results) -> str:
     body = ["<h1>Attention kernels side by side</h1>"]
     body.append(f"<p>{escape(str(machine.get('processor')))}, {escape(str(settings.get('threads')))} threads; ")
     body.append(escape(", ".join(f"{k} {v}" for k, v in results.versions.items())) + "</p>")
+    if words := busy_words(machine.get("busy")):
+        body.append(f"<p>Measured while {escape(words)}.</p>")
     body += [section(cell) for cell in results.cells]
     for name, make in pictures(results).items():
         body.append(f"<h2>{TITLES[name]}</h2>{as_svg(make)}")

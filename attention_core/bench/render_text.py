@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attention_core.bench.growth import QUANTITIES, series_of
+from attention_core.bench.machine import busy_words
 from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.statistics import DECIDING
 from attention_core.bench.workload import as_gib
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ def print_results(console: Console, results: Results) -> None:
     for cell in results.cells:
         print_cell(console, cell)
     print_growth(console, results)
+    if words := busy_words(results.machine.get("busy")):
+        console.print(f"measured while {words}", style="yellow", highlight=False)
     for name, told in results.verdicts.items():
         if told["verdict"] not in ("conforms", "refuted"):
             console.print(escape(f"{name}: {told['verdict']} ({told['reason']})"), style="yellow", highlight=False)
@@ -135,7 +139,7 @@ def outcome(cell: Cell) -> str:
         f"faster than {cell.baseline}: {', '.join(faster)}" if faster else f"nothing beats {cell.baseline} for certain"
     ]
     if open_ones:
-        told.append(f"not decided, give it more --seconds: {', '.join(open_ones)}")
+        told.append(f"not decided at {DECIDING:.0%}, give it more --seconds: {', '.join(open_ones)}")
     return "; ".join(told)
 
 

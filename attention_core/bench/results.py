@@ -6,6 +6,7 @@ The schema is described in docs/benchmarks.md; it changes only together with `SC
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -97,6 +98,12 @@ class Column:
     def ratio(self) -> Comparison | None:
         """Time over the baseline's; None where either was not timed."""
         return self.comparison
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The 95 % interval of the seconds; None where an end is not known."""
+        low, high = self.low, self.high
+        return None if low is None or high is None or not 0 < low <= high < math.inf else (low, high)
 
     @property
     def rms(self) -> float | None:

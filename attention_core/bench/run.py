@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.bench.limits import Limits
-from attention_core.bench.machine import describe_machine, versions
+from attention_core.bench.machine import busy_cores, describe_machine, versions
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.resume import check_same, check_sources, joined, to_measure
 from attention_core.bench.sampling import Plan
@@ -22,6 +23,7 @@ from attention_core.bench.workload import MEMORY_SHARE, Workload
 from attention_core.conformance.implementation import TargetError, Unavailable, said
 
 Progress = Callable[[str], None]
+OURS = "attention_core."
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def run_benchmark(
         workload.check_memory()
         if settings.device != "cpu":
             workload.check_memory(device_memory(settings.device))
-    results = Results(describe_machine(settings.device), versions(), asdict(settings))
+    machine = describe_machine(settings.device) | {"busy": busy_cores()}
+    results = Results(machine, versions(), asdict(settings))
     if previous is not None:
         check_same(previous, results)
         results = previous
@@ -79,10 +82,12 @@ def run_benchmark(
     every = {name: kernel for own in [named, *(own for _, own in cells)] for name, kernel in own.items()}
     check_sources(results, every)
     with Workers(settings.threads, settings.timeout, settings.device) as workers:
-        for name, kernel in every.items():
-            if name not in results.verdicts:
-                progress(f"{name}: is it right?")
-                results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout)
+        new = {name: kernel for name, kernel in every.items() if name not in results.verdicts}
+        for name, kernel in new.items():
+            check_loads(workers, name, kernel, settings.device)
+        for name, kernel in new.items():
+            progress(f"{name}: is it right?")
+            results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout)
         missing = {w.dtype for w in workloads} - set(results.limits.get("flops", ()))
         if missing:
             progress("the limits of this machine")
@@ -94,6 +99,20 @@ def run_benchmark(
                 if save is not None:
                     save(results)
     return results
+
+
+def check_loads(workers: Workers, name: str, kernel: Named, device: str) -> None:
+    """Refuse a name that nothing answers to before minutes are spent on the others: a slip of the keyboard, mostly.
+
+    Rows of the kernel table are there; what cannot run on this machine, dies or hangs is told in its column.
+
+    Raises: TargetError.
+    """
+    if kernel.origin.startswith(OURS):
+        return
+    with contextlib.suppress(Lost, Unavailable):
+        for _ in workers.job("load", kernel=name, device=device):
+            pass
 
 
 def device_memory(device: str) -> int:

@@ -188,7 +188,7 @@ def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
     kwargs |= i.arguments
     if w.H_kv != w.H and not named.structured:
         if "enable_gqa" not in binding.claims:
-            raise CannotRun("it does not claim grouped queries (enable_gqa)")
+            raise CannotRun("it does not claim grouped queries (a parameter enable_gqa)")
         if "enable_gqa" in binding.names:
             kwargs[binding.names["enable_gqa"]] = True
     if w.mask.kind == "none":
@@ -199,7 +199,8 @@ def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
     if w.mask.kind == "causal" and flag and "is_causal" in binding.claims and not named.structured:
         return {**kwargs, binding.spelled("is_causal"): True}
     if "attn_mask" not in binding.claims:
-        raise CannotRun("it claims no mask (attn_mask)")
+        also = ", or is_causal" if w.mask.kind == "causal" and flag else ""
+        raise CannotRun(f"it claims no mask (a parameter attn_mask{also})")
     structure = w.mask.structure(w.n_q, w.n_kv, w.seed) if named.structured else None
     dense = None if structure is not None else inputs.mask_tensor()
     if dense is not None and dense.dtype == torch.bool and i.mask_true == "ignore":

@@ -32,8 +32,12 @@ Inputs = tuple[Tensor, Tensor, Tensor]
 Call = Callable[[], Any]
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 LADDER = (16, 32, 64, 128, 256, 512)
-"""Lengths at which a fallback is measured: work grows fourfold from step to step (twofold when decoding)."""
+"""Lengths at which a fallback is measured: work grows fourfold from step to step."""
 H, D = 4, 64
+CACHE_LADDER = (16, 64, 256, 1024, 4096)
+CACHE_H, CACHE_H_KV, CACHE_D = 32, 8, 128
+"""Decoding is bound by the bytes of the cache: it is measured on heads as models have them, and fourfold from step to
+step. One shared head of 64 numbers would lie in the core's own cache at any of these lengths."""
 NEVER = 1e300
 """Stands for "at no length that was measured"."""
 BLOCKS = (32, 128)
@@ -51,9 +55,12 @@ def fallback(why: str, n: int, dtype: torch.dtype) -> Inputs:
     def drawn(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator).to(dtype)
 
+    if why == "decoding":
+        cache = (1, CACHE_H_KV, n, CACHE_D)
+        return drawn(1, CACHE_H, 1, CACHE_D), drawn(*cache), drawn(*cache)
     query, key, value = (drawn(1, H, n, D) for _ in range(3))
-    if why in ("decoding", "groups"):
-        query, key, value = query[:, :, : 1 if why == "decoding" else n], key[:, : H // 4], value[:, : H // 4]
+    if why == "groups":
+        key, value = key[:, : H // 4], value[:, : H // 4]
     elif why == "axes":
         query, key, value = query[0], key[0], value[0]
     elif why == "width":
@@ -82,7 +89,7 @@ def call(function: Callable[..., Tensor], inputs: Inputs, gradients: bool, *args
 def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> float:
     """The smallest work from which on the fused form is faster at every length of the ladder."""
     least = LEAST
-    lengths = [16 * n for n in LADDER] if why == "decoding" else LADDER
+    lengths = CACHE_LADDER if why == "decoding" else LADDER
     options = {"enable_gqa": True} if why in ("decoding", "groups") else {}
     for n in lengths:
         inputs = fallback(why, n, dtype)

@@ -19,13 +19,13 @@ import torch.autograd.profiler
 from attention_core.bench.exchange import Ended, Tell, receive, send
 from attention_core.bench.limits import measure_limits
 from attention_core.bench.measure import measure
-from attention_core.bench.probe import probe
+from attention_core.bench.probe import check_loads, probe
 from attention_core.bench.targets import NoTensor
 from attention_core.conformance.implementation import TargetError, Unavailable, said
 from attention_core.conformance.worker import limit_memory
 
 JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
-    "probe": probe, "measure": measure, "limits": measure_limits,
+    "probe": probe, "measure": measure, "limits": measure_limits, "load": check_loads,
 }  # fmt: skip
 PR_SET_PDEATHSIG = 1
 

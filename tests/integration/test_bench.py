@@ -67,7 +67,8 @@ def test_the_table_tells_right_from_wrong(run: subprocess.CompletedProcess[str])
     (row,) = [line for line in lines if line.startswith("│t.py:plain")]
     assert "1.000" in row and "baseline" in row
     assert "t.py:doubled is refuted and was not timed" in run.stdout
-    assert run.stderr == ""
+    assert "t.py:plain: is it right?" in run.stderr, "a log says what is going on"
+    assert "Traceback" not in run.stderr
 
 
 def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Path) -> None:
@@ -104,7 +105,8 @@ def test_another_file_is_not_gone_on_with(run: subprocess.CompletedProcess[str],
     again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", cwd=folder)
     (folder / "t.py").write_text(before)
     assert again.returncode == 2 and "cannot resume: the file of t.py:plain has changed since" in again.stderr
-    assert again.stderr.count("\n") == 1
+    said = [line for line in again.stderr.splitlines() if "cores are busy with other work" not in line]
+    assert len(said) == 1, again.stderr
 
 
 BAD: list[tuple[list[str], str]] = [

@@ -57,7 +57,7 @@ def test_what_never_pays_is_never_taken(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("why", "longest", "grouped"), [("decoding", 8192, True), ("groups", 512, True), ("axes", 512, False)]
+    ("why", "longest", "grouped"), [("decoding", 4096, True), ("groups", 512, True), ("axes", 512, False)]
 )
 def test_decoding_is_measured_at_longer_lengths_and_shared_heads_are_said(
     monkeypatch: pytest.MonkeyPatch, why: str, longest: int, grouped: bool

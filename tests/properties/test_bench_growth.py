@@ -66,7 +66,13 @@ def results(*cells: Cell) -> Results:
 
 
 def cell(n: int, seconds: float | None, **changes: object) -> Cell:
-    column = Column("timed" if seconds else "cannot", seconds=seconds, probe={"allocator": 8 * n, "process": None})
+    column = Column(
+        "timed" if seconds else "cannot",
+        seconds=seconds,
+        low=seconds and seconds / 2,
+        high=seconds and 2 * seconds,
+        probe={"allocator": 8 * n, "process": None},
+    )
     return Cell(Workload(**{"n_q": n, "n_kv": n, **changes}), "k", {"k": column})
 
 
@@ -76,6 +82,7 @@ def test_series_are_of_otherwise_equal_workloads() -> None:
     )
     (one,) = found
     assert (one.n, one.values["time"]) == ((256, 512, 1024), (1.0, 4.0, 16.0))
+    assert one.ends == ((0.5, 2.0), (2.0, 8.0), (8.0, 32.0))
     assert one.workload == "B=1 H=8 n_q=n_kv=n d=64 float32 fwd"
     grown = one.exponent("time")
     assert grown is not None and grown.value == pytest.approx(2)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,6 +57,35 @@ def test_what_results_do_not_hold_is_not_drawn() -> None:
     without = example((64,))
     without.limits = {}
     assert set(pictures.pictures(without)) == {"pareto"}
+
+
+def test_times_have_their_intervals() -> None:
+    """A line from end to end, in the kernel's colour; none where an end is not known."""
+    results = example()
+    for cell in results.cells:
+        known = cell.kernels["base"]
+        assert known.seconds is not None
+        known.low, known.high = 0.9 * known.seconds, 1.2 * known.seconds
+        cell.kernels["exact"].low = 0.5
+    made = pictures.pictures(results)
+    panel = made["pareto"]().axes[0]
+    (mark,) = [line for line in panel.lines if line.get_label() == "base"]
+    (ends,) = [line for line in panel.lines if len(line.get_xdata()) == 2 and len(set(line.get_ydata())) == 1]
+    assert list(ends.get_xdata()) == pytest.approx([0.9 * 0.064, 1.2 * 0.064])
+    assert set(ends.get_ydata()) == set(mark.get_ydata()) and ends.get_color() == mark.get_color()
+    times, memory, _ = made["growth"]().axes
+    upright = [line for line in times.lines if len(set(line.get_xdata())) == 1]
+    assert [line.get_xdata()[0] for line in upright] == [64, 128, 256]
+    assert list(upright[1].get_ydata()) == pytest.approx([0.9 * 0.128, 1.2 * 0.128])
+    assert not [line for line in memory.lines if len(set(line.get_xdata())) == 1]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "known"),
+    [(1.0, 2.0, True), (None, 2.0, False), (1.0, None, False), (0.0, 2.0, False), (1.0, math.inf, False)],
+)
+def test_an_interval_without_an_end_is_none(low: float | None, high: float | None, known: bool) -> None:
+    assert (Column("timed", low=low, high=high).ends == (low, high)) is known
 
 
 def test_a_dtype_without_limits_has_no_roof() -> None:

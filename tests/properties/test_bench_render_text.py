@@ -88,7 +88,7 @@ def compared(verdict: str, ratio: float = 0.5) -> Column:
          "faster than base: a takes 0.50 of its time"),
         ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "nothing beats base for certain"),
         ({"base": compared("SAME", 1.0), "a": compared("AMBIGUOUS")},
-         "nothing beats base for certain; not decided, give it more --seconds: a (20 blocks)"),
+         "nothing beats base for certain; not decided at 99%, give it more --seconds: a (20 blocks)"),
         ({"base": compared("SAME", 1.0), "a": Column("cannot", "no mask")}, "only base was timed"),
         ({"base": Column("failed", "dead"), "a": Column("timed", seconds=1.0), "b": Column("timed", seconds=2.0)},
          "base was not timed: there is no ratio"),

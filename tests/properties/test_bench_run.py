@@ -489,16 +489,45 @@ def test_without_its_baseline_a_cell_has_no_ratios(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("kernels", "workload", "words"),
     [
-        (["nobody:nothing"], Workload(**SIZES), None),
+        (["nobody:nothing"], Workload(**SIZES), "no module named 'nobody'"),
         (["torch:nothing"], Workload(**SIZES), "no kernel 'torch:nothing'"),
         ([], Workload(n_q=10**7, n_kv=10**7, mask=read_mask("bias")), "GiB may be filled here"),
     ],
 )
-def test_bad_asking_is_told_before_anything_runs(kernels: list[str], workload: Workload, words: str | None) -> None:
-    if words is None:  # a module that cannot be imported is told by its column
-        (cell,) = run_benchmark(kernels, [workload], Settings(**QUICK)).cells
-        assert "no module named 'nobody'" in cell.kernels["nobody:nothing"].message
-        return
+def test_bad_asking_is_told_before_anything_runs(kernels: list[str], workload: Workload, words: str) -> None:
     with pytest.raises(TargetError) as found:
         run_benchmark(kernels, [workload], Settings(**QUICK))
     assert words in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def right(query, key, value): ...", "has no attribute 'rigth'; it has: right"),
+        ("import absent_package", "it needs the module 'absent_package'"),
+        ("def (", "cannot be imported: SyntaxError"),
+    ],
+)
+def test_a_slip_in_a_name_is_told_before_the_others_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, words: str
+) -> None:
+    judged: list[str] = []
+    monkeypatch.setattr(module, "verdict", lambda named, *rest: judged.append(named.name))
+    (tmp_path / "slip.py").write_text(source)
+    with pytest.raises(TargetError) as found:
+        run_benchmark(["core:tiled", f"{tmp_path}/slip.py:rigth"], [Workload(**SIZES)], Settings(**QUICK))
+    assert words in str(found.value) and judged == []
+
+
+def test_what_is_not_for_this_machine_or_dies_while_it_loads_has_its_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere.py").write_text(
+        "from attention_core.conformance.implementation import Unavailable\nraise Unavailable('it needs a GPU')"
+    )
+    (tmp_path / "dies.py").write_text("import os\nos._exit(3)")
+    names = [f"{tmp_path}/{name}.py:f" for name in ("elsewhere", "dies")]
+    (cell,) = run_benchmark(["core:tiled", *names], [Workload(**SIZES)], Settings(**QUICK)).cells
+    found = [(cell.kernels[name].status, cell.kernels[name].message) for name in names]
+    assert found == [("failed", "it needs a GPU"), ("failed", "its process ended with status 3")]
+    assert cell.kernels["core:tiled"].status == "timed"

@@ -144,7 +144,7 @@ BAD_CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (
         (X, X, X),
         {"kernel": "torch:none"},
-        "unknown kernel 'torch:none'; known are core:dot_product, core:tiled",
+        "kernel 'torch:none' is not known; use auto, core:dot_product, core:tiled",
     ),
     ((X, X[..., :1], X), {}, "head sizes of query and key differ"),
     ((X, X, X[:, :2]), {"mask": causal()}, "lengths of key and value differ"),
