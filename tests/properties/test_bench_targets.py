@@ -158,7 +158,8 @@ def test_causality_is_a_flag_where_it_may_be() -> None:
 
 REASONS: list[tuple[str, dict[str, Any], str]] = [
     ("plain", {"mask": read_mask("bool")}, "it claims no mask (a parameter attn_mask)"),
-    ("plain", {"mask": read_mask("causal")}, "it claims no mask (a parameter attn_mask, or is_causal)"),
+    ("plain", {"mask": read_mask("causal")}, "it claims no mask (a parameter attn_mask)"),  # no flag for 5 by 9
+    ("plain", {"mask": read_mask("causal"), "n_q": 9}, "it claims no mask (a parameter attn_mask, or is_causal)"),
     ("plain", {"H": 4, "H_kv": 2}, "it does not claim grouped queries (a parameter enable_gqa)"),
     ("plain@dtypes=float64", {}, "it does not declare float32"),
     ("plain@sizes=d % 16 == 0", {"d": 8}, "it declares sizes d % 16 == 0"),
