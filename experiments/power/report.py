@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     trials, compared = (
         list(store.Store(chosen.results / f"{kind}.jsonl").known().values()) for kind in ("trials", "peers")
     )
+    compared = current_rules(compared, chosen.any_code)
     alarms = ledger.read(chosen.ledger)
     quick, standard = (current(trials, effort, chosen.any_code) for effort in ("quick", "standard"))
     lines = [
@@ -69,6 +70,16 @@ def current(trials: Sequence[Line], effort: str, any_code: bool) -> dict[str, Li
         if any_code or line["key"] == store.key(row.file, row.name, effort, 0, line["whole"]):
             found[row.name] = line
     return found
+
+
+def current_rules(compared: Sequence[Line], any_code: bool) -> list[Line]:
+    """The verdicts of other suites' rules on this code; of several on one row, as of older code, the newest."""
+    found: dict[tuple[str, str], Line] = {}
+    for line in compared:
+        row = ROWS.get(line["name"])
+        if row is not None and (any_code or line["key"] == store.key(row.file, row.name, line["rule"])):
+            found[row.name, line["rule"]] = line
+    return list(found.values())
 
 
 def commit() -> str:

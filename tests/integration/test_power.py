@@ -151,6 +151,10 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
             "refuting": ["agrees_with_truth"], "seconds": 0.5, "whole": True, "shrunk": "float32 B=1", "laws": 3,
         }  # fmt: skip
         power["store"].Store(tmp_path / "trials.jsonl").add(line)
+    for rule in power["peers"].RULES:  # and once more from older code, as a folder keeps them
+        verdict = {"name": row.name, "rule": rule.name, "rejected": rule.name == "KernelBench", "seconds": 0.25}
+        for key in ("of older code", power["store"].key(row.file, row.name, rule.name)):
+            power["store"].Store(tmp_path / "peers.jsonl").add({**verdict, "key": key})
     (tmp_path / "pictures").mkdir()
     book = tmp_path / "alarms.json"
     power["ledger"].take([{**QUIET, "seed": seed} for seed in range(4)], "some processor", book)
@@ -158,6 +162,8 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
     page = (tmp_path / "power.md").read_text()
     assert "| 1/1 (100.0 %) | 1/1 (100.0 %) | 0.50 / 0.5 |" in page
     assert "1, agrees_with_truth, 0.50 | agrees_with_truth, 0.50 | float32 B=1 |" in page
+    assert "(experiments/power/peers.py), on 1 faults" in page
+    assert "| KernelBench | 1 | 0 |" in page and "| plain Hypothesis | 0 | 0 |" in page
     assert "| first | 47 | da5d47c | 36 (77 %, 62 to 88 %) | 37 (79 %, 64 to 89 %) |" in page
     assert "`second_sight.shared_key_and_value_counted_twice`, quick and standard" in page
     assert "| quick | 1 | 4 | 4 | 28 | 0 | 7.5e-01 |" in page and "they ran on: some processor." in page
