@@ -10,7 +10,10 @@ The way of a document through the modules::
     display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
     declare      "Let ..." paragraphs -> `declared.Context` (`domains`: what stands right of \in and \sim; `hypotheses`)
     functions    functions that a document defines, put in where they are applied
-    elaborate    syntax tree + context -> typed `terms` with symbolic `shapes` (`elaborate_forms`, `dotted`, ...)
+    elaborate    syntax tree + context -> typed `terms` with symbolic `shapes`; a module for each kind of expression:
+                 `elaborate_names`, `elaborate_subscripts`, `elaborate_powers`, `elaborate_products`, `elaborate_norms`,
+                 `elaborate_functions`, `elaborate_random`, `elaborate_sums` (with `index_ranges`), `elaborate_arrays`
+                 (with `dotted`), `elaborate_derivatives`; `indicators`
     check        statements -> steps -> reports; `approximate` makes exact claims of \approx and \gg
     spaces       which sizes and indices are tried; which symbols and hypotheses a step depends on
     lower        terms at sizes -> the scalar `graph` (`gradient`: derivatives, `moments`: expectations)

@@ -18,7 +18,7 @@ from attention_core.derivation.decide import LATE, Decider, Effort, Finding
 from attention_core.derivation.declare import Reader, declare, declared_later, going_on, is_declaration
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
-from attention_core.derivation.elaborate import Elaborator, name_of
+from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of, typed_relation
 from attention_core.derivation.index_ranges import between, index_ends, spread
@@ -37,7 +37,7 @@ from attention_core.derivation.source import (
 )
 from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
-from attention_core.derivation.written import SIGNS, written
+from attention_core.derivation.written import SIGNS, name_of, written
 
 CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
 
@@ -281,7 +281,7 @@ def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
 def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     """`\\forall j \\ne a`: the index is declared for this step alone."""
     from attention_core.derivation.declared import Declared
-    from attention_core.derivation.elaborate_forms import inferred_range
+    from attention_core.derivation.index_ranges import inferred_range
 
     context = step.context.copy()
     elab = Elaborator(context, line=step.line)

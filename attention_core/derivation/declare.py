@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from attention_core.derivation.assuming import Standing, standings, words_before
-from attention_core.derivation.declared import Context, Declared, Hypothesis
+from attention_core.derivation.declared import Context, Declared, Hypothesis, has_entries
 from attention_core.derivation.display import _condition_chains
 from attention_core.derivation.domains import Domain, domain_of
-from attention_core.derivation.elaborate import Elaborator, has_entries, name_of
-from attention_core.derivation.elaborate_forms import inferred_range
+from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.elaborate_subscripts import index_items
 from attention_core.derivation.functions import closed, function_form, require_known
 from attention_core.derivation.hypotheses import all_names, defined, relations_of
-from attention_core.derivation.index_ranges import spread
+from attention_core.derivation.index_ranges import inferred_range, spread
 from attention_core.derivation.indicators import declared_as, entry_type_fits, extent, missing_index
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.source import Paragraph
@@ -36,7 +36,7 @@ from attention_core.derivation.syntax import (
 )
 from attention_core.derivation.terms import SCALAR, ShapeMismatch, Size
 from attention_core.derivation.tokens import Tok, depth_zero, tokenize
-from attention_core.derivation.written import written
+from attention_core.derivation.written import name_of, written
 
 OPENERS = ("Let", "Given", "Assume", "Suppose", "Where", "where", "Draw", "Define", "Put")
 MAX_FORMULAS = 1000  # of one paragraph that declares
@@ -340,7 +340,7 @@ class Reader:
             return False
         if root is None or not isinstance(target, Sub):
             return True
-        return root.kind != "family" and Elaborator(self.context).index_items(target.items) is None
+        return root.kind != "family" and index_items(Elaborator(self.context), target.items) is None
 
     def bare_scalar(self, chain: Chain, line: int) -> None:
         """`\\sigma > 0` declares a number."""
@@ -441,7 +441,7 @@ class Reader:
             raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared{advice}", line)
         family = self.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
         if isinstance(expr, Sub) and family is not None and (has_entries(family)):
-            items = Elaborator(self.context, line=line).index_items(expr.items)
+            items = index_items(Elaborator(self.context, line=line), expr.items)
             if items is not None:
                 raise Unreadable(f"{written(expr)} is a part of {family.name}, which is declared already", line)
             letter = missing_index(self.context, expr)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate import Elaborator
-from attention_core.derivation.elaborate_forms import infinity, limit_of
+from attention_core.derivation.elaborate_sums import infinity, limit_of
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.shapes import fitted, joined
 from attention_core.derivation.syntax import Big, Expr, Unreadable
