@@ -19,7 +19,9 @@ The way of a document through the modules::
     lower        terms at sizes -> the scalar `graph` (`gradient`: derivatives, `moments`: expectations)
     generate     cases that satisfy the hypotheses (`choices` to draw and shrink, `frames`, `gram`)
     numbers      exact rationals, else balls of python-flint; `compare` judges both sides at a case
-    decide       search for a counterexample; `contradiction` certifies VACUOUS, `guess` and `necessity` advise
+    decide       search for a counterexample by `trials` at `sites`, with a given `effort` and a `tally` of what was
+                 seen; it ends with `counterexamples` or `agreement`; `contradiction` certifies VACUOUS, `guess` and
+                 `necessity` advise
     prove        raises agreement: `normal` and `ideal` (EXACT), `indexed` and `allsizes` (PROVED), `modular`
     limits       asymptotic expansions (`scales`, `transseries`, `roots`, `regions`) decide limits; `limit_claims` and
                  `lower_limits` make them, `reach` sees whether they can be taken, `dominated` takes them under averages

@@ -1,6 +1,6 @@
 # Derivatives written with \partial, \nabla or d, and the shapes that they have.
 # `\frac{d y}{d x}` is a derivative only where d is no declared symbol.
-"""Derivatives."""
+"""Derivatives and their shapes."""
 
 from __future__ import annotations
 

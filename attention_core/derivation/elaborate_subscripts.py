@@ -1,6 +1,6 @@
 # What stands below the line: an index of a family, an entry, row or slice of an array, or a part of a name.
 # It is an index where the base is declared and the subscript is a numeral or an index.
-"""Subscripts."""
+"""What subscripts mean: indices, slices or parts of names."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.check import Step, Unread, steps_of
-from attention_core.derivation.decide import describe
+from attention_core.derivation.counterexamples import describe
 from attention_core.derivation.declare import _pieces
 from attention_core.derivation.display import _without_frames, relation_lines, statements_of
 from attention_core.derivation.mathml import (

@@ -26,7 +26,8 @@ from breaks import Break, breaks, said
 from store import Store
 
 from attention_core.derivation.check import Step, claim_of, decide_step, steps_of
-from attention_core.derivation.decide import Decider, Effort
+from attention_core.derivation.decide import Decider
+from attention_core.derivation.effort import Effort
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from attention_core.derivation.check import Step, decide_step, steps_of
-from attention_core.derivation.decide import Effort
+from attention_core.derivation.effort import Effort
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / "experiments" / "planted_errors"
