@@ -8,7 +8,9 @@ The way of a document through the modules::
     tokens       LaTeX -> tokens (style falls away, bars are paired, transposes recognised); its tables are in `latex`
     parse        tokens -> `syntax` tree, by a Lark grammar
     display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
-    declare      "Let ..." paragraphs -> `declared.Context` (`domains`: what stands right of \in and \sim; `hypotheses`)
+    declare      "Let ..." paragraphs -> `declared.Context`: `paragraphs` finds them, `prose` reads their words,
+                 `memberships` (`domains`: what stands right of \in and \sim), `definitions` and `hypotheses` their
+                 formulas
     functions    functions that a document defines, put in where they are applied
     elaborate    syntax tree + context -> typed `terms` with symbolic `shapes`; a module for each kind of expression:
                  `elaborate_names`, `elaborate_subscripts`, `elaborate_powers`, `elaborate_products`, `elaborate_norms`,

@@ -15,7 +15,7 @@ from attention_core.derivation.approximate import claim as approximate
 from attention_core.derivation.approximate import membership, premise
 from attention_core.derivation.ceiling import OutOfTime, ceiling
 from attention_core.derivation.decide import Decider
-from attention_core.derivation.declare import Reader, declare, declared_later, going_on, is_declaration
+from attention_core.derivation.declare import Reader, declare
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.effort import LATE, Effort
@@ -24,6 +24,7 @@ from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of, typed_relation
 from attention_core.derivation.index_ranges import between, index_ends, spread
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
+from attention_core.derivation.paragraphs import declared_later, going_on, is_declaration
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
 from attention_core.derivation.source import (
