@@ -14,6 +14,7 @@ from attention_core.derivation.domains import domain_of
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.hypotheses import all_names, relations_of
 from attention_core.derivation.index_ranges import spread
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.memberships import bare_scalar, membership, random_symbols
 from attention_core.derivation.paragraphs import BINDING, condition_parts, cut_at_commas, is_condition, says_domain
 from attention_core.derivation.parse import parse_tokens
@@ -21,7 +22,7 @@ from attention_core.derivation.prose import words
 from attention_core.derivation.source import Paragraph
 from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
 from attention_core.derivation.terms import ShapeMismatch
-from attention_core.derivation.tokens import Tok, depth_zero, tokenize
+from attention_core.derivation.tokens import Tok, depth_zero
 from attention_core.derivation.written import name_of, written
 
 MAX_FORMULAS = 1000  # of one paragraph that declares

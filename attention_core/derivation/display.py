@@ -8,11 +8,12 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.rows import Piece, gathered
 from attention_core.derivation.source import FRAMES, Display, Option, misspelt
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
-from attention_core.derivation.tokens import Tok, depth_zero, tokenize
+from attention_core.derivation.tokens import Tok, depth_zero
 
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")

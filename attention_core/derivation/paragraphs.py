@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 
 from attention_core.derivation.display import condition_chains
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.source import Paragraph
 from attention_core.derivation.syntax import Chain, Name, Unreadable
-from attention_core.derivation.tokens import Tok, depth_zero, tokenize
+from attention_core.derivation.tokens import Tok, depth_zero
 from attention_core.derivation.written import name_of
 
 OPENERS = ("Let", "Given", "Assume", "Suppose", "Where", "where", "Draw", "Define", "Put")

@@ -12,6 +12,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 from lark.lexer import Lexer as LarkLexer
 
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.syntax import (
     Array,
     Big,
@@ -36,7 +37,7 @@ from attention_core.derivation.syntax import (
     Transposed,
     Unreadable,
 )
-from attention_core.derivation.tokens import Tok, tokenize
+from attention_core.derivation.tokens import Tok
 from attention_core.derivation.written import SIGNS
 
 GRAMMAR = r"""
