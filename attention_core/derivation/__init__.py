@@ -25,7 +25,8 @@ The way of a document through the modules::
     decide       search for a counterexample by `trials` at `sites`, with a given `effort` and a `tally` of what was
                  seen; it ends with `counterexamples` or `agreement`; `contradiction` certifies VACUOUS, `guess` and
                  `necessity` advise
-    prove        raises agreement: `normal` and `ideal` (EXACT), `indexed` and `allsizes` (PROVED), `modular`
+    prove        raises agreement: `normal` forms of `atoms` and `ratios`, modulo an `ideal` (EXACT), `indexed` and
+                 `allsizes` (PROVED), `modular`
     limits       asymptotic expansions (`scales`, `transseries`, `roots`, `regions`) decide limits; `limit_claims` and
                  `lower_limits` make them, `reach` sees whether they can be taken, `dominated` takes them under averages
     moments      expectations in closed form (`closed_forms`) under the `laws` that `drawing` reads

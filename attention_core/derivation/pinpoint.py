@@ -20,9 +20,10 @@ from attention_core.derivation.counterexamples import refutation
 from attention_core.derivation.floats import Column, columns, number, supported
 from attention_core.derivation.generate import NoCase
 from attention_core.derivation.graph import TooLarge, Undefined
-from attention_core.derivation.normal import Given, Normal, TooComplex
+from attention_core.derivation.normal import Given, Normal
 from attention_core.derivation.numbers import Imprecise
 from attention_core.derivation.patterns import patterns
+from attention_core.derivation.ratios import TooComplex
 from attention_core.derivation.size_ties import constants
 
 if TYPE_CHECKING:
