@@ -17,7 +17,7 @@ The way of a document through the modules::
                  `elaborate_names`, `elaborate_subscripts`, `elaborate_powers`, `elaborate_products`, `elaborate_norms`,
                  `elaborate_functions`, `elaborate_random`, `elaborate_sums` (with `index_ranges`), `elaborate_arrays`
                  (with `dotted`), `elaborate_derivatives`; `indicators`
-    check        statements -> steps -> reports; `approximate` makes exact claims of \approx and \gg
+    check        statements -> `steps` -> typed `claims` (`approximate` makes exact ones of \approx and \gg) -> reports
     spaces       which sizes and indices are tried; which symbols and hypotheses a step depends on
     lower        terms at sizes -> the scalar `graph` (`gradient`: derivatives, `moments`: expectations)
     generate     cases that satisfy the hypotheses (`choices` to draw and shrink, `frames`, `gram`)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from attention_core.derivation.check import Step, Unread
     from attention_core.derivation.records import StepReport
+    from attention_core.derivation.steps import Step, Unread
 
 OPTION, TIME = "derivation_files", "derivation_seconds"
 DEFAULT = "derivations/*.md"

@@ -14,7 +14,7 @@ from attention_core.derivation.syntax import Big, Expr, Unreadable
 from attention_core.derivation.terms import Relation, Term
 
 if TYPE_CHECKING:
-    from attention_core.derivation.check import Step
+    from attention_core.derivation.steps import Step
 
 
 def moving(step: Step) -> tuple[Expr, Expr]:
