@@ -7,7 +7,7 @@ The way of a document through the modules::
     source       text -> headings, paragraphs, displays with their options and lines
     lexer        LaTeX -> `tokens` (style falls away, bars are paired, transposes recognised), with `latex_commands` and
                  `digit_groups`; its tables are in `latex`
-    parse        tokens -> `syntax` tree, by a Lark grammar
+    parse        tokens -> `syntax` tree, by a Lark `grammar`; `tree` builds it
     display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
     declare      "Let ..." paragraphs -> `declared.Context`: `paragraphs` finds them, `prose` reads their words,
                  `memberships` (`domains`: what stands right of \in and \sim), `definitions` and `hypotheses` their

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.parse import order
 from attention_core.derivation.syntax import Derivative, Dots, Expr, Frac, Name, Sup, Times
 from attention_core.derivation.terms import Term, Type, matrix
+from attention_core.derivation.tree import order
 from attention_core.derivation.written import name_of, written
 
 if TYPE_CHECKING:
