@@ -20,7 +20,8 @@ The way of a document through the modules::
     check        statements -> `steps` -> typed `claims` (`approximate` makes exact ones of \approx and \gg) -> reports
     spaces       which sizes and indices are tried; which symbols and hypotheses a step depends on
     lower        terms at sizes -> the scalar `graph` (`gradient`: derivatives, `moments`: expectations)
-    generate     cases that satisfy the hypotheses (`choices` to draw and shrink, `frames`, `gram`)
+    generate     cases that satisfy the hypotheses, as `plans` say (`choices` to draw and shrink, `frames`, `gram`), of
+                 `admissible` values
     numbers      exact rationals, else balls of python-flint; `compare` judges both sides at a case
     decide       search for a counterexample by `trials` at `sites`, with a given `effort` and a `tally` of what was
                  seen; it ends with `counterexamples` or `agreement`; `contradiction` certifies VACUOUS, `guess` and
@@ -31,7 +32,7 @@ The way of a document through the modules::
                  `lower_limits` make them, `reach` sees whether they can be taken, `dominated` takes them under averages
     moments      expectations in closed form (`closed_forms`) under the `laws` that `drawing` reads
     statistics   random samples (`sampling`, `evalues`) with proved `bounds` of how they `spread`
-    records      `Verdict`, `Evidence`, `Counterexample`, `StepReport`, `DocumentReport`
+    records      `Verdict`, `Evidence`, `Counterexample`, `Finding`, `StepReport`, `DocumentReport`
     mathml       the syntax tree as MathML; `page`: reports as HTML
     command      `attention-core derive`; `collection` makes pytest items of steps
 

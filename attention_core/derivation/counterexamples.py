@@ -8,9 +8,10 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from attention_core.derivation.admissible import Case, NoCase
 from attention_core.derivation.choices import Choices, shrink
 from attention_core.derivation.compare import Outcome, compare, exact_text
-from attention_core.derivation.generate import Case, NoCase, draw
+from attention_core.derivation.generate import draw
 from attention_core.derivation.graph import TooLarge, Undefined
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 from attention_core.derivation.sites import Site

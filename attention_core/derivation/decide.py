@@ -10,15 +10,17 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
+from attention_core.derivation.admissible import Case, NoCase
 from attention_core.derivation.agreement import agreement
 from attention_core.derivation.allsizes import holds_at_all_sizes
 from attention_core.derivation.choices import Choices
 from attention_core.derivation.compare import Outcome, compare
 from attention_core.derivation.declared import Context
 from attention_core.derivation.effort import LATE, Effort
-from attention_core.derivation.generate import Case, NoCase, Plan, draw, plan
+from attention_core.derivation.generate import draw
 from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.lower import Infeasible, Lowering, register
+from attention_core.derivation.plans import Plan, plan
 from attention_core.derivation.probe import probe
 from attention_core.derivation.prove import equal_here, identical, prove
 from attention_core.derivation.reach import require_reach

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
+from attention_core.derivation.admissible import NoCase
 from attention_core.derivation.compare import compare
 from attention_core.derivation.complete import Completion, completion
 from attention_core.derivation.counterexamples import refutation
 from attention_core.derivation.floats import Column, columns, number, supported
-from attention_core.derivation.generate import NoCase
 from attention_core.derivation.graph import TooLarge, Undefined
 from attention_core.derivation.normal import Given, Normal
 from attention_core.derivation.numbers import Imprecise

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from flint import fmpq
 
+from attention_core.derivation.admissible import Case, NoCase
 from attention_core.derivation.choices import MODES, Choices
 from attention_core.derivation.compare import compare
 from attention_core.derivation.counterexamples import refutation, refuted
-from attention_core.derivation.generate import Case, NoCase, draw, flat
+from attention_core.derivation.generate import draw, flat
 from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.numbers import Imprecise
 

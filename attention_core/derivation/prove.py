@@ -23,8 +23,8 @@ from attention_core.derivation.spaces import relation_names
 from attention_core.derivation.trials import tried
 
 if TYPE_CHECKING:
+    from attention_core.derivation.admissible import Case
     from attention_core.derivation.decide import Decider
-    from attention_core.derivation.generate import Case
     from attention_core.derivation.records import Finding
     from attention_core.derivation.sites import Site
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from flint import arb, fmpq
 
-from attention_core.derivation.generate import Case, Plan
+from attention_core.derivation.admissible import Case
 from attention_core.derivation.lower import Lowering
 from attention_core.derivation.numbers import MAX_PRECISION, Imprecise, evaluate, exact, precision
+from attention_core.derivation.plans import Plan
 
 ORDINARY = 5  # larger values are drawn in some cases only
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attention_core.derivation.admissible import Case
 from attention_core.derivation.agreement import nothing_compared
 from attention_core.derivation.bounds import Interval, times
 from attention_core.derivation.compare import shown
@@ -20,7 +21,6 @@ from attention_core.derivation.decide import Decider
 from attention_core.derivation.declared import Context
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.evalues import Errors, Result, test_mean
-from attention_core.derivation.generate import Case
 from attention_core.derivation.graph import Graph, Undefined, Unsettled
 from attention_core.derivation.lower import Lowering
 from attention_core.derivation.moments import Mean, MeanLaw, Moments, Monomial

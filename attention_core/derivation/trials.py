@@ -8,9 +8,10 @@ import random
 import time
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.admissible import Case, NoCase
 from attention_core.derivation.choices import Choices, altered
 from attention_core.derivation.counterexamples import refuted
-from attention_core.derivation.generate import Case, NoCase, draw
+from attention_core.derivation.generate import draw
 from attention_core.derivation.graph import TooLarge, Undefined
 from attention_core.derivation.limits import TOO_WIDE
 from attention_core.derivation.records import Finding
