@@ -5,8 +5,8 @@ r"""Write mathematics, get every step checked.
 The way of a document through the modules::
 
     source       text -> headings, paragraphs, displays with their options and lines
-    lexer        LaTeX -> `tokens` (style falls away, bars are paired, transposes recognised), with `latex_commands` and
-                 `digit_groups`; its tables are in `latex`
+    lexer        LaTeX -> `tokens` (style falls away, bars are paired, transposes recognised), with `bars`,
+                 `digit_groups` and `latex_commands`; its tables are in `latex`
     parse        tokens -> `syntax` tree, by a Lark `grammar`; `tree` builds it
     display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
     declare      "Let ..." paragraphs -> `declared.Context`: `paragraphs` finds them, `prose` reads their words,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from attention_core.derivation.bars import bar, sided_bar, sized
 from attention_core.derivation.digit_groups import grouped
 from attention_core.derivation.latex import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES
 from attention_core.derivation.latex_commands import named
@@ -73,24 +74,6 @@ class Lexer:
     def inside(self, inner: str) -> Lexer:
         """A lexer for a text inside a command; its tokens start where the command does."""
         return Lexer(inner, self.line, self.at if self.start is None else self.start)
-
-    def operand_before(self) -> bool:
-        """Whether the last token ends an operand, so that a bar closes."""
-        ends = (
-            "NUM",
-            "NAME",
-            "RPAR",
-            "RBRACK",
-            "RBRACE",
-            "RBAR",
-            "RNORM",
-            "RSET",
-            "TRANS",
-            "DOTS",
-            "ENDMAT",
-            "INF",
-        )
-        return bool(self.out) and self.out[-1].kind in ends
 
     def run(self) -> list[Tok]:
         """All tokens."""
@@ -169,7 +152,7 @@ class Lexer:
             if self.held and self.held[-1][0] == len(self.stack):
                 self.tight = self.held.pop()[1]
         elif value == "|":
-            self.bar("BAR")
+            bar(self, "BAR")
         elif value == "^":
             return self.superscript(end)
         elif value == "_":
@@ -213,13 +196,6 @@ class Lexer:
         self.tight = 1
         return end
 
-    def bar(self, kind: str) -> None:
-        """A bar opens where an operand may start and closes where one has ended."""
-        if self.stack and self.stack[-1] == "L" + kind and self.operand_before():
-            self.close("R" + kind, "|", ("L" + kind,))
-        else:
-            self.open("L" + kind, "|")
-
     def command(self, value: str, end: int) -> int:
         """A backslash command."""
         name = value[1:].rstrip("*")
@@ -238,15 +214,15 @@ class Lexer:
         if value in OPERATORS:
             self.emit(*OPERATORS[value])
         elif name in ("left", "right"):
-            return self.sized(name, end)
+            return sized(self, name, end)
         elif name in ("{", "lbrace"):
             self.open("LSET", "{")
         elif name in ("}", "rbrace"):
             self.close("RSET", "}", ("LSET",))
         elif name in ("lvert", "rvert", "vert"):
-            self.side(name[0], "BAR")
+            sided_bar(self, name[0], "BAR")
         elif name in ("|", "Vert", "lVert", "rVert"):
-            self.side(name[0] if name != "|" else "v", "NORM")
+            sided_bar(self, name[0] if name != "|" else "v", "NORM")
         elif name in ("langle", "rangle"):
             if name == "langle":
                 self.emit("FUNC", "inner")
@@ -259,31 +235,6 @@ class Lexer:
         else:
             return named(self, name, end)
         return end
-
-    def side(self, side: str, kind: str) -> None:
-        """A bar whose command may say which side it is."""
-        if side == "l":
-            self.open("L" + kind, "|")
-        elif side == "r":
-            self.close("R" + kind, "|", ("L" + kind,))
-        else:
-            self.bar(kind)
-
-    def sized(self, which: str, end: int) -> int:
-        r"""What follows `\left` or `\right`."""
-        found = re.compile(r"\s*(\\(?:[a-zA-Z]+|.)|.)").match(self.text, end)
-        if not found:
-            raise Unreadable(f"\\{which} at the end misses its bracket", self.line)
-        mark = found.group(1)
-        if mark in ("|", r"\vert", r"\lvert", r"\rvert", r"\|", r"\Vert", r"\lVert", r"\rVert"):
-            self.side(which[0], "NORM" if (mark[-1] == "|" and len(mark) > 1) or "V" in mark else "BAR")
-        elif mark == ".":
-            self.emit("GAP")
-        elif mark.startswith("\\"):
-            self.command(mark, found.end())
-        else:
-            self.punctuation(mark, found.end())
-        return found.end()
 
     def nested(self, inner: str) -> None:
         """The tokens of a text inside a command, as if it stood here."""
