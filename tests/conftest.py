@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of derivations have so much time that what they come to is no property of the machine."""
     if request.path.stem.startswith(("test_deriv", "test_collection", "test_planted_errors")):
-        monkeypatch.setattr("attention_core.derivation.decide.SECONDS", 120.0)
+        monkeypatch.setattr("attention_core.derivation.effort.SECONDS", 120.0)
 
 
 @pytest.fixture(scope="session")

@@ -5,24 +5,34 @@ r"""Write mathematics, get every step checked.
 The way of a document through the modules::
 
     source       text -> headings, paragraphs, displays with their options and lines
-    tokens       LaTeX -> tokens (style falls away, bars are paired, transposes recognised); its tables are in `latex`
-    parse        tokens -> `syntax` tree, by a Lark grammar
+    lexer        LaTeX -> `tokens` (style falls away, bars are paired, transposes recognised), with `bars`,
+                 `digit_groups` and `latex_commands`; its tables are in `latex`
+    parse        tokens -> `syntax` tree, by a Lark `grammar`; `tree` builds it
     display      a display -> statements with conditions, reasons, tags and options (`rows` gathers their tokens)
-    declare      "Let ..." paragraphs -> `declared.Context` (`domains`: what stands right of \in and \sim; `hypotheses`)
+    declare      "Let ..." paragraphs -> `declared.Context`: `paragraphs` finds them, `prose` reads their words,
+                 `memberships` (`domains`: what stands right of \in and \sim), `definitions` and `hypotheses` their
+                 formulas
     functions    functions that a document defines, put in where they are applied
-    elaborate    syntax tree + context -> typed `terms` with symbolic `shapes` (`elaborate_forms`, `dotted`, ...)
-    check        statements -> steps -> reports; `approximate` makes exact claims of \approx and \gg
+    elaborate    syntax tree + context -> typed `terms` with symbolic `shapes`; a module for each kind of expression:
+                 `elaborate_names`, `elaborate_subscripts`, `elaborate_powers`, `elaborate_products`, `elaborate_norms`,
+                 `elaborate_functions`, `elaborate_random`, `elaborate_sums` (with `index_ranges`), `elaborate_arrays`
+                 (with `dotted`), `elaborate_derivatives`; `indicators`
+    check        statements -> `steps` -> typed `claims` (`approximate` makes exact ones of \approx and \gg) -> reports
     spaces       which sizes and indices are tried; which symbols and hypotheses a step depends on
     lower        terms at sizes -> the scalar `graph` (`gradient`: derivatives, `moments`: expectations)
-    generate     cases that satisfy the hypotheses (`choices` to draw and shrink, `frames`, `gram`)
+    generate     cases that satisfy the hypotheses, as `plans` say (`choices` to draw and shrink, `frames`, `gram`), of
+                 `admissible` values
     numbers      exact rationals, else balls of python-flint; `compare` judges both sides at a case
-    decide       search for a counterexample; `contradiction` certifies VACUOUS, `guess` and `necessity` advise
-    prove        raises agreement: `normal` and `ideal` (EXACT), `indexed` and `allsizes` (PROVED), `modular`
+    decide       search for a counterexample by `trials` at `sites`, with a given `effort` and a `tally` of what was
+                 seen; it ends with `counterexamples` or `agreement`; `contradiction` certifies VACUOUS, `guess` and
+                 `necessity` advise
+    prove        raises agreement: `normal` forms of `atoms` and `ratios`, modulo an `ideal` (EXACT), `indexed` and
+                 `allsizes` (PROVED), `modular`
     limits       asymptotic expansions (`scales`, `transseries`, `roots`, `regions`) decide limits; `limit_claims` and
                  `lower_limits` make them, `reach` sees whether they can be taken, `dominated` takes them under averages
     moments      expectations in closed form (`closed_forms`) under the `laws` that `drawing` reads
     statistics   random samples (`sampling`, `evalues`) with proved `bounds` of how they `spread`
-    records      `Verdict`, `Evidence`, `Counterexample`, `StepReport`, `DocumentReport`
+    records      `Verdict`, `Evidence`, `Counterexample`, `Finding`, `StepReport`, `DocumentReport`
     mathml       the syntax tree as MathML; `page`: reports as HTML
     command      `attention-core derive`; `collection` makes pytest items of steps
 

@@ -17,7 +17,7 @@ from attention_core.derivation.syntax import Chain, Expr, Frac, Group, Minus, Nu
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term
 
 if TYPE_CHECKING:
-    from attention_core.derivation.check import Step
+    from attention_core.derivation.steps import Step
 
 
 def claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:

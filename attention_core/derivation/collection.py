@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from attention_core.derivation.check import Step, Unread
     from attention_core.derivation.records import StepReport
+    from attention_core.derivation.steps import Step, Unread
 
 OPTION, TIME = "derivation_files", "derivation_seconds"
 DEFAULT = "derivations/*.md"
@@ -84,7 +84,7 @@ class StepItem(pytest.Item):
 
     def runtest(self) -> None:
         from attention_core.derivation.check import report_step
-        from attention_core.derivation.decide import Effort
+        from attention_core.derivation.effort import Effort
 
         report = report_step(self.step, Effort(seconds=seconds(self.config)))
         self.user_properties += properties(report)
@@ -104,7 +104,7 @@ class StepItem(pytest.Item):
 
 def told(report: StepReport) -> list[str]:
     """A step that is not as its document says: the verdict, the step as written, both sides, what to change."""
-    from attention_core.derivation.decide import describe
+    from attention_core.derivation.counterexamples import describe
 
     expected = ", but the document expects it to be refuted" if report.expected else ""
     lines = [f"{report.verdict}{expected}", f"  {report.text}", f"  {report.evidence.text}"]

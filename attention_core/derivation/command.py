@@ -44,7 +44,7 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
            explain: bool, necessity: bool, seed: int, seconds: float, quiet: bool) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
-    from attention_core.derivation.decide import Effort
+    from attention_core.derivation.effort import Effort
 
     reports: list[DocumentReport] = []
     unopened = 0

@@ -9,20 +9,14 @@ from typing import Any
 
 from flint import arb, fmpq
 
+from attention_core.derivation.admissible import Case, NoCase, assigned_value, require
 from attention_core.derivation.floats import Column, columns
 from attention_core.derivation.frames import Surd
-from attention_core.derivation.generate import (
-    Case,
-    Constraint,
-    NoCase,
-    Plan,
-    assigned_value,
-    require,
-    with_length,
-)
+from attention_core.derivation.generate import with_length
 from attention_core.derivation.gram import Vector
 from attention_core.derivation.graph import square_root
 from attention_core.derivation.numbers import COMPARE, evaluate, exact, precision
+from attention_core.derivation.plans import Constraint, Plan
 
 PROBES = (0, 1, -1, 2)  # a quadratic is known from three of them, the last one tells it from other functions
 

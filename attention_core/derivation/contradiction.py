@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from flint import fmpq
 
-from attention_core.derivation.generate import Constraint, Plan
 from attention_core.derivation.graph import Graph, TooLarge, Undefined
-from attention_core.derivation.normal import Given, Normal, TooComplex, is_nonnegative, is_zero
+from attention_core.derivation.normal import Given, Normal, is_nonnegative, is_zero
 from attention_core.derivation.numbers import COMPARE, Imprecise, evaluate, sign_of
+from attention_core.derivation.plans import Constraint, Plan
+from attention_core.derivation.ratios import TooComplex
 
 
 def impossible(plan: Plan) -> str:

@@ -1,102 +1,37 @@
 # Paragraphs that open with Let, Given, Assume, Suppose, Where, Draw, Define or Put: what they declare.
-# Words are read only as far as they change the meaning; one that does and is not known makes the paragraph unreadable.
+# A relation that waits for its `for ...` becomes a hypothesis at the end of its sentence.
 """Declarations, definitions and hypotheses from prose with inline formulas."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 
 from attention_core.derivation.assuming import Standing, standings, words_before
-from attention_core.derivation.declared import Context, Declared, Hypothesis
-from attention_core.derivation.display import _condition_chains
-from attention_core.derivation.domains import Domain, domain_of
-from attention_core.derivation.elaborate import Elaborator, has_entries, name_of
-from attention_core.derivation.elaborate_forms import inferred_range
-from attention_core.derivation.functions import closed, function_form, require_known
-from attention_core.derivation.hypotheses import all_names, defined, relations_of
+from attention_core.derivation.declared import Context, Hypothesis
+from attention_core.derivation.definitions import define, defines
+from attention_core.derivation.domains import domain_of
+from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.hypotheses import all_names, relations_of
 from attention_core.derivation.index_ranges import spread
-from attention_core.derivation.indicators import declared_as, entry_type_fits, extent, missing_index
+from attention_core.derivation.lexer import tokenize
+from attention_core.derivation.memberships import bare_scalar, membership, random_symbols
+from attention_core.derivation.paragraphs import BINDING, condition_parts, cut_at_commas, is_condition, says_domain
 from attention_core.derivation.parse import parse_tokens
+from attention_core.derivation.prose import words
 from attention_core.derivation.source import Paragraph
-from attention_core.derivation.syntax import (
-    Chain,
-    Dots,
-    Expr,
-    Group,
-    Name,
-    Num,
-    Root,
-    Sub,
-    Sup,
-    Times,
-    Unreadable,
-    names_in,
-)
-from attention_core.derivation.terms import SCALAR, ShapeMismatch, Size
-from attention_core.derivation.tokens import Tok, depth_zero, tokenize
-from attention_core.derivation.written import written
+from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
+from attention_core.derivation.terms import ShapeMismatch
+from attention_core.derivation.tokens import Tok, depth_zero
+from attention_core.derivation.written import name_of, written
 
-OPENERS = ("Let", "Given", "Assume", "Suppose", "Where", "where", "Draw", "Define", "Put")
 MAX_FORMULAS = 1000  # of one paragraph that declares
-_OPENING = re.compile(rf"^\s*({'|'.join(OPENERS)})\b(?!')")
-_DEFINING = ("let", "put", "define", "where")
 _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
-_BINDING = re.compile(r"\b(for all|for every|for each|for any|for|whenever|if)\s*$", re.IGNORECASE)
-_MEANING = re.compile(
-    r"\b(not|unless|except|never|neither|nor|no|without|symmetric|invertible|diagonal|positive definite|orthogonal|"
-    r"orthonormal|perpendicular|parallel|unit|integers?|even|odd|nonzero|non-zero|increasing|sorted|correlated|"
-    r"dependent|identically|iid|uniformly|either|or|almost|approximately|some|exists?|singular|semidefinite)\b",
-    re.IGNORECASE,
-)
-_ADVICE = {
-    "orthogonal": r"write $k_i^\top k_j = 0$ for $i \ne j$",
-    "orthonormal": r"write $A^\top A = I_m$",
-    "perpendicular": r"write $k_i^\top k_j = 0$ for $i \ne j$",
-    "symmetric": r"write $A = A^\top$",
-    "unit": r"write $\|x\| = 1$",
-    "nonzero": r"write $x \ne 0$",
-    "non-zero": r"write $x \ne 0$",
-    "not": "write the condition as a formula, such as $x \\ne 0$",
-}
-
-
-def is_declaration(paragraph: Paragraph) -> bool:
-    """Whether a paragraph declares something."""
-    return bool(_OPENING.match(paragraph.text)) and "$" in paragraph.text
-
-
-def going_on(paragraph: Paragraph) -> Paragraph | None:
-    """What a paragraph right behind a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
-    if re.match(r"[\s,;]*[Ww]here\b", paragraph.text):
-        return paragraph if "$" in paragraph.text else None
-    parts = re.split(r"(?<!\\)\$", paragraph.text)
-    if not re.match(r"[\s,;]*(with|for|for all|for every|for any|given|assuming)\s*$", parts[0]):
-        return None
-    if len(parts) % 2 == 0 or not all(_says_domain(part, paragraph.line, False) for part in parts[1::2]):
-        return None
-    return Paragraph(paragraph.line, "\n" * parts[0].count("\n") + "where $" + "$".join(parts[1:]))
-
-
-def declared_later(paragraphs: list[Paragraph], name: str) -> int:
-    """The line of the first of these paragraphs that says where a symbol lives, 0 if none does."""
-    for paragraph in paragraphs:
-        for part in re.split(r"(?<!\\)\$", paragraph.text)[1::2]:
-            try:
-                chains = [parse_tokens(tokens).chains[0] for tokens in _pieces(tokenize(part, paragraph.line))]
-            except (Unreadable, RecursionError):
-                continue
-            if any(c.ops[:1] in (("in",), ("sim",), (":=",)) for c in chains):
-                left = [e for c in chains if c.ops[:1] in ((), ("in",), ("sim",), (":=",)) for e in c.exprs[:1]]
-                if name in {name_of(e) for e in left}:
-                    return paragraph.line
-    return 0
 
 
 @dataclass
-class _Item:
+class Item:
     """One comma-separated piece of an inline formula: what stands left of its relation, and the chain."""
 
     left: list[Expr]
@@ -105,7 +40,7 @@ class _Item:
 
 
 @dataclass
-class _Pending:
+class Pending:
     """A hypothesis that waits for its `for ...`."""
 
     chain: Chain
@@ -141,7 +76,7 @@ class Reader:
         self.context, self.paragraph = context, paragraph
         self.lenient = lenient  # a symbol whose declaration cannot be read stays undeclared; the rest is read
         self.failed: list[Unreadable] = []
-        self.pending: list[_Pending] = []
+        self.pending: list[Pending] = []
         self.drawn: list[str] = []
         self.indices: list[str] = []
         self.verb = "let"
@@ -166,20 +101,20 @@ class Reader:
             if place in done:
                 binding = False
             elif place % 2 == 0:
-                self.words(part, line)
-                binding = bool(_BINDING.search(part.rstrip()))
+                words(self, part, line)
+                binding = bool(BINDING.search(part.rstrip()))
             elif part.strip():
                 self.standing, self.behind = stand[place], words_before(parts, place)
-                if binding and self.standing is Standing.SAID and _is_condition(part, line):
+                if binding and self.standing is Standing.SAID and is_condition(part, line):
                     self.not_assumed(part, line)
                 elif binding and self.pending:
-                    self.bind(_condition_parts(part, line), part, line)
+                    self.bind(condition_parts(part, line), part, line)
                 elif binding and self.law_index:
                     from attention_core.derivation.drawing import require_whole_range
 
                     symbol = self.context.symbols[self.drawn[-1]]
-                    require_whole_range(self.context, symbol, _condition_parts(part, line), line)
-                elif binding and self.context.symbols and not self.pending and _is_condition(part, line):
+                    require_whole_range(self.context, symbol, condition_parts(part, line), line)
+                elif binding and self.context.symbols and not self.pending and is_condition(part, line):
                     raise Unreadable(f"'for ${part}$' follows no hypothesis that it could belong to", line)
                 else:
                     self.formula(part, line)
@@ -192,9 +127,9 @@ class Reader:
         for sizes in (True,) if early == "sizes" else (True, False):
             line = self.paragraph.line
             for place, part in enumerate(parts):
-                bound = place % 2 and not sizes and _BINDING.search(parts[place - 1].rstrip())
+                bound = place % 2 and not sizes and BINDING.search(parts[place - 1].rstrip())
                 said = stand[place] is Standing.SAID
-                if place % 2 and not bound and not said and place not in done and _says_domain(part, line, sizes):
+                if place % 2 and not bound and not said and place not in done and says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)
                 line += part.count("\n")
@@ -210,48 +145,17 @@ class Reader:
         for one in about:
             one.conditions.extend(spread(conditions))
 
-    # -- words ----------------------------------------------------------------------------------------------------
-
-    def words(self, text: str, line: int) -> None:
-        """Prose between formulas."""
-        found = _MEANING.search(text)
-        if found:
-            word = found.group().lower()
-            advice = _ADVICE.get(word, "say it with a formula, or leave the sentence out of this paragraph")
-            raise Unreadable(
-                f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line
-            )
-        if re.search(r"\bindependent(ly)?\b", text):
-            for name in self.drawn:
-                symbol = self.context.symbols[name]
-                assert symbol.law is not None
-                self.context.symbols[name] = replace(symbol, law=replace(symbol.law, independent=True))
-        if re.search(r"\bbroadcast\b", text):
-            self.context.broadcast = self.context.level
-            self.context.understood.append((line, "sums are broadcast"))
-        if re.search(r"\bdistinct\b", text):
-            self.distinct(line)
-        if re.search(r"[.;]\s|[.;]$", text):
-            self.drawn, self.law_index, self.sentence = [], "", self.sentence + 1
-        if re.search(r"[.;]\s|[.;]$|\bwith\b|\band let\b", text) and not _BINDING.search(text.rstrip()):
-            self.settle()
-        for word in re.findall(r"[A-Za-z]+", text):
-            if word in OPENERS or word.lower() in (*_DEFINING, "given", "assume", "suppose", "draw"):
-                self.verb = word.lower()
-
     def distinct(self, line: int) -> None:
         """The indices declared last differ from each other."""
         for place, left in enumerate(self.indices):
             for right in self.indices[place + 1 :]:
                 chain = Chain((Name(left), Name(right)), ("!=",), (line,))
-                self.pending.append(_Pending(chain, line, f"{left} \\ne {right}", []))
-
-    # -- formulas -------------------------------------------------------------------------------------------------
+                self.pending.append(Pending(chain, line, f"{left} \\ne {right}", []))
 
     def formula(self, text: str, line: int) -> None:
         """One inline formula."""
         try:
-            pieces = _pieces(tokenize(text, line))
+            pieces = cut_at_commas(tokenize(text, line))
         except Unreadable as error:
             self.pass_over(error, bool(_DECLARES.search(text)))
             return
@@ -270,7 +174,7 @@ class Reader:
             if chain.alone:
                 waiting.append(chain.exprs[0])
                 continue
-            item, waiting = _Item([*waiting, chain.exprs[0]], chain), []
+            item, waiting = Item([*waiting, chain.exprs[0]], chain), []
             try:
                 self.item(item, text, tokens[0].line)
             except Unreadable as error:
@@ -289,29 +193,29 @@ class Reader:
             raise error
         self.failed.append(error)
 
-    def item(self, item: _Item, text: str, line: int) -> None:
+    def item(self, item: Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""
         op = item.chain.ops[0]
         if self.only_said(item, op, line):
             self.not_assumed(written(item.chain), line)
         elif op == "in" and len(item.chain.ops) == 1:
             self.settle()
-            self.membership(item, text, line)
+            membership(self, item, text, line)
         elif op == "sim":
             self.settle()
-            self.law(item, line)
-        elif op == ":=" or (op == "=" and self.defines(item)):
+            random_symbols(self, item, line)
+        elif op == ":=" or (op == "=" and defines(self, item)):
             self.settle()
-            self.define(item, text, line)
+            define(self, item, text, line)
         else:
             if len(item.left) > 1 and op == "=":
                 raise Unreadable(f"'{text}': several symbols on the left of '=' are not understood", line)
             for expr in item.left:
                 chain = Chain((expr, *item.chain.exprs[1:]), item.chain.ops, item.chain.lines)
-                self.bare_scalar(chain, line)
-                self.pending.append(_Pending(chain, line, written(chain), []))
+                bare_scalar(self, chain, line)
+                self.pending.append(Pending(chain, line, written(chain), []))
 
-    def only_said(self, item: _Item, op: str, line: int) -> bool:
+    def only_said(self, item: Item, op: str, line: int) -> bool:
         """Whether a relation is no assumption; a symbol may be introduced behind any words, but not restated."""
         if op in ("in", "sim"):
             known = any(name_of(e) in self.context.symbols for e in item.left)
@@ -324,209 +228,9 @@ class Reader:
         advice = "a paragraph assumes behind Let, Assume, with, where, such that, and what these words carry on"
         self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
 
-    def defines(self, item: _Item) -> bool:
-        """Whether `=` defines: after Let or Put with an undeclared symbol on the left."""
-        form = function_form(item.left[-1])
-        squared = _squared(item.left[-1])
-        if form or squared:
-            fresh = (form[0] if form else squared) not in self.context.symbols
-            return fresh and self.verb in _DEFINING and len(item.left) == 1 and len(item.chain.ops) == 1
-        name = name_of(item.left[-1])
-        if self.verb not in _DEFINING or name is None or len(item.left) > 1 or len(item.chain.ops) > 1:
-            return False
-        known, target = self.context.symbols, item.left[-1]
-        root = known.get(name_of(target.base) or "") if isinstance(target, Sub) else None
-        if name in known:
-            return False
-        if root is None or not isinstance(target, Sub):
-            return True
-        return root.kind != "family" and Elaborator(self.context).index_items(target.items) is None
-
-    def bare_scalar(self, chain: Chain, line: int) -> None:
-        """`\\sigma > 0` declares a number."""
-        name = name_of(chain.exprs[0])
-        indexed = isinstance(chain.exprs[0], Sub) and name_of(chain.exprs[0].base) in self.context.symbols
-        if name is None or name in self.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
-            return
-        self.declare(Declared(name, "array", line, self.context.level, SCALAR), f"{name} is a number")
-
-    def declare(self, symbol: Declared, text: str) -> None:
-        """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
-
-        Raises:
-            Unreadable: the other one is declared; or its domain would drop the law it has in this paragraph.
-        """
-        if self.keeps_its_law(symbol):
-            return
-        bold = self.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
-        before = self.context.symbols.get(symbol.name)
-        if before is not None and None not in (bold, before.bold) and bold != before.bold:
-            self.context.forget(symbol.name, symbol.line)
-            raise Unreadable(
-                f"{symbol.name} in bold and {symbol.name} plain (line {before.line}) are both declared, and bold is "
-                "read as style: name one of them by another letter",
-                symbol.line,
-            )
-        symbol = replace(symbol, bold=bold)
-        self.context.declare(symbol)
-        self.context.understood.append((symbol.line, text))
-
-    def keeps_its_law(self, symbol: Declared) -> bool:
-        r"""Whether a domain only repeats that of a symbol drawn here: `x \sim ...` with `x \in \mathbb{R}^d`.
-
-        Raises:
-            Unreadable: it says something else.
-        """
-        before = self.context.symbols.get(symbol.name)
-        if before is None or before.law is None or before.line < self.paragraph.line:
-            return False
-        if symbol.law is not None or symbol.term is not None or symbol.body is not None:
-            return False
-        plain = symbol.lower is None and symbol.upper is None and not symbol.values
-        if plain and (symbol.kind, symbol.type) == (before.kind, before.type) and symbol.lowest == before.lowest:
-            self.context.understood.append((symbol.line, f"{symbol.name}: random as above, its domain repeated"))
-            return True
-        raise Unreadable(
-            f"{symbol.name} is drawn from a law in line {before.line}, as {before.type}, and another domain would drop "
-            "the law: say the domain before the law, or nothing",
-            symbol.line,
-        )
-
-    # -- membership -----------------------------------------------------------------------------------------------
-
-    def membership(self, item: _Item, text: str, line: int) -> None:
-        """`x, y \\in ...`."""
-        elab = Elaborator(self.context, line=line)
-        domain = domain_of(elab, item.chain.exprs[1])
-        left = list(item.left)
-        if len(left) == 1 and isinstance(left[0], Group) and left[0].bracket == "{":
-            left = [c.exprs[0] for c in left[0].items]
-        if domain.kind == "index":
-            self.indices = []
-        place = 0
-        while place < len(left):
-            dots = next((k for k in range(place + 1, len(left) - 1) if isinstance(left[k], Dots)), None)
-            if dots is not None and self.family_run(left, place, dots, domain, line):
-                place = dots + 2
-                continue
-            self.symbol(left[place], domain, line, text)
-            place += 1
-
-    def family_run(self, left: list[Expr], start: int, dots: int, domain: Domain, line: int) -> bool:
-        """`v_1, \\dots, v_n`: a family, if what stands before the dots belongs to one."""
-        first, last = left[start], left[dots + 1]
-        if not (isinstance(first, Sub) and isinstance(last, Sub) and first.base == last.base):
-            return False
-        if any(not (isinstance(e, Sub) and e.base == first.base) for e in left[start:dots]):
-            return False
-        elab = Elaborator(self.context, line=line)
-        low, high = elab.size(first.items[0].exprs[0]), elab.size(last.items[0].exprs[0])
-        name = name_of(first.base)
-        if name is None or domain.type is None:
-            raise Unreadable(f"'{written(first)}, ..., {written(last)}' is not understood as a family", line)
-        mentions = frozenset(high.symbols() | low.symbols() | domain.mentions)
-        self.declare(
-            Declared(name, "family", line, self.context.level, domain.type, low, high, domain.lower, domain.upper,
-                     domain.values, mentions=mentions),
-            f"{name}_{low}, ..., {name}_{high}: a family, each {domain}",
-        )  # fmt: skip
-        return True
-
-    def symbol(self, expr: Expr, domain: Domain, line: int, text: str) -> None:
-        """One symbol with its domain."""
-        name = name_of(expr)
-        if name is None:
-            two = isinstance(expr, Times) and not any(expr.ops)
-            advice = ": it is read as a product; write one symbol, such as W_\\Delta for \\Delta W" if two else ""
-            raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared{advice}", line)
-        family = self.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
-        if isinstance(expr, Sub) and family is not None and (has_entries(family)):
-            items = Elaborator(self.context, line=line).index_items(expr.items)
-            if items is not None:
-                raise Unreadable(f"{written(expr)} is a part of {family.name}, which is declared already", line)
-            letter = missing_index(self.context, expr)
-            scalar = domain.type is not None and domain.type.scalar
-            if letter and domain.kind == "array" and entry_type_fits(family, expr, scalar):
-                raise Unreadable(
-                    f"{written(expr)} is an entry of {family.name} (line {family.line}), not a symbol of its own: "
-                    f"leave this out, and where it is used {declared_as(letter, extent(family, expr, letter))}",
-                    line,
-                )
-        if domain.kind == "index":
-            self.indices.append(name)
-        mentions = frozenset(domain.mentions)
-        self.declare(
-            Declared(name, domain.kind, line, self.context.level, domain.type, domain.lowest, domain.highest,
-                     domain.lower, domain.upper, domain.values, mentions=mentions),
-            f"{name}: {domain}",
-        )  # fmt: skip
-
-    def law(self, item: _Item, line: int) -> None:
-        """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `drawing`."""
-        from attention_core.derivation.drawing import drawn_symbols
-
-        self.law_index = ""
-        for symbol, relations in drawn_symbols(self.context, item.left, item.chain.exprs[1], line):
-            assert symbol.law is not None
-            joint = self.paragraph.line * 1000 + self.sentence
-            self.declare(
-                replace(symbol, law=replace(symbol.law, joint=joint)),
-                f"{symbol.name}: random, {symbol.type}, {symbol.law.name}",
-            )
-            self.drawn.append(symbol.name)
-            self.law_index = symbol.law.index
-            for relation in relations:
-                about = symbol.mentions | {symbol.name}
-                self.context.assume(Hypothesis(relation, line, self.context.level, f"the law of {symbol.name}", about))
-
-    # -- definitions and hypotheses -------------------------------------------------------------------------------
-
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""
-        self.define(_Item([chain.exprs[0]], chain), text, line)
-
-    def define(self, item: _Item, text: str, line: int) -> None:
-        """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
-        left, right = item.left[-1], item.chain.exprs[-1]
-        self.context.applied = 0
-        elab = Elaborator(self.context, line=line)
-        form, squared = function_form(left), _squared(left)
-        if form is not None and len(item.chain.ops) == len(item.left) == 1:
-            self.define_function(form, right, line)
-            return
-        if squared:
-            assert isinstance(left, Sup)
-            left, right = left.base, Root(right)
-        name, params = defined(elab, left, right)
-        if name is None or item.chain.ops not in (("=",), (":=",)) or len(item.left) != 1:
-            raise Unreadable(f"'{text}' is not understood as a definition: write 'Put $M := ...$'", line)
-        ranges: list[tuple[Size, Size]] = []
-        for param in params:
-            ranges.append(inferred_range(elab, param, right))
-            elab.bound[param] = None
-        if name in names_in(right) and name in self.context.symbols and self.context.symbols[name].kind != "definition":
-            raise Unreadable(f"{name} is defined by itself", line)
-        try:
-            term = elab.term(right)
-        except ShapeMismatch as error:
-            raise Unreadable(f"in the definition of {name}: {error}", line) from None
-        low, high = ranges[0] if ranges else (None, None)
-        about = frozenset(all_names(right) - set(params))
-        place = (name, "definition", line, self.context.level)
-        symbol = Declared(*place, None, low, high, term=term, params=tuple(params), mentions=about)
-        self.declare(symbol, f"{name} is defined as {written(right)}, {term.type}")
-
-    def define_function(self, form: tuple[str, tuple[str, ...]], right: Expr, line: int) -> None:
-        """`f(t) := ...`."""
-        name, params = form
-        elab = Elaborator(self.context, line=line)
-        require_known(elab, right, params)
-        if name in names_in(right):
-            raise Unreadable(f"{name} is defined by itself", line)
-        about = frozenset(all_names(right) - set(params))
-        body = closed(self.context, right, params)
-        symbol = Declared(name, "function", line, self.context.level, params=params, body=body, mentions=about)
-        self.declare(symbol, f"{name}({', '.join(params)}) is defined as {written(right)}")
+        define(self, Item([chain.exprs[0]], chain), text, line)
 
     def settle(self) -> None:
         """Turn pending relations into hypotheses."""
@@ -544,11 +248,6 @@ class Reader:
                 self.context.assume(hypothesis)
             where = " for " + ", ".join(written(c) for c in one.conditions) if one.conditions else ""
             self.context.understood.append((one.line, f"assumed: {one.text}{where}"))
-
-
-def _squared(expr: Expr) -> str:
-    r"""The name in `\sigma^2`, which defines sigma as the root; '' of anything else."""
-    return (name_of(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""
 
 
 def _whole(context: Context, expr: Expr, line: int) -> bool:
@@ -569,38 +268,3 @@ def _bold(tokens: list[Tok]) -> dict[str, bool]:
         if token.kind == "NAME" and not (i and tokens[i - 1].kind in ("UNDER", "CARET")):
             out[token.value] = token.bold
     return out
-
-
-def _pieces(tokens: list[Tok]) -> list[list[Tok]]:
-    """Tokens cut at commas outside brackets."""
-    cuts = [
-        i for i, t in depth_zero(tokens) if t.kind in ("COMMA", "STOP", "SEMI") or (t.kind == "GAP" and "q" in t.value)
-    ]
-    out, start = [], 0
-    for cut in [*cuts, len(tokens)]:
-        piece = tokens[start:cut]
-        if any(t.kind != "GAP" for t in piece):
-            out.append(piece)
-        start = cut + 1
-    return out
-
-
-def _condition_parts(text: str, line: int) -> list[Chain]:
-    return [chain for tokens in _pieces(tokenize(text, line)) for chain in _condition_chains(tokens)]
-
-
-def _says_domain(text: str, line: int, sizes: bool) -> bool:
-    """Whether a formula only says where symbols live, as sizes if that is asked."""
-    try:
-        chains = [parse_tokens(tokens).chains[0] for tokens in _pieces(tokenize(text, line))]
-    except (Unreadable, RecursionError):
-        return False
-    said = [chain for chain in chains if not chain.alone]
-    return bool(said) and all(c.ops == ("in",) and (not sizes or c.exprs[1] == Name(r"\mathbb{N}")) for c in said)
-
-
-def _is_condition(text: str, line: int) -> bool:
-    try:
-        return any(not c.alone for c in _condition_parts(text, line))
-    except Unreadable:
-        return False

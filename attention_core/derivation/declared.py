@@ -116,3 +116,9 @@ class Context:
     def find(self, match: Callable[[Declared], Any]) -> list[Declared]:
         """The symbols that match."""
         return [d for d in self.symbols.values() if match(d)]
+
+
+def has_entries(symbol: Declared) -> bool:
+    """Whether a symbol may be indexed."""
+    kind = symbol.type if symbol.term is None else symbol.term.type
+    return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")

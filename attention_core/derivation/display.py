@@ -8,11 +8,12 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.rows import Piece, gathered
 from attention_core.derivation.source import FRAMES, Display, Option, misspelt
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
-from attention_core.derivation.tokens import Tok, depth_zero, tokenize
+from attention_core.derivation.tokens import Tok, depth_zero
 
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
@@ -100,8 +101,8 @@ def statements_of(display: Display) -> list[Written]:
 
 def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
     statement = parse_tokens(piece.tokens)
-    conditions = [chain for part in piece.conditions for chain in _condition_chains(part)]
-    offered = [chain for part in piece.offered for chain in _condition_chains(part)]
+    conditions = [chain for part in piece.conditions for chain in condition_chains(part)]
+    offered = [chain for part in piece.offered for chain in condition_chains(part)]
     cuts = [i for i, t in depth_zero(piece.tokens) if t.kind in ("REL", "ARROW", "AND")]
     runs = [piece.tokens[a:b] for a, b in zip([0, *(c + 1 for c in cuts)], [*cuts, len(piece.tokens)], strict=True)]
     parts = tuple(_source(run, text, starts) for run in runs)
@@ -138,7 +139,8 @@ def _source(run: list[Tok], text: str, starts: list[int]) -> str:
     return re.sub(r"(?:\\\\|&|\\(?:right|left)$|\s|[.,;]$)+$", "", " ".join(found.split()).lstrip("& "))
 
 
-def _condition_chains(tokens: list[Tok]) -> list[Chain]:
+def condition_chains(tokens: list[Tok]) -> list[Chain]:
+    """The conditions that these tokens spell."""
     parsed = parse_tokens(tokens)
     return list(parsed.chains)
 

@@ -5,24 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_core.derivation.elaborate import Elaborator, name_of
+from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.index_ranges import index_ends
-from attention_core.derivation.syntax import (
-    Call,
-    Chain,
-    Dots,
-    Expr,
-    Group,
-    Minus,
-    Name,
-    Num,
-    Sub,
-    Sup,
-    Times,
-    names_in,
-)
+from attention_core.derivation.syntax import Call, Chain, Dots, Expr, Group, Minus, Name, Num, Sub, Sup, Times, names_in
 from attention_core.derivation.terms import ONE, SCALAR, Size, Term, Type, integer, matrix
-from attention_core.derivation.written import written
+from attention_core.derivation.written import name_of, written
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.shapes import assembled
 from attention_core.derivation.syntax import Chain, Dots, Expr, Minus, Name, Num, children
 from attention_core.derivation.terms import ONE, Size, Term, matrix
 
@@ -67,16 +68,13 @@ def dotted_line(elab: Elaborator, cells: list[Expr]) -> tuple[list[Expr], tuple[
 
 def dotted_table(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term:
     """A matrix with dots: one row, one column, a diagonal, or rows of one pattern."""
-    from attention_core.derivation.elaborate import Elaborator
-    from attention_core.derivation.elaborate_forms import assembled
-
     diagonal = _diagonal(elab, rows)
     if diagonal is not None:
         return diagonal
     full = [row for row in rows if not all(isinstance(c, Dots) or c is None for c in row)]
     if len(full) == len(rows):
         lines = [_dotted_row(elab, row) for row in rows]
-        return lines[0] if len(lines) == 1 else assembled(elab, [[line] for line in lines])
+        return lines[0] if len(lines) == 1 else assembled([[line] for line in lines])
     place = next(i for i, row in enumerate(rows) if all(isinstance(c, Dots) or c is None for c in row))
     above, below = list(rows[:place]), list(rows[place + 1 :])
     if not above or len(below) != 1:
@@ -92,8 +90,7 @@ def dotted_table(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Ter
             break
         low = again[1]
         above.pop()
-    inner = Elaborator(elab.context, elab.bound, elab.line)
-    inner.bound[name] = None
+    inner = elab.inside([name])
     body = _dotted_row(inner, row)
     first, last = elab.size(low), elab.size(high)
     count = last + (-first) + ONE
@@ -101,7 +98,7 @@ def dotted_table(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Ter
     width = body.type.cols if body.type.kind == "matrix" else ONE
     stacked = Term("vcat", (elab.term(low), elab.term(high), body), matrix(count * height, width), name)
     heads = [_dotted_row(elab, r) for r in above[:-1]]
-    return assembled(elab, [[h] for h in heads] + [[stacked]]) if heads else stacked
+    return assembled([[h] for h in heads] + [[stacked]]) if heads else stacked
 
 
 def _row_pattern(
@@ -123,29 +120,23 @@ def _row_pattern(
 
 def _dotted_row(elab: Elaborator, row: Sequence[Expr | None]) -> Term:
     """One row, with or without dots."""
-    from attention_core.derivation.elaborate import Elaborator
-    from attention_core.derivation.elaborate_forms import assembled
-
     cells = [c for c in row if c is not None]
     if not any(isinstance(c, Dots) for c in cells):
         if len(cells) == 1:
             return elab.term(cells[0])
-        return assembled(elab, [[elab.term(c) for c in cells]])
+        return assembled([[elab.term(c) for c in cells]])
     before, (name, body), low, high, after = dotted_line(elab, cells)
-    inner = Elaborator(elab.context, elab.bound, elab.line)
-    inner.bound[name] = None
+    inner = elab.inside([name])
     term = inner.term(body)
     count = elab.size(high) + (-elab.size(low)) + ONE
     height, width = (term.type.rows, term.type.cols) if term.type.kind == "matrix" else (ONE, ONE)
     run = Term("hcat", (elab.term(low), elab.term(high), term), matrix(height, count * width), name)
     others = [elab.term(c) for c in before], [elab.term(c) for c in after]
-    return assembled(elab, [[*others[0], run, *others[1]]]) if before or after else run
+    return assembled([[*others[0], run, *others[1]]]) if before or after else run
 
 
 def _diagonal(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term | None:
     """A diagonal matrix with dots on the diagonal and nothing (or 0) elsewhere."""
-    from attention_core.derivation.elaborate import Elaborator
-
     size = len(rows)
     if (
         size < 3
@@ -161,8 +152,7 @@ def _diagonal(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term |
     before, (name, body), low, high, _ = dotted_line(elab, line)
     if before:
         return None
-    inner = Elaborator(elab.context, elab.bound, elab.line)
-    inner.bound[name] = None
+    inner = elab.inside([name])
     count = elab.size(high) + (-elab.size(low)) + ONE
     column = Term("vcat", (elab.term(low), elab.term(high), inner.term(body)), matrix(count, ONE), name)
     return Term("diag", (column,), matrix(count, count))

@@ -9,14 +9,13 @@ from dataclasses import replace
 
 from attention_core.derivation.declared import Context, Declared, Law
 from attention_core.derivation.domains import law_of
-from attention_core.derivation.elaborate import Elaborator, name_of
-from attention_core.derivation.elaborate_forms import inferred_range
-from attention_core.derivation.index_ranges import index_ends, spread
+from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.index_ranges import index_ends, inferred_range, spread
 from attention_core.derivation.laws import implied, is_random
 from attention_core.derivation.shapes import size_term
 from attention_core.derivation.syntax import Chain, Dots, Expr, Name, Sub, Unreadable
 from attention_core.derivation.terms import Relation, Size
-from attention_core.derivation.written import written
+from attention_core.derivation.written import name_of, written
 
 Drawn = tuple[Declared, list[Relation]]
 

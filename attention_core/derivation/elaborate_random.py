@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
-from attention_core.derivation.elaborate import Elaborator, name_of
-from attention_core.derivation.elaborate_forms import COMPARISONS
+from typing import TYPE_CHECKING
+
 from attention_core.derivation.shapes import negative, product, transpose
 from attention_core.derivation.syntax import Call
 from attention_core.derivation.terms import SCALAR, Term, integer
+from attention_core.derivation.written import name_of
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate import Elaborator
+
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 def expect(body: Term) -> Term:

@@ -24,6 +24,7 @@ from attention_core.derivation.syntax import (
     Unreadable,
     children,
 )
+from attention_core.derivation.written import name_of
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate import Elaborator
@@ -35,8 +36,6 @@ _numbers = count(1)
 
 def function_form(expr: Expr) -> tuple[str, tuple[str, ...]] | None:
     """Name and arguments of `f(x, y)` with plain names, None of anything else."""
-    from attention_core.derivation.elaborate import name_of
-
     if not (isinstance(expr, Times) and len(expr.factors) == 2 and expr.ops == ("",)):
         return None
     head, inside = expr.factors
@@ -88,8 +87,6 @@ def _is_size(context: Context, name: str) -> bool:
 
 def with_calls(elab: Elaborator, expr: Times) -> Times | Expr:
     """`f (x)` as a call, where f is a function of the document."""
-    from attention_core.derivation.elaborate import name_of
-
     factors, ops = list(expr.factors), list(expr.ops)
     place = 0
     while place + 1 < len(factors):
@@ -133,8 +130,6 @@ def applied(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr
         given[param] = inner if isinstance(inner, Name) else Group("(", (arg,), ")")
 
     def rule(node: object) -> object | None:
-        from attention_core.derivation.elaborate import name_of
-
         if isinstance(node, Name | Sub):
             return given.get(name_of(node) or "")
         return None

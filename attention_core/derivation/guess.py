@@ -12,8 +12,9 @@ from flint import fmpq
 
 from attention_core.derivation.ceiling import OutOfTime, ceiling, on_time
 from attention_core.derivation.compare import shown
-from attention_core.derivation.decide import Decider, Effort
+from attention_core.derivation.decide import Decider
 from attention_core.derivation.declared import Context, Declared
+from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph import TooLarge, Undefined, Unsettled
 from attention_core.derivation.hypotheses import relations_of
 from attention_core.derivation.numbers import Imprecise, evaluate, exact, precision

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from attention_core.derivation.declared import Context
-from attention_core.derivation.elaborate import Elaborator, name_of
-from attention_core.derivation.elaborate_forms import inferred_range, inner_condition
-from attention_core.derivation.index_ranges import between, index_set, spread
+from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.index_ranges import between, index_set, inferred_range, spread
+from attention_core.derivation.indicators import inner_condition
 from attention_core.derivation.shapes import fitted, joined, product, size_term
 from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term, Type, integer
-from attention_core.derivation.written import written
+from attention_core.derivation.written import name_of, written
 
 
 def relations_of(

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from attention_core.derivation.elaborate import Elaborator
-from attention_core.derivation.syntax import Chain, Dots, Expr, Group, Name, Num, Unreadable
-from attention_core.derivation.terms import Size, Term
-from attention_core.derivation.written import written
+from attention_core.derivation.syntax import Chain, Dots, Expr, Group, Name, Num, Sub, Unreadable, children
+from attention_core.derivation.terms import ONE, Size, Term, Type
+from attention_core.derivation.written import name_of, written
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate import Elaborator
 
 
 def spread(chains: Sequence[Chain]) -> list[Chain]:
@@ -82,3 +85,61 @@ def between(elab: Elaborator, chain: Chain) -> Chain:
     r"""`i \in \{a, \dots, b\}` as `a \le i \le b`, for an index that has a range already."""
     low, high = index_ends(elab, chain.exprs[1])
     return Chain((low, chain.exprs[0], high), ("<=", "<="), chain.lines * 2)
+
+
+def inferred_range(elab: Elaborator, name: str, body: object, conditions: Sequence[Chain] = ()) -> tuple[Size, Size]:
+    """The range of an index whose bounds are not written: that of the arrays and families it stands at."""
+    found: set[tuple[Size, Size]] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        stack.extend(children(node))
+        if not isinstance(node, Sub):
+            continue
+        base = name_of(node.base)
+        symbol = elab.lookup(base) if base else None
+        if symbol is None:
+            continue
+        items = [item.exprs[0] for item in node.items]
+        if len(items) == 1 and not isinstance(items[0], Name) and hasattr(items[0], "factors"):
+            items = list(items[0].factors)
+        for place, item in enumerate(items):
+            if item == Name(name):
+                extent = _extent(symbol, place, len(items))
+                if extent is not None:
+                    found.add(extent)
+    if not found:  # an index that is said to differ from another runs over the same values
+        for chain in conditions:
+            if Name(name) in chain.exprs:
+                found |= {r for e in chain.exprs if (r := _declared_range(elab, name_of(e) or "")) is not None}
+    declared = elab.lookup(name)
+    if not found and declared is not None and declared.kind == "index" and declared.highest is not None:
+        assert declared.lowest is not None
+        return declared.lowest, declared.highest
+    if len(found) != 1:
+        why = "nothing it indexes has a declared range" if not found else "the arrays it indexes have different ranges"
+        raise elab.fail(
+            f"the range of the index {name} is not clear ({why}): write it out, such as _{{{name}=1}}^{{n}}"
+        )
+    return found.pop()
+
+
+def _declared_range(elab: Elaborator, name: str) -> tuple[Size, Size] | None:
+    symbol = elab.lookup(name)
+    if symbol is None or symbol.kind != "index" or symbol.lowest is None or symbol.highest is None:
+        return None
+    return symbol.lowest, symbol.highest
+
+
+def _extent(symbol: object, place: int, count: int) -> tuple[Size, Size] | None:
+    kind: Type | None = getattr(symbol, "type", None)
+    lowest, highest = getattr(symbol, "lowest", None), getattr(symbol, "highest", None)
+    if getattr(symbol, "kind", "") == "family" or getattr(symbol, "params", ()):
+        return (lowest, highest) if place == 0 and highest is not None and lowest is not None else None
+    term = getattr(symbol, "term", None)
+    kind = kind or (term.type if term is not None else None)
+    if kind is None or kind.kind != "matrix":
+        return None
+    if kind.vector and count == 1:
+        return ONE, kind.rows if kind.column else kind.cols
+    return ONE, (kind.rows, kind.cols)[min(place, 1)]

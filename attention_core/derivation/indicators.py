@@ -116,8 +116,6 @@ def indicator(elab: Elaborator, conditions: tuple[Chain, ...]) -> Term:
     Raises:
         Unreadable: a side is no whole number, or a letter is not declared.
     """
-    from attention_core.derivation.elaborate_forms import inner_condition
-
     for chain in conditions:
         for side in chain.exprs:
             if elab.is_integer(side):
@@ -139,6 +137,13 @@ def conditions_in(items: tuple[Chain, ...]) -> tuple[Chain, ...]:
     if len(items) == 1 and items[0].alone and isinstance(items[0].exprs[0], Group):
         items = items[0].exprs[0].items
     return items if items and not all(item.alone for item in items) else ()
+
+
+def inner_condition(elab: Elaborator, chain: Chain) -> Term:
+    """A condition among whole numbers."""
+    parts = [elab.term(e) for e in chain.exprs]
+    tests = [Term("test", (a, b), SCALAR, op) for a, op, b in zip(parts, chain.ops, parts[1:], strict=False)]
+    return tests[0] if len(tests) == 1 else Term("all", tuple(tests), SCALAR)
 
 
 def with_indicators(elab: Elaborator, expr: Times) -> Expr:

@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate import Elaborator
-from attention_core.derivation.elaborate_forms import infinity, limit_of
+from attention_core.derivation.elaborate_sums import infinity, limit_of
 from attention_core.derivation.parse import parse_statement
 from attention_core.derivation.shapes import fitted, joined
 from attention_core.derivation.syntax import Big, Expr, Unreadable
 from attention_core.derivation.terms import Relation, Term
 
 if TYPE_CHECKING:
-    from attention_core.derivation.check import Step
+    from attention_core.derivation.steps import Step
 
 
 def moving(step: Step) -> tuple[Expr, Expr]:

@@ -119,7 +119,7 @@ def limit_node(
 
 def _conditions(moving: Moving, relation: Relation) -> list[tuple[int, str]]:
     """The hypothesis at every index, if it speaks of what moves: differences with their relation to 0."""
-    from attention_core.derivation.generate import instances
+    from attention_core.derivation.plans import instances
     from attention_core.derivation.spaces import relation_names
 
     if moving.name not in relation_names(moving.context, relation):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.graph import Graph, TooLarge
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decide import Decider, Site
+    from attention_core.derivation.decide import Decider
+    from attention_core.derivation.sites import Site
 
 PRIME = 2**61 - 1
 RATIONAL = frozenset({"const", "leaf", "add", "mul", "inv", "powi"})

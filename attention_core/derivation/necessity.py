@@ -9,12 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from attention_core.derivation.ceiling import OutOfTime, ceiling
-from attention_core.derivation.check import CEILING, Step, claim_of
-from attention_core.derivation.decide import Decider, Effort, describe
+from attention_core.derivation.check import CEILING
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.counterexamples import describe
+from attention_core.derivation.decide import Decider
 from attention_core.derivation.declared import Context
+from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.records import Verdict
 from attention_core.derivation.spaces import relation_names
+from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 

@@ -5,32 +5,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import lcm
 from typing import Any
 
-from flint import Ordering, fmpq, fmpq_mpoly_ctx
+from flint import fmpq
 from flint.utils.flint_exceptions import DomainError
 
+from attention_core.derivation.atoms import Atoms, Finer
 from attention_core.derivation.frames import Surd
-from attention_core.derivation.graph import Graph, Undefined, square_root
+from attention_core.derivation.graph import Graph, Undefined
 from attention_core.derivation.ideal import Ideal
 from attention_core.derivation.numbers import Imprecise, evaluate, precision, sign_of
-
-MAX_TERMS = 6000
-MOST_FACTORED = 80  # terms, and the sum of degrees
-MOST_COMMON = 400_000  # product of the numbers of terms up to which a common divisor is looked for
-Poly = Any  # flint.fmpq_mpoly
-Ratio = tuple[Poly, Poly]
-
-
-class TooComplex(Exception):
-    """The normal form grew beyond its bounds, or an operation has none."""
-
-
-class _Finer(Exception):
-    """An exponential needs a finer unit: start again with the table as it is now."""
+from attention_core.derivation.ratios import Ratio, TooComplex
 
 
 @dataclass(frozen=True)
@@ -53,7 +40,7 @@ def is_zero(graph: Graph, roots: Iterable[int], given: Given, deadline: float = 
         try:
             form = Normal(graph, roots, given, units, deadline)
             return all(form.vanishes(root) for root in roots)
-        except _Finer:
+        except Finer:
             continue
         except (TooComplex, OverflowError, ZeroDivisionError, DomainError):
             return False
@@ -68,37 +55,30 @@ def is_nonnegative(graph: Graph, root: int, given: Given, deadline: float = floa
             form = Normal(graph, [root], given, units, deadline)
             top, bottom = form.known(form.of(root))
             return form.is_positive(top) and form.is_positive(bottom)
-        except _Finer:
+        except Finer:
             continue
         except (TooComplex, OverflowError, ZeroDivisionError, DomainError):
             return False
     return False
 
 
-class Normal:
+class Normal(Atoms):
     """Normal forms of the nodes under some roots."""
 
     def __init__(
         self, graph: Graph, roots: Iterable[int], given: Given, units: dict[Any, int], deadline: float
     ) -> None:
-        self.graph, self.units, self.deadline, self.given = graph, units, deadline, given
+        self.graph, self.deadline, self.given = graph, deadline, given
         everything = graph.reachable([*roots, *given.assigned.values(), *given.zeros])
         leaves = [n for n in everything if graph.ops[n] == "leaf"]
         count = sum(graph.ops[n] not in ("const", "leaf", "add", "mul", "inv", "powi") for n in everything)
-        self.spare = 6 * count + 8 + len(given.values)
-        if self.spare + len(leaves) > 900:
+        spare = 6 * count + 8 + len(given.values)
+        if spare + len(leaves) > 900:
             raise TooComplex
-        names = [f"a{i}" for i in range(self.spare)] + [f"x{n}" for n in leaves]
-        self.ring = fmpq_mpoly_ctx.get(names, Ordering.lex)
-        self.gens = self.ring.gens()
-        self.one, self.zero = self.ring.constant(1), self.ring.constant(0)
-        self.leaves = {n: self.gens[self.spare + i] for i, n in enumerate(leaves)}
-        # the variables that are at least 0
-        self.positive: set[int] = {self.spare + i for i, n in enumerate(leaves) if n in given.nonnegative}
-        self.atoms: dict[Any, Poly] = {}
-        self.relations: list[tuple[Poly, int]] = []  # (modulus, index of the atom it is about)
-        self.exponents: dict[int, Ratio] = {}  # atoms e^u with their u
-        self.logs: dict[int, Ratio] = {}
+        names = [f"a{i}" for i in range(spare)] + [f"x{n}" for n in leaves]
+        super().__init__(names, spare, units)
+        self.leaves = {n: self.gens[spare + i] for i, n in enumerate(leaves)}
+        self.positive = {spare + i for i, n in enumerate(leaves) if n in given.nonnegative}
         self.values: dict[int, Ratio] = {}
         self.pending: set[int] = set()
         self.ideal: Ideal | None = None
@@ -184,287 +164,3 @@ class Normal:
                 [(self.ring.constant(value.factor), self.one), self.root((self.ring.constant(value.square), self.one))]
             )
         raise TooComplex
-
-    # -- arithmetic -----------------------------------------------------------------------------------------------
-
-    def reduced(self, poly: Poly) -> Poly:
-        """Squares of roots and magnitudes replaced by what they are."""
-        for modulus, index in reversed(self.relations):
-            if poly.degrees()[index] >= 2:
-                poly = divmod(poly, modulus)[1]
-        if len(poly) > MAX_TERMS:
-            raise TooComplex
-        return poly
-
-    def ratio(self, top: Poly, bottom: Poly) -> Ratio:
-        """A quotient in lowest terms, its denominator with leading coefficient 1."""
-        top, bottom = self.reduced(top), self.reduced(bottom)
-        if bottom.is_zero():
-            raise TooComplex
-        if top.is_zero():
-            return self.zero, self.one
-        if not bottom.is_constant():
-            if len(top) * len(bottom) > MOST_COMMON:
-                raise TooComplex
-            common = top.gcd(bottom)
-            if not common.is_constant():
-                top, bottom = divmod(top, common)[0], divmod(bottom, common)[0]
-        lead = bottom.leading_coefficient()
-        return (top, bottom) if lead == 1 else (top / lead, bottom / lead)
-
-    def total(self, parts: list[Ratio]) -> Ratio:
-        """A sum."""
-        groups: dict[Any, list[Any]] = {}
-        for top, bottom in parts:
-            entry = groups.setdefault(_key(bottom), [bottom, self.zero])
-            entry[1] = entry[1] + top
-        result: Ratio | None = None
-        for bottom, top in groups.values():
-            if result is None:
-                result = self.ratio(top, bottom)
-                continue
-            common = result[1].gcd(bottom)
-            left, right = divmod(bottom, common)[0], divmod(result[1], common)[0]
-            result = self.ratio(result[0] * left + top * right, result[1] * left)
-        assert result is not None
-        return result
-
-    def product(self, parts: list[Ratio]) -> Ratio:
-        """A product."""
-        top, bottom = self.one, self.one
-        for a, b in parts:
-            if len(top) * len(a) > 60 * MAX_TERMS or len(bottom) * len(b) > 60 * MAX_TERMS:
-                raise TooComplex
-            top, bottom = self.reduced(top * a), bottom * b
-        return self.ratio(top, bottom)
-
-    def inverse(self, value: Ratio) -> Ratio:
-        """One over a form."""
-        return self.ratio(value[1], value[0])
-
-    def power(self, value: Ratio, whole: int) -> Ratio:
-        """A whole power."""
-        if whole < 0:
-            value, whole = self.inverse(value), -whole
-        single = len(value[0]) <= 1 and len(value[1]) <= 1
-        if whole > (20_000 if single else 64) or (
-            len(value[0]) > 1 and len(value[0]) ** min(whole, 8) > 50 * MAX_TERMS
-        ):
-            raise TooComplex
-        return self.ratio(value[0] ** whole, value[1] ** whole)
-
-    # -- atoms ----------------------------------------------------------------------------------------------------
-
-    def atom(self, key: Any, positive: bool = False) -> tuple[Poly, int, bool]:
-        """The variable of an atom, its index, and whether it is new; later ones come first in the order."""
-        found = self.atoms.get(key)
-        new = found is None
-        if found is None:
-            index = self.spare - 1 - len(self.atoms)
-            if index < 0:
-                raise TooComplex
-            found = self.atoms[key] = self.gens[index]
-            if positive:
-                self.positive.add(index)
-        index = next(i for i, k in enumerate(found.degrees()) if k)
-        return found, index, new
-
-    def function(self, op: str, args: list[Ratio], data: Any) -> Ratio:
-        """Everything that is not rational."""
-        handler: dict[str, Callable[[Ratio], Ratio]] = {
-            "exp": self.exponential, "log": self.logarithm, "sqrt": self.root, "abs": self.magnitude,
-        }  # fmt: skip
-        if op in handler:
-            return handler[op](args[0])
-        if op == "pow":
-            base, to = args
-            if base[0] == base[1]:
-                return self.one, self.one
-            return self.exponential(self.product([to, self.logarithm(base)]))
-        keys = [_ratio_key(a) for a in args]
-        if op in ("max", "min"):
-            keys = sorted(set(keys), key=repr)
-            if len(keys) == 1:
-                return args[0]
-        if op == "argmax" and len(set(keys)) == 1:
-            return self.ring.constant(fmpq(1, len(keys))), self.one
-        if op in ("sin", "cos"):
-            return self.circular(op, args[0])
-        variable, _, _ = self.atom((op, tuple(keys), data), positive=op in ("pi", "argmax", "indicator"))
-        return variable, self.one
-
-    def exponential(self, value: Ratio) -> Ratio:
-        """e^u: one atom for every monomial of u, so that e^(a + b) = e^a e^b; e^(log x) = x."""
-        top, bottom = value
-        result: Ratio = (self.one, self.one)
-        for monomial, coefficient in zip(top.monoms(), top.coeffs(), strict=True):
-            single = self.ring.from_dict({monomial: fmpq(1)})
-            index = next((i for i, k in enumerate(monomial) if k), -1)
-            if sum(monomial) == 1 and index in self.logs and bottom.is_one() and coefficient.q == 1:
-                part = self.power(self.logs[index], int(coefficient.p))
-            else:
-                key: Any = ("exp", tuple(monomial), _key(bottom))
-                unit = self.units.setdefault(key, 1)
-                if unit % int(coefficient.q):
-                    self.units[key] = lcm(unit, int(coefficient.q))
-                    raise _Finer
-                times = int(coefficient * unit)
-                if index < 0 and abs(times) > 2000:  # e^40 beside e^(1/1000): an atom of its own
-                    key, times, single = (
-                        (*key, str(abs(coefficient))),
-                        1 if times > 0 else -1,
-                        single * abs(coefficient) * unit,
-                    )
-                variable, place, new = self.atom(key, positive=True)
-                if new:
-                    self.exponents[place] = self.ratio(single / unit, bottom)
-                part = self.power((variable, self.one), times)
-            result = self.product([result, part])
-        return result
-
-    def logarithm(self, value: Ratio) -> Ratio:
-        """log u: by parts for quotients and products of positive factors; e^v gives v, a number its primes."""
-        top, bottom = value
-        if top.is_zero():
-            raise TooComplex
-        if not bottom.is_one() and self.is_positive(top) and self.is_positive(bottom):
-            return self.total([self.logarithm((top, self.one)), self.negative(self.logarithm((bottom, self.one)))])
-        if not bottom.is_one():
-            return self.log_atom(value)
-        content, factors = self.factors(top)
-        if content < 0 or not all(self.is_positive(f) for f, _ in factors):
-            return self.log_atom(value)
-        parts = [self.log_number(content)]
-        for factor, times in factors:
-            index = next((i for i in self.exponents if factor == self.gens[i]), None)
-            part = self.log_atom((factor, self.one)) if index is None else self.exponents[index]
-            parts.append(self.ratio(part[0] * times, part[1]))
-        return self.total(parts)
-
-    def log_atom(self, value: Ratio) -> Ratio:
-        """log u as an atom."""
-        variable, index, _ = self.atom(("log", _ratio_key(value)))
-        self.logs[index] = value
-        return variable, self.one
-
-    def log_number(self, number: fmpq) -> Ratio:
-        """The logarithm of a positive rational by the primes in it."""
-        parts: list[Ratio] = [(self.zero, self.one)]
-        for whole, sign in ((number.p, 1), (number.q, -1)):
-            if whole.bit_length() > 128:
-                raise TooComplex
-            for prime, times in whole.factor():
-                atom = self.log_atom((self.ring.constant(prime), self.one))
-                parts.append((atom[0] * (sign * times), self.one))
-        return self.total(parts)
-
-    def negative(self, value: Ratio) -> Ratio:
-        """Minus a form."""
-        return -value[0], value[1]
-
-    def root(self, value: Ratio) -> Ratio:
-        """sqrt u, with square factors taken out as magnitudes; s^2 = u is kept as a relation."""
-        top, bottom = value
-        if not bottom.is_one():
-            if not self.is_positive(bottom):
-                variable, _, _ = self.atom(("sqrt", _ratio_key(value)), positive=True)
-                return variable, self.one
-            inner = self.root(self.ratio(top * bottom, self.one))
-            return self.ratio(inner[0], inner[1] * bottom)
-        outside, inside = self.square_factors(top)
-        if inside.is_one():
-            return outside
-        variable, index, new = self.atom(("sqrt", _key(inside)), positive=True)
-        if new:
-            self.relations.append((variable * variable - inside, index))
-        return self.product([outside, (variable, self.one)])
-
-    def square_factors(self, poly: Poly) -> tuple[Ratio, Poly]:
-        """What comes out of a root, and what stays in it."""
-        if poly.is_zero():
-            return (self.zero, self.one), self.one
-        content, factors = self.factors(poly)
-        outside: Ratio = (self.one, self.one)
-        inside = self.one
-        exact = square_root(content) if content > 0 else None
-        if exact is not None:
-            outside = (self.ring.constant(exact), self.one)
-        else:
-            inside = self.ring.constant(content)
-        for factor, times in factors:
-            if times > 1:
-                outside = self.product([outside, self.power(self.magnitude((factor, self.one)), times // 2)])
-            if times % 2:
-                inside = inside * factor
-        return outside, inside
-
-    def factors(self, poly: Poly) -> tuple[fmpq, list[tuple[Poly, int]]]:
-        """The factors of a polynomial; a large one is left whole, since factoring may take for ever."""
-        if len(poly) > MOST_FACTORED or sum(poly.degrees()) > MOST_FACTORED:
-            lead = poly.leading_coefficient()
-            return lead, [(poly / lead, 1)]
-        return poly.factor()  # type: ignore[no-any-return]
-
-    def magnitude(self, value: Ratio) -> Ratio:
-        """|u|, factor by factor; a factor that cannot be negative stays as it is."""
-        result: Ratio = (self.one, self.one)
-        for part, inverted in ((value[0], False), (value[1], True)):
-            if part.is_zero():
-                return self.zero, self.one
-            content, factors = self.factors(part)
-            found: Ratio = (self.ring.constant(abs(content)), self.one)
-            for factor, times in factors:
-                one = self.power((factor, self.one), times) if times % 2 == 0 else self.single_magnitude(factor, times)
-                found = self.product([found, one])
-            result = self.product([result, self.inverse(found) if inverted else found])
-        return result
-
-    def single_magnitude(self, factor: Poly, times: int) -> Ratio:
-        """|f|^times for an odd power of a factor."""
-        if self.is_positive(factor):
-            return self.power((factor, self.one), times)
-        lead = factor.leading_coefficient()
-        factor = factor / lead
-        variable, index, new = self.atom(("abs", _key(factor)), positive=True)
-        if new:
-            self.relations.append((variable * variable - factor * factor, index))
-        return self.power((variable * abs(lead), self.one), times)
-
-    def is_positive(self, poly: Poly) -> bool:
-        """Whether a polynomial cannot be negative: positive coefficients, even powers or variables at least 0."""
-        for monomial, coefficient in zip(poly.monoms(), poly.coeffs(), strict=True):
-            if coefficient < 0 or any(k % 2 and i not in self.positive for i, k in enumerate(monomial)):
-                return False
-        return True
-
-    def circular(self, op: str, value: Ratio) -> Ratio:
-        """sin and cos of sums by the addition theorems, with sin^2 = 1 - cos^2."""
-        top, bottom = value
-        cosine, sine = self.one, self.zero
-        for monomial, coefficient in zip(top.monoms(), top.coeffs(), strict=True):
-            key = ("circle", tuple(monomial), _key(bottom))
-            unit = self.units.setdefault(key, 1)
-            if unit % int(coefficient.q):
-                self.units[key] = lcm(unit, int(coefficient.q))
-                raise _Finer
-            times = int(coefficient * unit)
-            if abs(times) > 12:
-                raise TooComplex
-            c, _, _ = self.atom(("cos", key))
-            s, index, new = self.atom(("sin", key))
-            if new:
-                self.relations.append((s * s - (self.one - c * c), index))
-            for _ in range(abs(times)):
-                turned = s if times > 0 else -s
-                cosine, sine = cosine * c - sine * turned, sine * c + cosine * turned
-            cosine, sine = self.reduced(cosine), self.reduced(sine)
-        return (cosine if op == "cos" else sine), self.one
-
-
-def _key(poly: Poly) -> Any:
-    """A polynomial as a key."""
-    return tuple(zip(poly.monoms(), (str(c) for c in poly.coeffs()), strict=True))
-
-
-def _ratio_key(value: Ratio) -> Any:
-    return _key(value[0]), _key(value[1])

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.check import Step, Unread, steps_of
-from attention_core.derivation.decide import describe
-from attention_core.derivation.declare import _pieces
+from attention_core.derivation.counterexamples import describe
 from attention_core.derivation.display import _without_frames, relation_lines, statements_of
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.mathml import (
     amount,
     chain,
@@ -26,12 +25,14 @@ from attention_core.derivation.mathml import (
     statement,
     words,
 )
+from attention_core.derivation.paragraphs import cut_at_commas
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.records import GOOD
 from attention_core.derivation.rows import ARROWS, bare, gathered
 from attention_core.derivation.source import Block, Display, Heading, Paragraph, blocks_of
+from attention_core.derivation.steps import Step, Unread, steps_of
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
-from attention_core.derivation.tokens import Tok, tokenize
+from attention_core.derivation.tokens import Tok
 
 if TYPE_CHECKING:
     from attention_core.derivation.records import DocumentReport, StepReport
@@ -114,7 +115,7 @@ def inline(formula: str) -> str:
 def readable(formula: str) -> str | None:
     """A formula without its dollar signs, None if it cannot be read."""
     try:
-        parts = [statement(parse_tokens(tokens)) for tokens in _pieces(tokenize(formula))]
+        parts = [statement(parse_tokens(tokens)) for tokens in cut_at_commas(tokenize(formula))]
     except (Unreadable, RecursionError):
         return None
     return row(*(operator(",") * bool(i) + part for i, part in enumerate(parts)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from attention_core.derivation.decide import Site
+    from attention_core.derivation.sites import Site
 
 SCALES = (1.0, 10.0, 0.1, -1.0)
 

@@ -14,20 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
+from attention_core.derivation.admissible import NoCase
 from attention_core.derivation.compare import compare
 from attention_core.derivation.complete import Completion, completion
+from attention_core.derivation.counterexamples import refutation
 from attention_core.derivation.floats import Column, columns, number, supported
-from attention_core.derivation.generate import NoCase
 from attention_core.derivation.graph import TooLarge, Undefined
-from attention_core.derivation.normal import Given, Normal, TooComplex
+from attention_core.derivation.normal import Given, Normal
 from attention_core.derivation.numbers import Imprecise
 from attention_core.derivation.patterns import patterns
+from attention_core.derivation.ratios import TooComplex
 from attention_core.derivation.size_ties import constants
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from attention_core.derivation.decide import Decider, Finding, Site
+    from attention_core.derivation.decide import Decider
+    from attention_core.derivation.records import Finding
+    from attention_core.derivation.sites import Site
 
 SITES = 6
 ROUNDS = 14
@@ -109,7 +113,7 @@ class Search:
         except (NoCase, Undefined, Imprecise, TooLarge, ZeroDivisionError):
             return None
         if outcome.holds is False:
-            return self.decider.shown(self.site, case, outcome)
+            return refutation(self.decider, self.site, case, outcome)
         if outcome.holds and self.decider.scarce:
             self.decider.tally.add(outcome)
             if self.site.env not in self.decider.tally.tuples:

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 
 from flint import fmpq
 
+from attention_core.derivation.admissible import Case, NoCase
 from attention_core.derivation.choices import MODES, Choices
 from attention_core.derivation.compare import compare
-from attention_core.derivation.generate import Case, NoCase, draw, flat
+from attention_core.derivation.counterexamples import refutation, refuted
+from attention_core.derivation.generate import draw, flat
 from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.numbers import Imprecise
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decide import Decider, Finding, Site
+    from attention_core.derivation.decide import Decider
+    from attention_core.derivation.records import Finding
+    from attention_core.derivation.sites import Site
 
 NODES = 3_500  # of one tuple
 WORK = 15_000  # operations of one way up, all its tuples together; of all ways: `Effort.ladder`
@@ -84,7 +88,7 @@ def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
         except (Undefined, Imprecise):
             continue
         if outcome.holds is False:
-            return (decider.shown(site, case, outcome) if made is None else decider.refuted(site, made)), tried
+            return (refutation(decider, site, case, outcome) if made is None else refuted(decider, site, made)), tried
         tried += outcome.holds is True
     if max((site.env[n] for n in decider.tuples.sizes), default=0) not in ARRANGED:
         return None, tried

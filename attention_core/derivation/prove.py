@@ -20,10 +20,13 @@ from attention_core.derivation.records import Evidence, Verdict
 from attention_core.derivation.size_degree import enough_sizes
 from attention_core.derivation.size_signs import RULE as SIGNS
 from attention_core.derivation.spaces import relation_names
+from attention_core.derivation.trials import tried
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decide import Decider, Finding, Site
-    from attention_core.derivation.generate import Case
+    from attention_core.derivation.admissible import Case
+    from attention_core.derivation.decide import Decider
+    from attention_core.derivation.records import Finding
+    from attention_core.derivation.sites import Site
 
 SHARE = 0.19  # of a step's time
 MOST_TUPLES = 90
@@ -133,7 +136,7 @@ def with_large_sizes(decider: Decider, found: Finding) -> Finding:
     if large.differs:
         text = f"modulo 2^61 - 1 the two sides differ at {where}, but no point that shows it was found"
         undecided = replace(found, verdict=Verdict.UNDECIDED, evidence=Evidence(text))
-        return decider.at(large.site, 20) or undecided
+        return tried(decider, large.site, 20) or undecided
     text = f"{found.evidence.text}; modulo 2^61 - 1 both sides agree at {where}, where a difference is missed"
     text += f" with probability {large.missed:.1g} at most"
     figures = {**found.evidence.figures, "modular": {"sizes": large.sizes, "missed": large.missed}}

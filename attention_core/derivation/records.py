@@ -54,6 +54,15 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What was found out about one relation."""
+
+    verdict: Verdict
+    evidence: Evidence
+    counterexample: Counterexample | None = None
+
+
+@dataclass(frozen=True)
 class StepReport:
     """One relation of one display: its name, its line, the step as written and what is known about it."""
 

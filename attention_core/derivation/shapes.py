@@ -114,3 +114,39 @@ def hadamard(left: Term, right: Term) -> Term:
 def scalar_function(name: str, body: Term) -> Term:
     """A function of numbers, taken entry by entry on an array."""
     return Term(name, (body,), SCALAR if body.type.kind == "zero" else body.type)
+
+
+def quotient(top: Term, bottom: Term) -> Term:
+    """A quotient; the divisor is a number."""
+    if bottom.type.kind not in ("scalar", "zero"):
+        raise ShapeMismatch(f"{bottom.type} cannot divide; only a number can")
+    return Term("div", (top, bottom), top.type if top.type.kind != "zero" else SCALAR)
+
+
+def assembled(table: list[list[Term]]) -> Term:
+    """Blocks put together; a 0 takes the size of its row and column."""
+    heights = [_edge([t.type for t in row], "rows") for row in table]
+    widths = [_edge([row[j].type for row in table], "cols") for j in range(len(table[0]))]
+    rows, cols = _sum(heights), _sum(widths)
+    cells = []
+    for row, height in zip(table, heights, strict=True):
+        for cell, width in zip(row, widths, strict=True):
+            want = matrix(height, width)
+            cells.append(
+                fitted(cell, joined(cell.type, want, "put into one row and column")) if want != SCALAR else cell
+            )
+    return Term("blocks", tuple(cells), matrix(rows, cols), len(table[0]))
+
+
+def _edge(types: list[Type], which: str) -> Size:
+    sizes = {getattr(t, which) for t in types if t.kind in ("matrix", "scalar")}
+    if len(sizes) > 1:
+        raise ShapeMismatch(f"blocks with different {which} stand side by side: {', '.join(map(str, types))}")
+    return sizes.pop() if sizes else ONE
+
+
+def _sum(sizes: list[Size]) -> Size:
+    total = Size.number(0)
+    for size in sizes:
+        total = total + size
+    return total

@@ -12,18 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attention_core.derivation.admissible import Case
+from attention_core.derivation.agreement import nothing_compared
 from attention_core.derivation.bounds import Interval, times
 from attention_core.derivation.compare import shown
-from attention_core.derivation.decide import Decider, Effort, Finding, Site, describe
+from attention_core.derivation.counterexamples import case_values, describe
+from attention_core.derivation.decide import Decider
 from attention_core.derivation.declared import Context
+from attention_core.derivation.effort import Effort
 from attention_core.derivation.evalues import Errors, Result, test_mean
-from attention_core.derivation.generate import Case
 from attention_core.derivation.graph import Graph, Undefined, Unsettled
 from attention_core.derivation.lower import Lowering
 from attention_core.derivation.moments import Mean, MeanLaw, Moments, Monomial
 from attention_core.derivation.numbers import Imprecise, evaluate, precision
-from attention_core.derivation.records import Counterexample, Evidence, Verdict
+from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 from attention_core.derivation.sampling import draws, number, sampled
+from attention_core.derivation.sites import Site
 from attention_core.derivation.spread import Spread
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation
@@ -282,7 +286,7 @@ class Sampler(Decider):
 
     def rejected(self, site: Site, case: Case, result: Result, sign: int, variance: float) -> Finding:
         """A claim that the samples rule out."""
-        values = self.values(site, case)
+        values = case_values(self, site, case)
         power = result.log_e / math.log(10)
         mean = sign * result.mean
         known = self.right_value(site, case)
@@ -309,7 +313,7 @@ class Sampler(Decider):
         if not self.done:
             if self.reasons:
                 return Finding(Verdict.UNDECIDED, Evidence(self.reasons[0]))
-            return self.nothing()
+            return nothing_compared(self)
         samples = sum(r.samples for r, _ in self.done)
         e = self.errors
         figures = {

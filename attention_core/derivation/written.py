@@ -11,6 +11,7 @@ from attention_core.derivation.syntax import (
     Chain,
     Derivative,
     Dots,
+    Expr,
     Fence,
     Frac,
     Group,
@@ -68,6 +69,23 @@ def written(expr: object) -> str:
             return f"\\frac{{{written(top)}}}{{{written(bottom)}}}"
         case _:
             return _form(expr)
+
+
+def name_of(expr: Expr) -> str | None:
+    """The symbol that an expression spells with its subscripts, if it spells one."""
+    match expr:
+        case Name(text):
+            return text
+        case Sub(base, items):
+            inner = name_of(base)
+            return None if inner is None else f"{inner}_{{{','.join(written(i) for i in items)}}}"
+        case Sup(base, Group("(", _, _) as group):
+            inner = name_of(base)
+            return None if inner is None else f"{inner}^{{{written(group)}}}"
+        case Sup(base, Name("*")):
+            inner = name_of(base)
+            return None if inner is None else f"{inner}^*"
+    return None
 
 
 def _form(expr: object) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.check import Step, claim_of
-from attention_core.derivation.elaborate import name_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.source import Option
+from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import (
     Big,
     Chain,
@@ -32,7 +32,7 @@ from attention_core.derivation.syntax import (
     names_in,
 )
 from attention_core.derivation.terms import SCALAR, ShapeMismatch
-from attention_core.derivation.written import written
+from attention_core.derivation.written import name_of, written
 
 Path = tuple[tuple[str, int], ...]
 LESS, MORE = ("<", "<="), (">", ">=")

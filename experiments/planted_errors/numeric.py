@@ -19,14 +19,17 @@ import numpy as np
 from flint import arb, fmpq
 from mpmath import mp, mpf
 
-from attention_core.derivation.check import Step, claim_of
+from attention_core.derivation.admissible import NoCase
 from attention_core.derivation.choices import Choices
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.declared import Context
-from attention_core.derivation.generate import NoCase, draw, plan
+from attention_core.derivation.generate import draw
 from attention_core.derivation.graph import TooLarge, Undefined, Unsettled
 from attention_core.derivation.lower import Infeasible, Lowering, register
 from attention_core.derivation.numbers import precision
+from attention_core.derivation.plans import plan
 from attention_core.derivation.spaces import Tuples, relevant
+from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term
 

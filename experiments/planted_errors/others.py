@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attention_core.derivation.check import Step
+from attention_core.derivation.steps import Step
 from attention_core.derivation.written import written
 
 SECONDS = 5

@@ -25,8 +25,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "power"))
 from breaks import Break, breaks, said
 from store import Store
 
-from attention_core.derivation.check import Step, claim_of, decide_step, steps_of
-from attention_core.derivation.decide import Decider, Effort
+from attention_core.derivation.check import decide_step
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decide import Decider
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.steps import Step, steps_of
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

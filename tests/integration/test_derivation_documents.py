@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.decide import Effort
+from attention_core.derivation.effort import Effort
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "experiments" / "derivation_table" / "run.py"

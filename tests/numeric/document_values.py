@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from flint import ctx, fmpq
 
-from attention_core.derivation.check import Step, claim_of, steps_of
-from attention_core.derivation.elaborate import Elaborator, name_of
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.lower import Cells, Lowering, register
 from attention_core.derivation.numbers import evaluate
 from attention_core.derivation.parse import parse_expression
+from attention_core.derivation.steps import Step, steps_of
 from attention_core.derivation.syntax import Expr, Sub, children
+from attention_core.derivation.written import name_of
 
 register()
 HOME = Path(__file__).resolve().parents[2] / "derivations"

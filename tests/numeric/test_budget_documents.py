@@ -15,7 +15,7 @@ from attention_core import oracle
 from attention_core.conformance import budget
 from attention_core.conformance.error_rows import block_count, float_format, gamma, sum_count
 from attention_core.conformance.second_budget import _roundings, second_bound
-from attention_core.derivation.check import steps_of
+from attention_core.derivation.steps import steps_of
 from tests.numeric.document_values import HOME, sides_of, value_of
 
 PACKAGE = Path(budget.__file__).resolve().parents[1]

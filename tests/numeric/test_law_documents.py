@@ -17,7 +17,7 @@ import pytest
 from attention_core import oracle
 from attention_core.conformance.case import Case
 from attention_core.conformance.laws import LAWS as LAWS_OF_THE_SUITE
-from attention_core.derivation.check import Step
+from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Chain, Expr, Group, Num, Times
 from tests.numeric import document_values
 from tests.numeric.document_values import sides_of, steps_named, value_of

@@ -10,8 +10,10 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.allsizes import holds_at_all_sizes
-from attention_core.derivation.check import Step, claim_of, steps_of
-from attention_core.derivation.decide import Decider, Effort
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decide import Decider
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.steps import Step, steps_of
 from attention_core.derivation.syntax import Minus, Num, Plus, Times, Transposed
 from attention_core.derivation.terms import ShapeMismatch
 

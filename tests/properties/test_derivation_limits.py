@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import StepReport, check_document
-from attention_core.derivation.decide import Effort
+from attention_core.derivation.effort import Effort
 
 HEAD = r"""Let $n, d \in \mathbb{N}$, $n \ge 3$, $S > 0$, $x, y, a, b \in \mathbb{R}$, $a > 0$, $u \in \mathbb{R}^{d}$.
 Let $\epsilon \sim \mathcal{N}(1, 1/2)$ and $\theta \sim \operatorname{Uniform}[0, 1]$. Let $r \sim \mathcal{N}(x, a)$.

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.derivation.check import Step, steps_of
 from attention_core.derivation.mathml import GREEK, amount, math, mathml, name, relation, statement
 from attention_core.derivation.parse import parse_statement
+from attention_core.derivation.steps import Step, steps_of
 from attention_core.derivation.syntax import names_in
 
 DOCUMENTS = sorted((Path(__file__).resolve().parents[2] / "derivations").glob("*.md"))

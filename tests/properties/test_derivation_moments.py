@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import StepReport, check_document
-from attention_core.derivation.decide import Effort
+from attention_core.derivation.effort import Effort
 
 HEAD = r"""Let $d, n \in \mathbb{N}$, $\nu \in \mathbb{R}^{d}$, $\sigma > 0$, $x, y, u \in \mathbb{R}^{d}$, $\alpha > 0$, $a, b \in \mathbb{R}$.
 Let $\mu_1, \dots, \mu_n \in \mathbb{R}^{d}$, $j, l \in \{1, \dots, n\}$, $j \ne l$. Let $w \sim \mathcal{N}(0, I_d)$.

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.derivation.check import Step, claim_of, steps_of
-from attention_core.derivation.decide import Decider, Site
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decide import Decider
 from attention_core.derivation.patterns import patterns
+from attention_core.derivation.sites import Site
+from attention_core.derivation.steps import Step, steps_of
 
 
 def site(declared: str, claim: str, **sizes: int) -> Site:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.check import Step, steps_of
-from attention_core.derivation.decide import Effort
 from attention_core.derivation.display import _without_frames, statements_of
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.source import Display, blocks_of
+from attention_core.derivation.steps import Step, steps_of
 from attention_core.derivation.syntax import Unreadable
-from attention_core.derivation.tokens import depth_zero, tokenize
+from attention_core.derivation.tokens import depth_zero
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "Let $n \\in \\mathbb{N}$, $a, b, c, d \\in \\mathbb{R}$ and $i, j \\in \\{1, \\dots, n\\}$.\n\n"

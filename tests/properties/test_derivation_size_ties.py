@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.decide import Effort
+from attention_core.derivation.effort import Effort
 from attention_core.derivation.records import StepReport
 
 GOOD = {"PROVED", "EXACT", "AGREES"}

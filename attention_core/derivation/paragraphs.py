@@ -1,0 +1,88 @@
+# Which paragraphs declare something, and which of their formulas are conditions or only say where symbols live.
+# A paragraph that opens with none of the words below is prose and is not read.
+"""Paragraphs that declare, told from others."""
+
+from __future__ import annotations
+
+import re
+
+from attention_core.derivation.display import condition_chains
+from attention_core.derivation.lexer import tokenize
+from attention_core.derivation.parse import parse_tokens
+from attention_core.derivation.source import Paragraph
+from attention_core.derivation.syntax import Chain, Name, Unreadable
+from attention_core.derivation.tokens import Tok, depth_zero
+from attention_core.derivation.written import name_of
+
+OPENERS = ("Let", "Given", "Assume", "Suppose", "Where", "where", "Draw", "Define", "Put")
+_OPENING = re.compile(rf"^\s*({'|'.join(OPENERS)})\b(?!')")
+BINDING = re.compile(r"\b(for all|for every|for each|for any|for|whenever|if)\s*$", re.IGNORECASE)
+
+
+def is_declaration(paragraph: Paragraph) -> bool:
+    """Whether a paragraph declares something."""
+    return bool(_OPENING.match(paragraph.text)) and "$" in paragraph.text
+
+
+def going_on(paragraph: Paragraph) -> Paragraph | None:
+    """What a paragraph right behind a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
+    if re.match(r"[\s,;]*[Ww]here\b", paragraph.text):
+        return paragraph if "$" in paragraph.text else None
+    parts = re.split(r"(?<!\\)\$", paragraph.text)
+    if not re.match(r"[\s,;]*(with|for|for all|for every|for any|given|assuming)\s*$", parts[0]):
+        return None
+    if len(parts) % 2 == 0 or not all(says_domain(part, paragraph.line, False) for part in parts[1::2]):
+        return None
+    return Paragraph(paragraph.line, "\n" * parts[0].count("\n") + "where $" + "$".join(parts[1:]))
+
+
+def declared_later(paragraphs: list[Paragraph], name: str) -> int:
+    """The line of the first of these paragraphs that says where a symbol lives, 0 if none does."""
+    for paragraph in paragraphs:
+        for part in re.split(r"(?<!\\)\$", paragraph.text)[1::2]:
+            try:
+                chains = [parse_tokens(tokens).chains[0] for tokens in cut_at_commas(tokenize(part, paragraph.line))]
+            except (Unreadable, RecursionError):
+                continue
+            if any(c.ops[:1] in (("in",), ("sim",), (":=",)) for c in chains):
+                left = [e for c in chains if c.ops[:1] in ((), ("in",), ("sim",), (":=",)) for e in c.exprs[:1]]
+                if name in {name_of(e) for e in left}:
+                    return paragraph.line
+    return 0
+
+
+def cut_at_commas(tokens: list[Tok]) -> list[list[Tok]]:
+    """Tokens cut at commas outside brackets."""
+    cuts = [
+        i for i, t in depth_zero(tokens) if t.kind in ("COMMA", "STOP", "SEMI") or (t.kind == "GAP" and "q" in t.value)
+    ]
+    out, start = [], 0
+    for cut in [*cuts, len(tokens)]:
+        piece = tokens[start:cut]
+        if any(t.kind != "GAP" for t in piece):
+            out.append(piece)
+        start = cut + 1
+    return out
+
+
+def condition_parts(text: str, line: int) -> list[Chain]:
+    """The conditions of a formula, cut at commas."""
+    return [chain for tokens in cut_at_commas(tokenize(text, line)) for chain in condition_chains(tokens)]
+
+
+def says_domain(text: str, line: int, sizes: bool) -> bool:
+    """Whether a formula only says where symbols live, as sizes if that is asked."""
+    try:
+        chains = [parse_tokens(tokens).chains[0] for tokens in cut_at_commas(tokenize(text, line))]
+    except (Unreadable, RecursionError):
+        return False
+    said = [chain for chain in chains if not chain.alone]
+    return bool(said) and all(c.ops == ("in",) and (not sizes or c.exprs[1] == Name(r"\mathbb{N}")) for c in said)
+
+
+def is_condition(text: str, line: int) -> bool:
+    """Whether a formula has a relation, so that it may be a condition."""
+    try:
+        return any(not c.alone for c in condition_parts(text, line))
+    except Unreadable:
+        return False

@@ -1,0 +1,217 @@
+# From a document to its steps: blocks are read in turn, declarations enter the context, displays become relations.
+# A place that cannot be read is a step of its own that says so, and the rest of the document goes on.
+"""The steps of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from attention_core.derivation.declare import Reader, declare
+from attention_core.derivation.declared import Context
+from attention_core.derivation.display import Written, statements_of
+from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.index_ranges import spread
+from attention_core.derivation.paragraphs import going_on, is_declaration
+from attention_core.derivation.source import MAX_BLOCKS, Block, Display, Heading, Option, Paragraph, blocks_of
+from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
+from attention_core.derivation.written import SIGNS, name_of, written
+
+
+@dataclass
+class Step:
+    """One relation to decide: its context, its two written sides, hypotheses of its own, options."""
+
+    id: str
+    line: int
+    text: str
+    context: Context
+    left: Expr
+    op: str
+    right: Expr
+    options: list[Option] = field(default_factory=list)
+    assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
+    conditions: tuple[Chain, ...] = ()
+    quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
+    later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
+    sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
+
+    def option(self, key: str) -> str:
+        """The value of an option, '' without."""
+        return next((o.value for o in reversed(self.options) if o.key == key), "")
+
+
+@dataclass
+class Unread:
+    """A place that cannot be read."""
+
+    id: str
+    line: int
+    text: str
+    message: str
+    options: list[Option] = field(default_factory=list)
+
+
+def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
+    """All steps of a document, and what was understood of its declarations."""
+    context = Context()
+    out: list[Step | Unread] = []
+    blocks = blocks_of(text)
+    if len(blocks) > MAX_BLOCKS:
+        line = blocks[MAX_BLOCKS].line
+        message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
+    if line := _too_many_formulas(blocks):
+        message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
+    read: set[int] = set()
+    for place, block in enumerate(blocks):
+        if isinstance(block, Heading):
+            context.heading(block.level)
+        elif isinstance(block, Paragraph):
+            if place not in read and is_declaration(block):
+                out += _declare(context, block)
+        else:
+            following = blocks[place + 1] if place + 1 < len(blocks) else None
+            said = going_on(following) if isinstance(following, Paragraph) else None
+            if said is not None:
+                read.add(place + 1)
+                out += _declare(context, said)
+            later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
+            out += _display(context, block, later)
+    return _named(out), context.understood
+
+
+def _too_many_formulas(blocks: list[Block]) -> int:
+    """The line of the paragraph that brings the formulas of all declarations above what one document may have, or 0."""
+    count = 0
+    for block in blocks:
+        if isinstance(block, Paragraph) and is_declaration(block):
+            count += block.text.count("$") // 2
+            if count > MAX_BLOCKS:
+                return block.line
+    return 0
+
+
+def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
+    try:
+        declare(context, block)
+    except Unreadable as error:
+        line = error.line or block.line
+        return [Unread("", line, " ".join(block.text.split())[:200], error.message)]
+    except RecursionError:
+        return [Unread("", block.line, block.text[:200], "the paragraph is nested too deeply")]
+    return []
+
+
+def _until_heading(blocks: list[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Heading):
+            return
+        yield block
+
+
+def _display(context: Context, block: Display, later: list[Paragraph]) -> list[Step | Unread]:
+    try:
+        statements = statements_of(block)
+    except Unreadable as error:
+        return [
+            Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
+        ]
+    out: list[Step | Unread] = []
+    for one in statements:
+        here = context.copy()
+        out += list(_statement_steps(here, one, context))
+    for step in out:
+        if isinstance(step, Step):
+            step.later = later
+    return out
+
+
+def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
+    """The steps of one statement: its relations, or its implications."""
+    statement = one.statement
+    for condition in spread(one.offered):
+        if not _binds(context, condition):
+            yield Unread(
+                one.tag,
+                one.line,
+                one.source,
+                f"behind the comma, '{written(condition)}' could be a condition or a claim: write \\text{{for}} before "
+                "a condition, and give a claim a row of its own",
+            )
+            return
+    one = replace(one, conditions=(*one.conditions, *one.offered))
+    if one.defines or (len(statement.chains) == 1 and statement.chains[0].ops[:1] == (":=",)):
+        try:
+            Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
+        except Unreadable as error:
+            yield Unread(one.tag, error.line or one.line, one.source, error.message)
+        return
+    if statement.arrows:
+        yield from _implications(context, one)
+        return
+    chain = statement.chains[0]
+    if chain.alone:
+        yield Unread(one.tag, one.line, one.source, "the display has no relation: there is nothing to check")
+        return
+    yield from _chain_steps(context, one, chain, [])
+
+
+def _binds(context: Context, condition: Chain) -> bool:
+    """Whether a condition is about sizes and indices, or about a letter that it declares."""
+    if condition.alone:
+        return True
+    elab = Elaborator(context)
+    if condition.ops == ("in",):
+        known = elab.lookup(name_of(condition.exprs[0]) or "")
+        return known is None or known.kind == "index"
+    names = [(e, name_of(e)) for e in condition.exprs]
+    free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
+    return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
+
+
+def _chain_steps(
+    context: Context, one: Written, chain: Chain, assumed: list[tuple[Chain, list[Chain]]]
+) -> Iterator[Step]:
+    first = sum(len(c.exprs) for c in one.statement.chains[: one.statement.chains.index(chain)])
+    for k, op in enumerate(chain.ops):
+        left, right, line = chain.exprs[k], chain.exprs[k + 1], chain.lines[k]
+        text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
+        tag = one.tags.get(line, one.tag)
+        options = one.options.get(line, [])
+        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, one.quoted)
+
+
+def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
+    """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
+    statement, groups = one.statement, one.statement.grouped()
+    conditions = list(one.conditions)
+    for k, arrow in enumerate(statement.arrows):
+        before, after, line = groups[k], groups[k + 1], statement.lines[k]
+        ways = [(before, after), (after, before)] if arrow == "<=>" else [(before, after)]
+        lone = next((chain for chain in (*before, *after) if chain.alone), None)
+        if lone is not None:
+            message = f"'{written(lone)}' has no relation: there is nothing to check on that side of the implication"
+            yield Unread(one.tag, line, one.source, message)
+            continue
+        for premises, conclusions in ways:
+            said = " and ".join(written(p) for p in premises)
+            for conclusion in conclusions:
+                for step in _chain_steps(context, one, conclusion, [(p, conditions) for p in premises]):
+                    options = step.options or one.options.get(line, [])
+                    yield replace(step, line=line, text=f"{said} \\implies {step.text}", options=options)
+
+
+def _named(steps: list[Step | Unread]) -> list[Step | Unread]:
+    """Give every step a name of its own: its tag, numbered where several share it, else its line."""
+    base = [s.id or f"line-{s.line}" for s in steps]
+    counts = {name: base.count(name) for name in base}
+    seen: dict[str, int] = {}
+    for step, name in zip(steps, base, strict=True):
+        seen[name] = seen.get(name, 0) + 1
+        step.id = name if counts[name] == 1 else f"{name}[{seen[name]}]"
+    random = [s for s in steps if isinstance(s, Step) and s.option("check")]
+    for step in random:
+        step.sharing = len(random)
+    return steps
