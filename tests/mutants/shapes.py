@@ -237,6 +237,22 @@ def elements_counted_in_two_bytes() -> Mutant:
     return wrapped(inputs)
 
 
+def round_sizes_take_coarser_inputs() -> Mutant:
+    """Where lengths and head size are multiples of 16, float32 queries are cut to 10 bits, as TF32 units do."""
+
+    def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        sizes = query.shape[-2], key.shape[-2], query.shape[-1]
+        if query.dtype != torch.float32 or any(n % 16 or not n for n in sizes):
+            return query, key, value
+        return (
+            query + (((query.detach() * 4097) - (query.detach() * 4097 - query.detach())) - query.detach()),
+            key,
+            value,
+        )
+
+    return wrapped(inputs)
+
+
 # --- ranks ---
 
 
