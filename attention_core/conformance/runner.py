@@ -28,6 +28,14 @@ MEMORY_SHARE = 0.75
 """Of this machine's memory, what a worker on the processor may fill before its allocations fail."""
 STATUSES = ("ok", "raised", "died", "hung")
 KEEP = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+# which code of a library runs on this processor is part of what is judged
+KEEP |= {
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+    "ONEDNN_DEFAULT_FPMATH_MODE",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_CBWR",
+}
 KEEP |= {"SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"}
 
 

@@ -5,8 +5,10 @@ A finding that no longer shows is news as well: then docs/findings.md and the ke
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +21,7 @@ from attention_core.conformance import Implementation, TargetError, check_implem
 from attention_core.conformance.implementation import Unavailable
 from attention_core.conformance.session import Session, select_laws
 from attention_core.conformance.target import load_target
+from attention_core.conformance.verify import verify_target
 from attention_core.kernels import KERNELS, implementation, kernel
 from attention_core.peers import torch_mha, torch_sdpa
 
@@ -230,3 +233,30 @@ def test_finding_9_transformers_reads_causality_off_the_call() -> None:
     assert sdpa(X, ALL[None, None], is_causal=True) == [4.0, 4.0, 4.0]  # not with a mask
     assert sdpa(X[:, :, :1], is_causal=True) == [4.0]  # one query is the last position,
     assert sdpa(X[:, :, :2], is_causal=True) == [1.0, 2.0]  # two are the first two
+
+
+def rows_of_nan(dtype: torch.dtype, inner: int) -> list[int]:
+    """Which rows of a product hold NaN, where row 46 of its first factor does."""
+    weights = torch.zeros(59, inner, dtype=dtype)
+    weights[46] = torch.nan
+    product = weights @ torch.zeros(inner, 10, dtype=dtype)
+    return [int(row) for row in product.isnan().any(-1).nonzero()]
+
+
+def test_finding_16_bfloat16_products_carry_nan_into_the_row_before() -> None:
+    assert rows_of_nan(torch.float32, 7) == rows_of_nan(torch.bfloat16, 8) == [46]
+    if not torch.cpu._is_amx_tile_supported() or "ONEDNN_MAX_CPU_ISA" in os.environ:
+        assert rows_of_nan(torch.bfloat16, 7) == [46]
+        pytest.skip("this processor has no AMX, or it is turned off")
+    assert rows_of_nan(torch.bfloat16, 7) == [45, 46]
+
+
+def test_verify_hands_on_which_code_runs_on_this_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Else nobody could tell with `verify` whether it is the processor's code that is wrong."""
+    (tmp_path / "tells.py").write_text(
+        "import os\n\ndef tells(query, key, value):\n    raise RuntimeError(os.environ.get('ONEDNN_MAX_CPU_ISA'))\n"
+    )
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    report = verify_target(f"{tmp_path}/tells.py:tells", {}, laws=["agrees_with_truth"], effort="quick")
+    (found,) = report.laws
+    assert "RuntimeError: AVX2" in found.message

@@ -98,6 +98,23 @@ def scores_rounded_to_input() -> Attention:
     return attention
 
 
+def product_overflows_in_float16() -> Attention:
+    """q k^T is stored in float16 before it is scaled, with float32 inside declared: infinite beyond 65504."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        def scores(q: Tensor, k: Tensor, given: float | None) -> Tensor:
+            found = reference.scores(q, k, given)
+            stored = (q @ k.mT).to(query.dtype)
+            return torch.where(stored.isfinite(), found, stored.to(found.dtype))
+
+        return build(scores=scores)(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+    return attention
+
+
 def float32_inside_float64() -> Attention:
     """float64 inputs are computed in float32 (after jax-ml/jax PR34114)."""
     return build(scores=lambda q, k, s: reference.scores(q.float(), k.float(), s).to(q.dtype))

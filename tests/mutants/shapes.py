@@ -178,6 +178,81 @@ def width_divides() -> Mutant:
     return reference.build(combine=faulty)
 
 
+# --- sizes beyond a limit ---
+
+
+def keys_beyond_512_lost() -> Mutant:
+    """The loop over keys ends after 512 (compare flashinfer-ai/flashinfer#4347)."""
+    return reference.build(
+        weights=lambda s: reference.weights(s.masked_fill(torch.arange(s.shape[-1]) >= 512, -math.inf))
+    )
+
+
+def rows_beyond_1024_repeat_the_last() -> Mutant:
+    """A block holds 1,024 rows, and later ones are written with the last of them."""
+
+    def faulty(p: Tensor, value: Tensor) -> Tensor:
+        return reference.combine(p, value)[..., torch.arange(p.shape[-2]).clamp(max=1023), :]
+
+    return reference.build(combine=faulty)
+
+
+def head_size_cut_at_128() -> Mutant:
+    """Scores are taken over the first 128 features."""
+    return reference.build(
+        scores=lambda q, k, scale: reference.scores(
+            q[..., :128], k[..., :128], q.shape[-1] ** -0.5 if scale is None else scale
+        )
+    )
+
+
+def key_gradient_cut_at_256() -> Mutant:
+    """The key's gradient is written for the first 256 features alone."""
+
+    def faulty(ds: Tensor, query: Tensor, scale: float) -> Tensor:
+        found = d_key(ds, query, scale)
+        return found * (torch.arange(found.shape[-1]) < 256)
+
+    return build_backward(d_key=faulty)
+
+
+def problems_beyond_64_are_the_first() -> Mutant:
+    """A grid of 64 problems (batch times heads); the others keep what the first one gave."""
+
+    def faulty(p: Tensor, value: Tensor) -> Tensor:
+        flat = reference.combine(p, value).clone().flatten(0, -3) if p.ndim > 3 else reference.combine(p, value)
+        index = torch.arange(flat.shape[0])
+        return flat[torch.where(index < 64, index, 0)].reshape(*p.shape[:-1], value.shape[-1])
+
+    return reference.build(combine=faulty)
+
+
+def elements_counted_in_two_bytes() -> Mutant:
+    """Offsets into the keys are unsigned numbers of two bytes, so that what lies behind 65,536 numbers is read anew."""
+
+    def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        flat = key.reshape(-1)
+        return query, flat[torch.arange(flat.numel()) % 2**16].reshape(key.shape), value
+
+    return wrapped(inputs)
+
+
+def round_sizes_take_coarser_inputs() -> Mutant:
+    """Where lengths and head size are multiples of 16, float32 queries are cut to 10 bits, as TF32 units do."""
+
+    def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        sizes = query.shape[-2], key.shape[-2], query.shape[-1]
+        if query.dtype != torch.float32 or any(n % 16 or not n for n in sizes):
+            return query, key, value
+        return (
+            query + (((query.detach() * 4097) - (query.detach() * 4097 - query.detach())) - query.detach()),
+            key,
+            value,
+        )
+
+    return wrapped(inputs)
+
+
 # --- ranks ---
 
 

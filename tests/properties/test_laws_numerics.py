@@ -15,19 +15,21 @@ from mutants.reference import build, correct
 
 from attention_core.conformance.case import Case
 from attention_core.conformance.laws import numerics
-from attention_core.conformance.laws.extreme_inputs import LARGE, enlarging
+from attention_core.conformance.laws.extreme_inputs import LARGE, beyond_half, enlarging
 from attention_core.conformance.rounding import round_to
 from attention_core.dot_product import dot_product_attention
 from attention_core.variants.tiled import tiled_attention
 
 LAWS = numerics.LAWS
 WIDE = {"accumulate": "float32"}
+BEYOND = "products_beyond_float16_are_numbers"
 
 REFUTED: list[tuple[str, str, dict[str, Any]]] = [
     ("stays_finite", "no_max_subtraction", {}),
     ("stays_finite", "logits_clipped", {}),
     ("stays_finite", "maximum_of_the_whole_tensor", {}),
     ("stays_finite", "epsilon_in_the_normaliser", {}),
+    ("products_beyond_float16_are_numbers", "product_overflows_in_float16", WIDE),
     ("long_sums_keep_their_precision", "sums_in_low_precision", {}),
     ("long_sums_keep_their_precision", "output_summed_in_low_precision", {}),
     ("low_precision_rounds_as_declared", "scores_rounded_to_input", WIDE),
@@ -62,16 +64,21 @@ def test_law_holds_for_correct_implementations(law: str, function: Any) -> None:
     held(law, function, **WIDE)
 
 
-@pytest.mark.parametrize("law", [law.name for law in LAWS])
+@pytest.mark.parametrize("law", [law.name for law in LAWS if law.name != BEYOND])
 def test_law_holds_for_arithmetic_in_the_input_dtype(law: str) -> None:
     held(law, build(wide=False))
+
+
+def test_products_that_the_declared_dtype_does_not_hold_are_not_asked_for() -> None:
+    assert judged(BEYOND, build(wide=False)).status == "not_applicable"
+    assert judged(BEYOND, build(wide=False), **WIDE).status == "refuted"
 
 
 # torch's fused kernel for processors gives zeros where all scores of a short row are NaN (torch 2.13):
 # the law of garbage refutes it, rightly, whenever such a row is drawn.
 @pytest.mark.parametrize("law", [law.name for law in LAWS if law.name != "garbage_is_not_turned_into_a_number"])
 def test_law_holds_for_fused_attention(law: str) -> None:
-    held(law, torch_attention)
+    held(law, torch_attention, **(WIDE if law == BEYOND else {}))
 
 
 def torch_attention(
@@ -101,6 +108,23 @@ def test_enlarged_products_are_large_and_representable(dtype: str) -> None:
     largest = 0.5 * (query * factor @ np.abs(case.key).swapaxes(-1, -2)).max(axis=(-2, -1))
     assert (largest <= LARGE).all()
     assert (largest > LARGE / 2).all()
+
+
+@pytest.mark.parametrize("scale", [None, 2.0**-6, 4.0])
+def test_products_beyond_float16_are_made_of_numbers_that_it_holds(scale: float | None) -> None:
+    rng = np.random.default_rng(0)
+    size = np.exp2([[[[0.0]]], [[[7.0]]], [[[-6.0]]], [[[-14.0]]]])
+    query, key = size * rng.integers(1, 4, (4, 2, 4, 4)), rng.integers(-3, 4, (4, 1, 5, 4)) / size
+    case = Case("float16", round_to(query, "float16"), round_to(key, "float16"), np.ones((4, 1, 5, 1)), scale=scale)
+    big, beyond = beyond_half(case)
+    for x in (big.query, big.key, big.query * max(1.0, scale or 0.5)):
+        assert np.abs(x).max() < 65504 and np.array_equal(round_to(x, "float16"), x)
+    products = np.abs(big.query @ big.key.swapaxes(-1, -2))
+    assert np.array_equal((products > 65504).any(-1), beyond) and beyond.any(-1).all()
+    assert products.max() <= 2**17
+    zeros = np.zeros((1, 1, 2, 2))
+    assert not beyond_half(Case("float16", zeros, zeros + 1.0, zeros))[1].any()
+    assert not beyond_half(Case("float16", zeros + 1.0, zeros, zeros))[1].any()
 
 
 def test_zero_queries_are_not_enlarged() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from mutants import memory as memory_mutants
@@ -14,10 +15,13 @@ from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 from torch import Tensor
 
-from attention_core.conformance.laws import memory, shapes
+from attention_core.conformance.case import Case
+from attention_core.conformance.laws import large_sizes, memory, shapes
 from attention_core.conformance.laws.shapes import SWEEP
+from attention_core.conformance.rounding import round_to
+from attention_core.conformance.space import Profile
 
-LAWS = (*shapes.LAWS, *memory.LAWS)
+LAWS = (*shapes.LAWS, *large_sizes.LAWS, *memory.LAWS)
 NAMES = [law.name for law in LAWS]
 
 
@@ -51,6 +55,13 @@ REFUTED = [
     ("head_sizes_may_be_odd_and_differ", "output_of_head_size"),
     ("head_sizes_may_be_odd_and_differ", "head_size_padded_with_garbage"),
     ("head_sizes_may_be_odd_and_differ", "odd_head_size_loses_its_last"),
+    ("round_sizes_and_sizes_beyond_are_right", "keys_beyond_512_lost"),
+    ("round_sizes_and_sizes_beyond_are_right", "rows_beyond_1024_repeat_the_last"),
+    ("round_sizes_and_sizes_beyond_are_right", "head_size_cut_at_128"),
+    ("round_sizes_and_sizes_beyond_are_right", "key_gradient_cut_at_256"),
+    ("round_sizes_and_sizes_beyond_are_right", "problems_beyond_64_are_the_first"),
+    ("round_sizes_and_sizes_beyond_are_right", "elements_counted_in_two_bytes"),
+    ("round_sizes_and_sizes_beyond_are_right", "round_sizes_take_coarser_inputs"),
     ("no_queries_give_an_empty_output", "at_least_one_row"),
     ("an_empty_key_sequence_leaves_dead_rows", "softmax_of_no_keys"),
     ("an_empty_key_sequence_leaves_dead_rows", "no_keys_crash"),
@@ -150,3 +161,31 @@ def last_rows_lost() -> Callable[..., Tensor]:
         return torch.softmax(scores, -1) @ value
 
     return attention
+
+
+@pytest.mark.parametrize("claims", [(), ("enable_gqa", "attn_mask")])
+def test_sizes_are_large_one_at_a_time(claims: tuple[str, ...]) -> None:
+    numbers = np.zeros((1, 1, 2, 2))
+    profile = Profile(("float64", "float32", "bfloat16"), frozenset(claims), "top_left", "zeros")
+    given = [Case("bfloat16", numbers, numbers, numbers, seed=seed) for seed in range(4)]
+    cases = [one for case in given for one in large_sizes.enlarged(case, profile)]
+    seen = {(c.query.shape[0], *c.sizes[:3], c.sizes[4]) for c in cases}
+    assert {s[0] * s[4] for s in seen} >= {9, 18, 65, 66, 72} and {s[3] for s in seen} >= {16, 64, 129, 257}
+    assert {s[1] for s in seen} >= {64, 257, 513, 1025} and {s[2] for s in seen} >= {64, 257, 513, 1025}
+    assert max(c.key.size for c in cases) > 2**16
+    assert all(np.array_equal(round_to(c.value, c.dtype), c.value) for c in cases)
+    assert {c.dtype for c in cases} == {"float32", "bfloat16"}
+    assert any(c.group > 1 for c in cases) is bool(claims) and any(c.mask is not None for c in cases) is bool(claims)
+    assert all(c.mask is None or c.mask.any(-1).all() for c in cases), "no dead rows"
+
+
+def test_declared_sizes_are_kept_to() -> None:
+    """A kernel for heads of 64 features at most is not asked for more, and still judged on long sequences."""
+    seen: list[int] = []
+
+    def narrow(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        seen.append(query.shape[-1])
+        return correct(query, key, value)
+
+    held("round_sizes_and_sizes_beyond_are_right", narrow, sizes=lambda n_q, n_kv, d, d_v, heads, shared: d <= 64)
+    assert max(seen) <= 64

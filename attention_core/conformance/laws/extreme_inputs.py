@@ -40,6 +40,31 @@ def enlarging(case: Case) -> NDArray:
     return np.where(np.isfinite(factor) & (size > 0), np.maximum(factor, 1.0), 1.0)
 
 
+BEYOND_HALF = 2.0**17
+"""Twice what float16 holds: a dot product of this size must be formed wider, and scaled it fits into anything."""
+KEYS_BELOW = 2.0**6
+"""Size of the keys of such a product: the rest, 2^11 and little more, is the query's."""
+
+
+def beyond_half(case: Case) -> tuple[Case, NDArray]:
+    """The case with dot products beyond float16, and the rows that have one, (B, H, n_q).
+
+    Keys and queries are multiplied by powers of two, each small enough for the format, also if scaled first.
+    """
+    with np.errstate(divide="ignore"):
+        up = np.floor(np.log2(KEYS_BELOW / np.abs(case.key).max(axis=(-2, -1), keepdims=True)))
+    key = case.key * np.exp2(np.where(np.isfinite(up), up, 0.0))
+    products = np.abs(case.query @ np.repeat(key, case.group, axis=-3).swapaxes(-1, -2))
+    most = products.max(axis=(-2, -1), keepdims=True, initial=0.0)
+    room = HUGE[case.dtype] / 2 / max(1.0, abs(scale_of(case)))
+    with np.errstate(divide="ignore"):
+        factor = np.minimum(BEYOND_HALF / most, room / np.abs(case.query).max(axis=(-2, -1), keepdims=True))
+        factor = np.exp2(np.floor(np.log2(factor)))
+    factor = np.where(np.isfinite(factor), factor, 1.0)
+    grown = case.with_(query=round_to(case.query * factor, case.dtype), key=round_to(key, case.dtype))
+    return grown, (products * factor > HUGE[case.dtype]).any(axis=-1)
+
+
 def offset_size(subject: Subject, case: Case) -> float:
     """How large an offset of scores may be: its rounding in what lies between, 4 u C, stays at 1/8."""
     narrow = subject.implementation.accumulate == "input"

@@ -29,7 +29,7 @@ from attention_core.conformance.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
 
-BORROWED = ("value", "masking", "causality", "heads_and_batch", "gradients", "numerics", "sharing")
+BORROWED = ("value", "masking", "causality", "heads_and_batch", "gradients", "numerics", "large_sizes", "sharing")
 CONTRACT = "attention-lse"
 
 

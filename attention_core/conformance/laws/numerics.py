@@ -21,6 +21,7 @@ from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law, needs
 from attention_core.conformance.laws.expected import limit, told_rows
 from attention_core.conformance.laws.extreme_inputs import (
+    beyond_half,
     enlarging,
     first_feature,
     offset_size,
@@ -49,6 +50,24 @@ def stays_finite(subject: Subject, case: Case) -> None:
     out = subject.forward(big).out
     require_finite(out, "output for large logits", where=where)
     require_close(out, subject.truth(big).out, limit(subject, big), "output for large logits", where=where)
+
+
+def products_beyond_float16_are_numbers(subject: Subject, case: Case) -> int:
+    """Where sums are taken in float32, float16 inputs may have dot products beyond 65504: they are scaled, then used.
+
+    Formula: 65504 < max_j |q_i . k_j| <= 2^17 implies f(x) finite and |f(x) - truth| <= E_o(x; float32)
+    Source: derivations/error_budget.md (overflow)
+    Mutant: product_overflows_in_float16
+    """
+    big, beyond = beyond_half(case)
+    where = told_rows(subject, big) & beyond[..., None]
+    if not where.any():
+        raise NotApplicable
+    out = subject.forward(big).out
+    require_finite(out, "output for dot products beyond 65504", where=where)
+    what = "output for dot products beyond 65504"
+    require_close(out, subject.truth(big).out, limit(subject, big), what, where=where)
+    return int(where.any(axis=(-2, -1)).sum())
 
 
 def long_sums_keep_their_precision(subject: Subject, case: Case) -> None:
@@ -194,6 +213,10 @@ LONG = Space(
 
 LAWS = (
     Law(stays_finite, "numerics", large=4, small=8),
+    Law(
+        products_beyond_float16_are_numbers, "numerics", space=Space(dtypes=("float16",), max_n=33), large=3, small=4,
+        declares=lambda i: i.accumulate != "input", because="sums are declared to be taken in the inputs' dtype",
+    ),
     Law(long_sums_keep_their_precision, "numerics", space=LONG, large=3, small=0),
     Law(
         low_precision_rounds_as_declared, "numerics", large=4, small=0,

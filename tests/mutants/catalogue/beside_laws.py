@@ -59,6 +59,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "mask_gradient_nan_at_masked": {"mask_gradient": True},
     "weights_constant_in_backward": {"second_gradients": True, "mask_gradient": True},
     "sums_in_low_precision": {"accumulate": "float32"},
+    "product_overflows_in_float16": {"accumulate": "float32"},
     "output_summed_in_low_precision": {"accumulate": "float32"},
     "value_gradient_added_in_its_dtype": {"accumulate": "float32"},
     "key_gradient_added_in_its_dtype": {"accumulate": "float32"},

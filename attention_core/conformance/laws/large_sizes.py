@@ -1,0 +1,93 @@
+"""The law of sizes that kernels are cut for, and of those beyond: wide heads, long sequences, many heads or problems.
+
+A kernel takes a fast path where sizes are round, and is tuned, tabled or indexed up to some size; what lies beyond is
+seen by no test of usual sizes. Only one size is large at a time, so that each call is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attention_core.conformance.case import Case
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.shapes import judge_gradients, judge_output
+from attention_core.conformance.rounding import round_to
+from attention_core.conformance.space import Profile, Space
+from attention_core.conformance.subject import Subject
+
+
+class Sizes(NamedTuple):
+    """Batch, heads, queries, keys, width."""
+
+    B: int = 1
+    H: int = 1
+    n_q: int = 3
+    n_kv: int = 6
+    d: int = 5  # no square: its root is rounded
+
+
+SIZES = (
+    Sizes(H=9), Sizes(H=18), Sizes(H=66), Sizes(B=9, H=8), Sizes(B=65),
+    Sizes(d=129), Sizes(d=257),
+    Sizes(n_kv=257, n_q=2), Sizes(n_kv=516, n_q=2), Sizes(n_kv=1025, n_q=2), Sizes(n_q=257), Sizes(n_q=1025),
+    Sizes(n_q=513, n_kv=513, d=2),
+    Sizes(n_kv=1025, n_q=1, d=65), Sizes(n_q=64, n_kv=64, d=64), Sizes(n_q=128, n_kv=128, d=16),
+)  # fmt: skip
+"""One above 8, 16 and 64 heads, 64 problems, widths of 128 and 256, lengths of 256, 512 and 1,024; both lengths at
+once; more than 2^16 numbers in one tensor, beyond what two bytes count; and all sizes round."""
+WIDE = ("float32", "float64")
+LOW_SHARE = 0.3
+"""How often a size is tried in two bytes where wider numbers are declared, too: they hide an error of 1e-3."""
+SHARED = 2
+"""Query heads of a key head where heads may be shared and are even in number; more are tried elsewhere."""
+
+
+def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
+    """Round sizes, and more than 64 heads or problems, 128 or 256 features, 256, 512 or 1,024 rows, give true results.
+
+    Formula: |f(x) - t(x)| <= E_o(x) and |d_x' - d_x| <= E_x, at the sizes that kernels are cut for and beyond
+    Source: derivations/error_budget.md (output); flashinfer-ai/flashinfer#4347 (pages beyond a size are skipped)
+    Mutant: keys_beyond_512_lost
+    """
+    profile = subject.binding.profile()
+    count = 0
+    for one in enlarged(case, profile):
+        if not profile.allows(one.sizes):
+            continue
+        n_q, n_kv, d, _, heads, _ = one.sizes
+        remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}"
+        judge_output(subject, one, remark)
+        judge_gradients(subject, one, remark)
+        count += one.slices
+    return count
+
+
+def enlarged(case: Case, profile: Profile) -> Iterator[Case]:
+    """The problems of `SIZES` with the scale and causality of a case; now and then masked, or with shared heads.
+
+    Args: profile, what the target declares and claims.
+    Yields: cases of the case's dtype, or mostly of a wider one that is declared.
+    """
+    rng, claims = case.rng("large sizes"), profile.claims
+    wider = [t for t in WIDE if t in profile.dtypes and case.dtype not in WIDE]
+    for size in SIZES:
+        dtype = wider[0] if wider and rng.random() > LOW_SHARE else case.dtype
+        shared = "enable_gqa" in claims and size.H % SHARED == 0 and rng.random() < 0.5
+        heads = size.H // SHARED if shared else size.H
+        shapes = (size.B, size.H, size.n_q), (size.B, heads, size.n_kv), (size.B, heads, size.n_kv)
+        query, key, value = (round_to(rng.standard_normal((*shape, size.d)), dtype) for shape in shapes)
+        mask = None
+        if "attn_mask" in claims and not case.is_causal and rng.random() < 0.5:
+            full = (size.B, size.H) if rng.random() < 0.5 else (1, 1)
+            mask = rng.random((*full, size.n_q, size.n_kv)) < 0.75
+            mask[..., 0] = True
+        yield case.with_(dtype=dtype, query=query, key=key, value=value, mask=mask)
+
+
+LAWS = (
+    Law(
+        round_sizes_and_sizes_beyond_are_right, "large_sizes", space=Space(masks=("none",), small=False, max_n=8),
+        large=2, small=0,
+    ),
+)  # fmt: skip
