@@ -56,7 +56,7 @@ def products_beyond_float16_are_numbers(subject: Subject, case: Case) -> int:
     """Where sums are taken in float32, float16 inputs may have dot products beyond 65504: they are scaled, then used.
 
     Formula: 65504 < max_j |q_i . k_j| <= 2^17 implies f(x) finite and |f(x) - truth| <= E_o(x; float32)
-    Source: derivations/error_budget.md (overflow)
+    Source: derivations/error_budget.md (output)
     Mutant: product_overflows_in_float16
     """
     big, beyond = beyond_half(case)
