@@ -11,7 +11,7 @@ from mutants import multi_head as mutants
 from mutants.judging import held, judged, refuted
 from mutants.judging_contracts import conforming, refuting
 
-from attention_core.conformance.laws import multi_head
+from attention_core.conformance.laws import module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.peers.torch_mha_module import mha_module
 from attention_core.self_attention import MultiHeadSelfAttention
@@ -56,7 +56,7 @@ SEEN_BY = {  # one law that must see it
 }
 
 
-@pytest.mark.parametrize("law", multi_head.LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [*multi_head.LAWS, *module_weights.LAWS], ids=lambda law: law.name)
 def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
     refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT, parameters=WEIGHTS)
 

@@ -9,7 +9,9 @@ import numpy as np
 from attention_core.conformance.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
+from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import SINGLE, Filled, MultiHead, ways
+from attention_core.conformance.laws.multi_head import ROW, TOKENS
 from attention_core.conformance.parameter_case import ParameterCase
 
 
@@ -99,3 +101,15 @@ def is_nan(result: Result) -> Result:
 def weights_flag_declared(implementation: Implementation) -> bool:
     """Whether the flag that asks for weights is named."""
     return "weights_flag" in implementation.parameters
+
+
+LAWS = tuple(
+    Law(
+        check, space=TOKENS, **ROW, declares=weights_flag_declared,
+        because="the flag that asks for weights is not declared (--parameter weights_flag=need_weights)",
+    )
+    for check in (
+        the_weights_path_equals_the_fast_path, returned_weights_are_those_of_the_heads,
+        dead_rows_are_the_same_on_both_paths,
+    )
+)  # fmt: skip

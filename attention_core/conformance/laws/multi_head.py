@@ -15,12 +15,6 @@ from attention_core.conformance.evidence import Result, Violation, require_close
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import Filled, MultiHead, ways
-from attention_core.conformance.laws.module_weights import (
-    dead_rows_are_the_same_on_both_paths,
-    returned_weights_are_those_of_the_heads,
-    the_weights_path_equals_the_fast_path,
-    weights_flag_declared,
-)
 from attention_core.conformance.laws.sharing import LATER_CALLS
 from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
 
@@ -217,14 +211,4 @@ LAWS = (
     Law(training_without_dropout_is_evaluation, space=ANY, **ROW),
     Law(lengths_may_change_between_calls, space=TOKENS, **ROW),
     Law(outputs_outlive_the_next_call, space=ANY, **ROW),
-    *(
-        Law(
-            check, space=TOKENS, **ROW, declares=weights_flag_declared,
-            because="the flag that asks for weights is not declared (--parameter weights_flag=need_weights)",
-        )
-        for check in (
-            the_weights_path_equals_the_fast_path, returned_weights_are_those_of_the_heads,
-            dead_rows_are_the_same_on_both_paths,
-        )
-    ),
 )  # fmt: skip
