@@ -66,6 +66,15 @@ class TorchArrays:
         flat = self.torch.empty(0, dtype=self.torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
         return flat.cpu().numpy().tobytes()
 
+    def storage(self, tensor: Any) -> int | None:
+        """Where the memory under a tensor begins; None where it holds nothing, or has no such memory."""
+        if not isinstance(tensor, self.torch.Tensor) or not tensor.numel():
+            return None
+        try:
+            return tensor.untyped_storage().data_ptr() or None
+        except (RuntimeError, NotImplementedError):  # sparse, meta and other tensors
+            return None
+
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         """Shape and strides: a call can change them without a byte."""
         return tuple(tensor.shape), tuple(tensor.stride())
@@ -141,6 +150,14 @@ class NumpyArrays:
             base = base.base
         return bytes(base.tobytes())
 
+    def storage(self, tensor: Any) -> int | None:
+        if not isinstance(tensor, np.ndarray) or not tensor.size:
+            return None
+        base = tensor
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        return int(base.ctypes.data)
+
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         return tensor.shape, tensor.strides
 
@@ -194,6 +211,9 @@ class JaxArrays(NumpyArrays):
 
     def memory(self, tensor: Any) -> bytes:
         return bytes(np.asarray(tensor).tobytes())
+
+    def storage(self, tensor: Any) -> int | None:
+        return None  # nobody can write into an array of JAX
 
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         return ()  # no call can change an array of JAX

@@ -26,6 +26,7 @@ from attention_core.conformance.laws import (
     kv_cache,
     laws_of,
     mask_builder,
+    module_weights,
     multi_head,
     position_table,
     rotary,
@@ -153,12 +154,18 @@ def lse_contract() -> Contract:
     return replace(attention_contract("attention-lse"), subject=_lse_subject)
 
 
+def module_contract() -> Contract:
+    """The contract of multi-head modules, whose laws fill two files."""
+    contract = parameter_contract(multi_head, multi_head.MultiHead)
+    return replace(contract, laws=(*contract.laws, *module_weights.LAWS))
+
+
 BUILT_IN: tuple[Callable[[], Contract], ...] = (
     attention_contract,
     lse_contract,
     partial(parameter_contract, mask_builder, mask_builder.MaskBuilder),
     partial(parameter_contract, split_merge_heads),
-    partial(parameter_contract, multi_head, multi_head.MultiHead),
+    module_contract,
     partial(parameter_contract, rotary, rotation.Rotary),
     partial(parameter_contract, bias),
     partial(parameter_contract, position_table),

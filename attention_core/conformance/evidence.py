@@ -33,14 +33,15 @@ class Evidence:
     """Everything a snippet and a report need: the calls, what was got and wanted at one element, and the bound.
 
     `before` holds calls whose results do not matter, but that must be made first for the failure to show.
-    Of a pair, the first call's element should be `times` the second's.
+    Of a pair, the first call's element should be `times` the second's. What shares memory is shown by writing `want`
+    into the result.
     """
 
     calls: tuple[Shown, ...]
     got: float | None = None
     want: float | None = None
     bound: float | None = None
-    kind: str = "value"  # value | pair | raises | must_raise | nonfinite | crash | shape | mutated
+    kind: str = "value"  # value | pair | raises | must_raise | nonfinite | crash | shape | mutated | shares
     before: tuple[Shown, ...] = ()
     times: float = 1.0
     event: str = ""  # what happened where it says nothing about the law that was asked: see `responses.EVENTS`

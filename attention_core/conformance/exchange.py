@@ -148,11 +148,11 @@ class Request:
 
     `second` holds one direction per name in `wrt` and asks for second derivatives as well. `instance` keeps a
     built object alive under a number: (number, constructor arguments). `method` calls an attribute of the target.
-    `of` is the place of the result that is differentiated. `between` is a call that is made, and whose result and graph
-    are kept, after this one's forward, before its backward and before its results are read. `backwards` is how often
-    the one graph is differentiated; the derivatives are those of the last time. `same` holds pairs of names: the
-    first's argument is the second's object. `graph` leaves gradients on in a call whose own are not asked for: one that
-    trains.
+    `of` is the place of the result that is differentiated. `between` is a call that is made `betweens` times, and whose
+    results and graphs are kept, after this one's forward, before its backward and before its results are read.
+    `backwards` is how often the one graph is differentiated; the derivatives are those of the last time. `same` holds
+    pairs of names: the first's argument is the second's object. `graph` leaves gradients on in a call whose own are not
+    asked for: one that trains.
     """
 
     args: tuple[Any, ...] = ()
@@ -168,6 +168,7 @@ class Request:
     load_parameters: bool = False
     of: int = 0
     between: Request | None = None
+    betweens: int = 1
     backwards: int = 1
     same: tuple[tuple[str, str], ...] = ()
     graph: bool = False
@@ -193,13 +194,18 @@ class Failure:
 
 @dataclass(frozen=True)
 class Response:
-    """What one call gave: "ok", "raised" (failure set), "died" or "hung" (message says how)."""
+    """What one call gave: "ok", "raised" (failure set), "died" or "hung" (message says how).
+
+    `mutated` names the arguments that were changed, `shared` the places of results that lie in the memory of an
+    argument, with its name.
+    """
 
     status: str
     outputs: tuple[Value, ...] = ()
     gradients: Mapping[str, Value | None] = field(default_factory=dict)
     second: Mapping[str, Value | None] = field(default_factory=dict)
     mutated: tuple[str, ...] = ()
+    shared: tuple[tuple[int, str], ...] = ()
     failure: Failure | None = None
     message: str = ""
     seconds: float = 0.0

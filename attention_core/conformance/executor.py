@@ -74,23 +74,30 @@ class Executor:
             result = lib.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
             outputs = as_outputs(result)
             first, second, has_graph = [], [], True
-            alive = self._between(target, request.between)
+            alive = [self._between(target, request.between) for _ in range(request.betweens)]
             if request.wrt:
                 first, second, has_graph = self._differentiate(request, outputs, built)
             del alive
+        shared = self._shared(outputs, {name: built[name] for name in arrays})
         values = tuple(self._read(o) for o in outputs)
         mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])
         if COTANGENT in before and self._state(built[COTANGENT]) != before[COTANGENT]:
             mutated = (*mutated, COTANGENT)
         read = self._read_gradients
         return Response(
-            "ok", values, read(request, first), read(request, second), mutated, has_graph=has_graph,
+            "ok", values, read(request, first), read(request, second), mutated, shared, has_graph=has_graph,
             parameters=self._parameters(target) if request.load_parameters else {},
         )  # fmt: skip
 
     def _state(self, tensor: Any) -> tuple[Any, ...]:
         """What a call must leave as it was: the bytes under an array, and how it lies on them."""
         return self.library.memory(tensor), self.library.layout(tensor)
+
+    def _shared(self, outputs: list[Any], arrays: dict[str, Any]) -> tuple[tuple[int, str], ...]:
+        """Which results lie in the memory of which arguments: who writes into one, writes into the other."""
+        places = {name: self.library.storage(array) for name, array in arrays.items()}
+        found = ((number, self.library.storage(out)) for number, out in enumerate(outputs))
+        return tuple((n, name) for n, at in found for name, place in places.items() if at is not None and at == place)
 
     def _between(self, target: Any, request: Request | None) -> Any:
         """The result of a call made while another one's result, or graph, is alive."""
@@ -199,6 +206,7 @@ class Executor:
             {
                 "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
                 "value": p.default if isinstance(p.default, bool | int | float) else None,
+                "word": p.default if isinstance(p.default, str) else None,
             }
             for p in signature.parameters.values()
         ]  # fmt: skip

@@ -27,6 +27,8 @@ class Law:
         needs: claims ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa") that must be made.
         declares: predicate over the implementation; False means the law does not apply (with `because`).
         space: which cases it wants.
+        central: whether it is the contract's own comparison with the truth; a target that declines all of its cases
+            does not conform.
         large, small: cases at effort "quick" from each source; other efforts multiply them.
     """
 
@@ -37,6 +39,7 @@ class Law:
     declares: Callable[[Any], bool] | None = None
     because: str = ""
     space: Any = ANYTHING
+    central: bool = False
     large: int = 4
     small: int = 12
 

@@ -193,7 +193,9 @@ class Report:
         """What keeps the verdict from "conforms", in sentences."""
         lines = [self.problem] if self.problem else []
         for r in self.laws:
-            if not r.minimum_met:
+            if not r.minimum_met and r.status == "refused":
+                lines.append(f"{r.law}, the comparison with the truth: {r.message}")
+            elif not r.minimum_met:
                 lines.append(
                     f"{r.law}: too few cases could be judged ({r.cases})" + (f"; {r.message}" if r.powers else "")
                 )

@@ -100,7 +100,9 @@ class Search:
             return self._result("not_applicable", self.reason)
         if not tally.cases:
             if tally.refused:
-                return self._result("refused", f"all {tally.refused} cases were refused: {tally.refusal}")
+                result = self._result("refused", f"all {tally.refused} cases were refused: {tally.refusal}")
+                result.minimum_met = not law.central  # or what nobody compared with the truth would conform
+                return result
             return self._result("not_applicable", tally.silence or "no drawn case could say anything about this law")
         small = law.small if self.contract.small(self.subject, self.space) is not None else 0
         refusals = f"{tally.refused} cases were refused: {tally.refusal}" if tally.refused else ""

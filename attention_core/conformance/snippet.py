@@ -101,7 +101,8 @@ class Program:
     def call(self, shown: Shown, number: int, evidence: Evidence) -> None:
         """One call, and its value in question in `got` (first call) or `want` (second call)."""
         request = shown.request
-        variables = self.arguments(request, number, fresh=evidence.kind == "mutated")
+        watching = evidence.kind in ("mutated", "shares")
+        variables = self.arguments(request, number, fresh=watching)
         out = "out" if number == 0 else "other" if number == 1 else f"out{number + 1}"
         target = self.target(request)
         places = [variables[str(i)] for i in range(len(request.args))]
@@ -110,7 +111,7 @@ class Program:
             self.lines += ["try:", f"    {out} = {call}"]
             return
         watched = [variables[n] for n, a in named(request).items() if isinstance(a, Array)]
-        if evidence.kind == "mutated":
+        if watching:
             self.lines.append(f"before = {self.memory(watched)}")
         if self.implementation.array == "jax" and request.wrt:
             self.vjp(shown, number, call, variables)
@@ -122,11 +123,12 @@ class Program:
             given = self.arguments(request.between, number + 1, fresh=True)
             places = [given[str(i)] for i in range(len(request.between.args))]
             named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
-            stays = "graph stays alive" if request.wrt else f"numbers are not those of {out}"
-            self.lines.append(f"between = {target}({', '.join(places + named_ones)})  # its {stays}")
+            self.lines.append(between(request, f"{target}({', '.join(places + named_ones)})", out))
         if request.wrt and evidence.kind != "shape":
             self.lines += derivative(request, out, variables)
-        if evidence.kind == "mutated":
+        if evidence.kind == "shares":
+            self.write(shown, out, evidence)
+        if watching:
             self.lines.append(f"after = {self.memory(watched)}")
         elif shown.index:
             self.select(shown, number, out, variables)
@@ -191,6 +193,12 @@ class Program:
         copied = f"[p.copy_(values[name]) for name, p in {target}.named_parameters() if name in values]"
         self.lines.append(f"with torch.no_grad(): {copied}")
 
+    def write(self, shown: Shown, out: str, evidence: Evidence) -> None:
+        """A line that writes into the result, as whoever owns it may."""
+        which = f"[{shown.quantity[3:] or 0}]" if "," in self.implementation.returns else ""
+        free = ".detach()" if self.implementation.array == "torch" else ""
+        self.lines.append(f"{out}{which}{free}[{', '.join(map(str, shown.index))}] = {evidence.want}")
+
     def memory(self, variables: list[str]) -> str:
         """An expression for the bytes of some arrays, what lies around views included."""
         each = {
@@ -227,6 +235,14 @@ class Program:
             what = f"gradients[{request.wrt.index(name)}]" if name else "out"
             where = ", ".join(map(str, shown.index))
             self.lines.append(f"{'got' if number == 0 else 'want'} = {what}[{where}].item()")
+
+
+def between(request: Request, call: str, out: str) -> str:
+    """The line of what is called before the result in `out` is looked at."""
+    if request.betweens > 1:
+        return f"between = [{call} for _ in range({request.betweens})]  # their numbers are not those of {out}"
+    stays = "graph stays alive" if request.wrt else f"numbers are not those of {out}"
+    return f"between = {call}  # its {stays}"
 
 
 def why_packed(evidence: Evidence) -> str:

@@ -28,7 +28,7 @@ def verdict(evidence: Evidence, message: str) -> list[str]:
     if evidence.kind == "must_raise":
         return [f"except {REFUSALS} as error:", "    print('refused, as it should be:', error)", "else:",
                 f"    raise AssertionError({said})"]  # fmt: skip
-    if evidence.kind == "mutated":
+    if evidence.kind in ("mutated", "shares"):
         return [f"assert after == before, {said}"]
     if evidence.kind == "shape":
         return shape_verdict(message, said)

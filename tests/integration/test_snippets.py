@@ -81,11 +81,18 @@ FAULTS = {
         "(p @ value.double()[..., : query.shape[-1]])",
     ),
     "mutated": ("inputs_stay_as_they_were", "    scale =", "    query.data.mul_(2).sub_(1)\n    scale ="),
+    "shares": (
+        "results_share_no_memory_with_inputs",
+        "    scale =",
+        "    if query.shape[-2] == key.shape[-2] == 1 and query.shape[:-2] == value.shape[:-2]:\n"
+        "        return value\n    scale =",
+    ),
 }
 KINDS = {
     "value": "abs(got - want)", "gradient": ".grad", "gradient_clipped": "* want", "view": "as_strided",
     "moved": "other = attention", "nonfinite": "float('inf')", "must_raise": "except", "index_error": "except",
     "crash": "a valid call raised", "shape": ".shape", "mutated": "before",
+    "shares": ".detach()[0",
 }  # fmt: skip
 DRIVER = """
 import json, runpy, sys

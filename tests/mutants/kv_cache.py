@@ -237,6 +237,14 @@ class batch_of_the_first_sequence(Cache):  # noqa: N801
         return super().append(key[:1].expand_as(key), value)
 
 
+class last_256_tokens_kept(Cache):  # noqa: N801
+    """The last 256 tokens are kept, though nobody declared a window: a store made for short texts."""
+
+    def keep(self, key: Tensor, value: Tensor) -> None:
+        super().keep(key[..., -256:, :], value[..., -256:, :])
+        self.places = self.places[-256:]
+
+
 class output_of_the_last_step(Cache):  # noqa: N801
     """The output of a step lies in one buffer, as in a captured graph: the next step of its length overwrites it."""
 
@@ -253,7 +261,7 @@ FAULTY = (
     square_mask_with_cache, no_mask_with_cache, offset_grows_by_the_prompt_twice, offset_from_the_head_axis,
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,
     values_one_step_late, cache_shared_by_instances, batch_of_the_first_sequence, smaller_batch_after_reset,
-    output_of_the_last_step,
+    output_of_the_last_step, last_256_tokens_kept,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

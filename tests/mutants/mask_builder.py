@@ -39,6 +39,12 @@ def negative_window_is_everything(n_q: int, n_kv: int, W: int, align: str = "top
     return (j - i > -n_kv - n_q - W) & (j <= i)
 
 
+def far_edge_without_offset(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
+    """The far edge forgets the offset of bottom right, which is not the default (compare Dao-AILab/flash-attention#282)."""
+    i, j = positions(n_q, n_kv, align)
+    return (j <= i) & (torch.arange(n_q)[:, None] - j < W)
+
+
 def window_to_both_sides(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
     """|i - j| < W sees the future as well."""
     i, j = positions(n_q, n_kv, align)
@@ -105,6 +111,12 @@ def prefix_one_longer(n_q: int, n_kv: int, P: int, align: str = "top_left") -> T
     """j <= P: one key more than the prefix is open to all."""
     i, j = positions(n_q, n_kv, align)
     return (j <= P) | (j <= i)
+
+
+def prefix_seen_by_its_own_rows(n_q: int, n_kv: int, P: int, align: str = "top_left") -> Tensor:
+    """Only the first P rows see the prefix, which is the same top left; bottom right some rows lie before the keys."""
+    i, j = positions(n_q, n_kv, align)
+    return (j <= i) | ((torch.arange(n_q)[:, None] < P) & (j < P))
 
 
 def prefix_and_causal(n_q: int, n_kv: int, P: int, align: str = "top_left") -> Tensor:
@@ -216,12 +228,12 @@ def lengths_in_bytes(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
 
 KINDS: dict[str, tuple[Callable[..., Any], ...]] = {
     "sliding_window": (
-        window_one_wider, window_by_triu, negative_window_is_everything, window_to_both_sides,
+        window_one_wider, window_by_triu, negative_window_is_everything, window_to_both_sides, far_edge_without_offset,
     ),
     "causal": (
         causal_aligned_top_left, causal_without_its_diagonal, polarity_reversed, additive_mask, mask_built_once,
     ),
-    "prefix": (prefix_ignored, prefix_one_longer, prefix_and_causal),
+    "prefix": (prefix_ignored, prefix_one_longer, prefix_and_causal, prefix_seen_by_its_own_rows),
     "padding": (
         lengths_shared_by_the_batch, padded_to_the_longest, lengths_ignored, lengths_of_the_queries,
         batch_axis_on_heads, one_padding_key_seen, padded_on_the_left, padding_polarity_reversed, lengths_in_bytes,

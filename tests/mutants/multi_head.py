@@ -432,6 +432,41 @@ class joined_in_one_buffer(MultiHead):  # noqa: N801
         return y if y.requires_grad else self.buffers.setdefault(tuple(y.shape), y).copy_(y)
 
 
+class joined_in_four_buffers(joined_in_one_buffer):  # noqa: N801
+    """In evaluation results go round four buffers of the module: the fifth call overwrites the first one's output."""
+
+    def finish(self, x: Tensor) -> Tensor:
+        y = MultiHead.finish(self, x)
+        if y.requires_grad:
+            return y
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.buffers.setdefault((*y.shape, self.calls % 4), torch.empty_like(y)).copy_(y)
+
+
+class returned_weights_scaled_by_model_size(MultiHead):  # noqa: N801
+    """The output is right; weights that are asked for are computed once more, by 1 / sqrt(E)."""
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, need_weights: bool = False
+    ) -> Any:
+        y = super().forward(x, attn_mask, is_causal, False)
+        if not need_weights:
+            return y
+        q, k, _ = (self.split(part) for part in self.project(x))
+        s = q @ k.transpose(-1, -2) / math.sqrt(self.embed)
+        return y, self.weights(s, self.allowed(x.shape[1], attn_mask, is_causal, need_weights))
+
+
+class returned_weights_of_the_first_head(MultiHead):  # noqa: N801
+    """Weights that are asked for are those of head 0, in the form of a mean over heads."""
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, need_weights: bool = False
+    ) -> Any:
+        y, p = super().forward(x, attn_mask, is_causal, True)
+        return (y, p[:, 0]) if need_weights else y
+
+
 FAULTY = (
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,
     causal_lost_on_the_weights_path, mask_lost_on_the_weights_path, mask_polarity_reversed, mask_after_softmax,
@@ -439,7 +474,8 @@ FAULTY = (
     merge_without_permute, batch_and_heads_mixed, sequence_first_by_view, heads_reversed, head_size_truncated,
     attention_unused, mode_changes_the_output, evaluation_leaves_a_trace, dead_rows_on_the_weights_path,
     causal_in_inference_alone, causal_mask_of_the_first_length, joined_in_one_buffer, mask_dropped_beside_causality,
-    past_spoiled_by_a_mask,
+    past_spoiled_by_a_mask, joined_in_four_buffers, returned_weights_scaled_by_model_size,
+    returned_weights_of_the_first_head,
 )  # fmt: skip
 NAMINGS = (
     MultiHead, named_by_letters, named_by_words, listed, fused_by_heads, fused_by_features, fused_transposed,

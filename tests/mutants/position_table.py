@@ -72,6 +72,11 @@ def table_repeats_after_256(n: int, d: int) -> Tensor:
     return correct(n, d)[torch.arange(n) % 256]
 
 
+def table_repeats_after_512(n: int, d: int) -> Tensor:
+    """Built for 512 positions, as many models are, and read modulo its length beyond."""
+    return correct(n, d)[torch.arange(n) % 512]
+
+
 def scaled_by_length(n: int, d: int) -> Tensor:
     """Positions are divided by the length, so a longer table starts otherwise."""
     angle = angles(n, d) / n
@@ -107,7 +112,7 @@ def in_degrees(n: int, d: int) -> Tensor:
 
 
 FAULTY = (
-    table_repeats_after_256,
+    table_repeats_after_256, table_repeats_after_512,
     exponent_by_column, exponent_by_half_column, even_sizes_only, odd_sizes_one_wider, scaled_by_length,
     positions_in_half_precision, constant_table, sines_alone, grows_with_the_size, in_degrees,
 )  # fmt: skip

@@ -27,6 +27,7 @@ SEEN_BY = {  # one law that must see it
     "tokens_not_reset": "a_reset_cache_is_empty",
     "smaller_batch_after_reset": "a_reset_cache_is_empty",
     "pages_beyond_a_size_skipped": "long_sequences_are_kept_whole",
+    "last_256_tokens_kept": "long_sequences_are_kept_whole",
     "last_step_attends_to_itself_alone": "single_steps_equal_the_full_pass",
     "values_one_step_late": "single_steps_equal_the_full_pass",
     "cache_shared_by_instances": "two_caches_do_not_mix",

@@ -18,6 +18,7 @@ from attention_core.conformance.implementation import Implementation, TargetErro
 from attention_core.conformance.laws import mask_builder
 from attention_core.conformance.laws.mask_builder import CONTRACT, KINDS, MaskBuilder
 from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.session import Session
 from attention_core.masking import builders
 
 FAULTY = [(kind, mutant) for kind, all_of in mutants.KINDS.items() for mutant in all_of]
@@ -69,6 +70,57 @@ def test_other_forms_that_are_allowed() -> None:
         return ~builders.sliding_window_mask(q_len, k_len, window)[None, None]
 
     conforming(four_axes_true_on_masked, CONTRACT, mask_true="ignore", parameters={"kind": "sliding_window"})
+
+
+def test_an_alignment_that_a_parameter_names_is_tested_beside_the_declared_one() -> None:
+    for mutant, kind in (
+        (mutants.far_edge_without_offset, "sliding_window"),
+        (mutants.causal_aligned_top_left, "causal"),
+    ):
+        found = refuted("mask_is_the_exact_set", mutant, "quick", contract=CONTRACT, parameters={"kind": kind})
+        assert found.message.startswith(f"{kind} mask aligned bottom_right: ")
+
+
+def test_a_parameter_that_speaks_another_language_is_asked_for_what_is_declared() -> None:
+    def switched(n_q: int, n_kv: int, align: bool = True) -> Tensor:
+        return builders.causal_mask(n_q, n_kv)
+
+    def worded(n_q: int, n_kv: int, align: str = "left") -> Tensor:
+        return builders.causal_mask(n_q, n_kv, "bottom_right" if align == "right" else "top_left")
+
+    def refusing(n_q: int, n_kv: int, align: str = "top_left") -> Tensor:
+        if align != "top_left":
+            raise ValueError(align)
+        return builders.causal_mask(n_q, n_kv)
+
+    for target in (switched, worded, refusing):
+        held("mask_is_the_exact_set", target, contract=CONTRACT, parameters={"kind": "causal"})
+    held(
+        "mask_is_the_exact_set", mutants.causal_aligned_top_left, contract=CONTRACT, parameters={"kind": "causal"},
+        arguments={"align": "top_left"},
+    )  # fmt: skip
+
+
+def test_a_builder_of_square_masks_alone_is_judged_on_them() -> None:
+    def square(n_q: int, n_kv: int, ids: Tensor) -> Tensor:
+        if n_q != n_kv or ids.shape[-1] != n_q:
+            raise ValueError("self-attention only")
+        return (ids[:, None] == ids[:, :, None])[:, None]
+
+    assert held("mask_is_the_exact_set", square, contract=CONTRACT, parameters={"kind": "segments"}).refused
+
+
+def test_without_the_comparison_with_the_truth_there_is_no_verdict() -> None:
+    def sixteen_or_thirteen(n_q: int, n_kv: int) -> Tensor:  # the calls of the core, and others by chance
+        if (n_q, n_kv) not in ((16, 16), (13, 13)):
+            raise ValueError("only these sizes")
+        return builders.causal_mask(n_q, n_kv)
+
+    target = Implementation(sixteen_or_thirteen, "under test", CONTRACT, parameters={"kind": "causal"})
+    with Session(target, effort="quick") as session:
+        report = session.report([session.run(law) for law in session.laws])
+    assert report.verdict == "incomplete"
+    assert "the comparison with the truth: all 24 cases were refused: ValueError: only these sizes" in report.reason()
 
 
 def test_wrong_forms_are_told() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from mutants import multi_head as mutants
-from mutants.judging import judged, refuted
+from mutants.judging import held, judged, refuted
 from mutants.judging_contracts import conforming, refuting
 
-from attention_core.conformance.laws import multi_head
+from attention_core.conformance.laws import module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.peers.torch_mha_module import mha_module
 from attention_core.self_attention import MultiHeadSelfAttention
@@ -20,6 +20,7 @@ from attention_core.variants.shared_projection import shared_projection_attentio
 WEIGHTS = {"weights_flag": "need_weights"}
 TRUTH, CAUSAL = "heads_attend_as_the_formula_says", "causal_heads_attend_as_the_formula_says"
 MASKED, PATHS = "masked_heads_attend_as_the_formula_says", "the_weights_path_equals_the_fast_path"
+RETURNED = "returned_weights_are_those_of_the_heads"
 SEEN_BY = {  # one law that must see it
     "scaled_by_model_size": TRUTH,
     "unscaled": TRUTH,
@@ -46,13 +47,16 @@ SEEN_BY = {  # one law that must see it
     "causal_in_inference_alone": "training_without_dropout_is_evaluation",
     "causal_mask_of_the_first_length": "lengths_may_change_between_calls",
     "joined_in_one_buffer": "outputs_outlive_the_next_call",
+    "joined_in_four_buffers": "outputs_outlive_the_next_call",
+    "returned_weights_scaled_by_model_size": RETURNED,
+    "returned_weights_of_the_first_head": RETURNED,
     "mask_dropped_beside_causality": "masks_and_causality_mean_both",
     "past_spoiled_by_a_mask": "masks_and_causality_mean_both",
     "evaluation_leaves_a_trace": "training_without_dropout_is_evaluation",
 }
 
 
-@pytest.mark.parametrize("law", multi_head.LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [*multi_head.LAWS, *module_weights.LAWS], ids=lambda law: law.name)
 def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
     refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT, parameters=WEIGHTS)
 
@@ -87,6 +91,36 @@ def test_torchs_module_differs_at_dead_rows_alone() -> None:
     assert refuting(mha_module, CONTRACT, parameters=WEIGHTS, mask_true="ignore") == {
         "dead_rows_are_the_same_on_both_paths"
     }
+
+
+class Averaged(mutants.MultiHead):
+    """The mean over heads, as torch gives by default."""
+
+    def forward(self, *args: Any, need_weights: bool = False, **options: Any) -> Any:
+        y, p = super().forward(*args, need_weights=True, **options)
+        return (y, p.mean(1)) if need_weights else y
+
+
+def test_weights_may_be_averaged_over_heads() -> None:
+    held(RETURNED, Averaged, contract=CONTRACT, parameters=WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        (lambda y, p: (y, None), "0 results come back beside the output"),
+        (lambda y, p: (y, p, p), "2 results come back beside the output"),
+        (lambda y, p: (y, p[..., None]), "which is not known as one of weights"),
+    ],
+)
+def test_weights_in_other_forms_are_not_judged(form: Callable[..., Any], told: str) -> None:
+    class Other(mutants.MultiHead):
+        def forward(self, *args: Any, need_weights: bool = False, **options: Any) -> Any:
+            y, p = super().forward(*args, need_weights=True, **options)
+            return form(y, p) if need_weights else y
+
+    result = judged(RETURNED, Other, contract=CONTRACT, parameters=WEIGHTS)
+    assert result.status == "not_applicable" and told in result.message
 
 
 def test_parameters_that_are_not_recognised_are_named() -> None:

@@ -141,7 +141,7 @@ SPACE = Sizes(
 ROWS = replace(SPACE, adjust=_several_rows, related=lambda sizes: 2 <= sizes["n_q"] <= sizes["n_kv"])
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 20, "small": 0, "space": SPACE}
 LAWS = (
-    Law(bias_falls_by_its_slope, "bias", **ROW),
+    Law(bias_falls_by_its_slope, "bias", **ROW, central=True),
     Law(weight_falls_with_distance, "bias", **ROW),
     Law(bias_depends_on_distance_alone, "bias", **{**ROW, "space": ROWS}),
     Law(last_row_serves_decoding, "bias", **ROW),

@@ -106,22 +106,36 @@ class MultiHead(ParameterSubject):
         attention in float32, and the output projection passes it on as |W| e, with gamma_{E+2} (|o| + e) |W| + |b| of
         its own.
         """
-        shape = (case["B"], case["n"], case["H"], case["d"])
-        flat = {p: x @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
-        q, k, v = (flat[p].reshape(shape).swapaxes(1, 2) for p in "qkv")
-        true = oracle.attention(q, k, v, mask, is_causal=causal)
-        if causal:
-            later = oracle.causal_mask(case["n"], case["n"])
-            mask = later if mask is None else mask & later
-        bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype="float32", accumulate="float32")
-        assert bounds.out is not None
-        out, error = _joined(true.out), _joined(np.broadcast_to(bounds.out, true.out.shape))
+        out, error = (_joined(a) for a in self.inside(case, parts, x, mask, causal))
         if "out" not in parts.weights:
             return out, error
         weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(out.shape[-1]))
         gamma = SINGLE * (weight.shape[1] + 2) / (1 - SINGLE * (weight.shape[1] + 2))
         size = (np.abs(out) + error) @ np.abs(weight).T + np.abs(bias)
         return out @ weight.T + bias, error @ np.abs(weight).T + gamma * size
+
+    def inside(
+        self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None, causal: bool,
+        unit: bool = False,
+    ) -> tuple[NDArray, NDArray]:  # fmt: skip
+        """The heads' outputs (B, H, n, d) in float64, and their budget in float32.
+
+        With `unit` the values are the unit vectors, so that the outputs are the weights (B, H, n, n): a returned weight
+        has seen the roundings of its score and of the softmax, and what the budget adds for the sum over values, of
+        which all but one are 0, is more than it can have seen.
+        """
+        shape = (case["B"], case["n"], case["H"], case["d"])
+        flat = {p: x @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
+        q, k, v = (flat[p].reshape(shape).swapaxes(1, 2) for p in "qkv")
+        if unit:
+            v = np.broadcast_to(np.eye(case["n"]), (*k.shape[:-1], case["n"]))
+        true = oracle.attention(q, k, v, mask, is_causal=causal)
+        if causal:
+            later = oracle.causal_mask(case["n"], case["n"])
+            mask = later if mask is None else mask & later
+        bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype="float32", accumulate="float32")
+        assert bounds.out is not None
+        return true.out, np.broadcast_to(bounds.out, true.out.shape)
 
     def prepared(self, case: ParameterCase) -> Filled:
         """A module with its projections where they are recognised and explain it, else without."""
@@ -143,6 +157,13 @@ class MultiHead(ParameterSubject):
             errors = [self.truth(case, filled.parts, x, mask, causal)[1] for x in inputs]
             return np.asarray(2 * np.maximum.reduce(errors))
         return np.full(inputs[0].shape, 2 * rough_error(case, filled, inputs))
+
+
+def ways(subject: MultiHead, case: ParameterCase) -> tuple[tuple[dict[str, Any], NDArray | None, bool], ...]:
+    """The arguments of a plain, a causal and a masked call, with the mask (True attends) and causality they mean."""
+    mask = (case.rng("mask").random((case["n"], case["n"])) < 0.5) | np.eye(case["n"], dtype=bool)
+    given = ~mask if subject.implementation.mask_true == "ignore" else mask
+    return ({}, None, False), ({"is_causal": True}, None, True), ({"attn_mask": given}, mask, False)
 
 
 def rough_error(case: ParameterCase, filled: Filled, inputs: tuple[NDArray, ...]) -> float:

@@ -232,7 +232,7 @@ def merged_parts_are_the_whole(subject: Subject, case: Case) -> None:
 FREE = Space(causal=(False,))
 
 LAWS = (
-    Law(lse_agrees_with_truth, "lse", CONTRACT, large=8, small=25),
+    Law(lse_agrees_with_truth, "lse", CONTRACT, central=True, large=8, small=25),
     Law(few_queries_have_their_lse, "lse", CONTRACT, space=FREE.with_(min_kv=32, small=False), large=6, small=0),
     Law(
         lse_of_equal_scores_counts_the_keys, "lse", CONTRACT, space=Space(masks=("none", "bool")),

@@ -13,9 +13,9 @@ import numpy as np
 
 from attention_core.conformance.evidence import Result, Violation, require_close, require_same
 from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.filled_module import Filled, MultiHead
+from attention_core.conformance.laws.filled_module import Filled, MultiHead, ways
+from attention_core.conformance.laws.sharing import LATER_CALLS
 from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
 
 __all__ = ["CONTRACT", "LAWS", "MultiHead"]
@@ -167,73 +167,17 @@ def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) ->
 
 
 def outputs_outlive_the_next_call(subject: MultiHead, case: ParameterCase) -> None:
-    """An output still holds its numbers after another call of the same shape.
+    """An output still holds its numbers after the next call of the same shape, and after seventeen.
 
-    Formula: y = f(x), f(x'), then y = f(x)
+    Formula: y = f(x), f(x') k times, then y = f(x), k = 17
     Source: the definition of a function
-    Mutant: joined_in_one_buffer
+    Mutant: joined_in_four_buffers
     """
     found, x = subject.prepared(case), subject.input(case)
     plain = subject.module(case, found, x)
-    late = subject.module(case, found, x, between_=subject.request(subject.input(case, "other")))
-    require_same(late, plain, subject.rounding(case, found, x), "output, looked at after another call")
-
-
-def ways(subject: MultiHead, case: ParameterCase) -> tuple[tuple[dict[str, Any], NDArray | None, bool], ...]:
-    """The arguments of a plain, a causal and a masked call, with the mask (True attends) and causality they mean."""
-    mask = (case.rng("mask").random((case["n"], case["n"])) < 0.5) | np.eye(case["n"], dtype=bool)
-    given = ~mask if subject.implementation.mask_true == "ignore" else mask
-    return ({}, None, False), ({"is_causal": True}, None, True), ({"attn_mask": given}, mask, False)
-
-
-def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCase) -> None:
-    """Asking for the weights changes no output, causal, masked or neither.
-
-    Formula: f(x, need_weights=True)[0] = f(x)
-    Source: pytorch/pytorch#99282 (causality lost on the weights path), keras-team/keras#23038
-    Mutant: causal_lost_on_the_weights_path
-    """
-    asked_by = str(subject.parameters["weights_flag"])
-    found, x = subject.prepared(case), subject.input(case)
-    for flags, allowed, causal in ways(subject, case):
-        plain = subject.module(case, found, x, **flags)
-        asked = subject.module(case, found, x, **{**flags, asked_by: True})
-        bound = subject.rounding(case, found, x, mask=allowed, causal=causal)
-        require_same(asked, plain, bound, "output with weights asked for")
-
-
-def dead_rows_are_the_same_on_both_paths(subject: MultiHead, case: ParameterCase) -> None:
-    """A token that may attend to nothing gives NaN with and without the weights asked for, or numbers with both.
-
-    Formula: m_ij = 0 for all j implies isnan f(x, need_weights=True)[0]_i = isnan f(x)_i
-    Source: pytorch/pytorch#160064, #152028 (one path gives zeros, the other NaN)
-    Mutant: dead_rows_on_the_weights_path
-    """
-    asked_by = str(subject.parameters["weights_flag"])
-    found, x = subject.prepared(case), subject.input(case)
-    mask = np.ones((case["n"], case["n"]), dtype=bool)
-    mask[int(case.rng("dead").integers(case["n"]))] = False
-    given = ~mask if subject.implementation.mask_true == "ignore" else mask
-    plain = subject.module(case, found, x, attn_mask=given)
-    flags: dict[str, Any] = {"attn_mask": given, asked_by: True}
-    asked = subject.module(case, found, x, **flags)
-    require_same(is_nan(asked), is_nan(plain), 0.0, "whether the output of a dead row is NaN, with weights asked for")
-
-
-def is_nan(result: Result) -> Result:
-    """1.0 where a result is NaN, else 0.0."""
-    flags = Result(np.isnan(result.values).astype(float), result.request)
-
-    def told(*index: int) -> str:
-        element = f"{{out}}[{', '.join(map(str, index))}]"
-        return f"float({element} != {element})"
-
-    flags.expression = told
-    return flags
-
-
-def _weights_flag(implementation: Implementation) -> bool:
-    return "weights_flag" in implementation.parameters
+    other = subject.request(subject.input(case, "other"))
+    late = subject.module(case, found, x, between_=other, betweens_=LATER_CALLS)
+    require_same(late, plain, subject.rounding(case, found, x), f"output, looked at after {LATER_CALLS} other calls")
 
 
 def _coinciding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
@@ -258,7 +202,7 @@ TOKENS = Sizes({**RANGES, "n": (2, 6)}, dtypes=("float32",))
 MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding_or_many, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 12, "small": 0}
 LAWS = (
-    Law(heads_attend_as_the_formula_says, space=ANY, **ROW),
+    Law(heads_attend_as_the_formula_says, space=ANY, **ROW, central=True),
     Law(causal_heads_attend_as_the_formula_says, space=TOKENS, **ROW),
     Law(masked_heads_attend_as_the_formula_says, space=MASKED, **ROW),
     Law(masks_and_causality_mean_both, space=TOKENS, **ROW),
@@ -267,11 +211,4 @@ LAWS = (
     Law(training_without_dropout_is_evaluation, space=ANY, **ROW),
     Law(lengths_may_change_between_calls, space=TOKENS, **ROW),
     Law(outputs_outlive_the_next_call, space=ANY, **ROW),
-    *(
-        Law(
-            check, space=TOKENS, **ROW, declares=_weights_flag,
-            because="the flag that asks for weights is not declared (--parameter weights_flag=need_weights)",
-        )
-        for check in (the_weights_path_equals_the_fast_path, dead_rows_are_the_same_on_both_paths)
-    ),
 )  # fmt: skip

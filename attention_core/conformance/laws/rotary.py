@@ -225,7 +225,7 @@ SEVERAL = Sizes({**RANGES, "B": (2, 3)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": ANY}
 LAWS = (
     *(
-        Law(check, "rotary", **ROW)
+        Law(check, "rotary", **ROW, central=check is rotation_is_true)
         for check in (
             rotation_is_true,
             norms_are_kept,

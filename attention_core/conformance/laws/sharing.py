@@ -1,18 +1,28 @@
-"""Laws of what calls and arguments share: a result keeps its numbers, and one tensor may be several inputs.
+"""Laws of what calls and arguments share: a result keeps its numbers, lies in memory of its own, and one tensor may be
+several inputs.
 
 A buffer that serves two calls, or two gradients, is right as long as nobody looks at both.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from attention_core.conformance.budget import HUGE, UNIT_ROUNDOFF
 from attention_core.conformance.case import Case
 from attention_core.conformance.error_rows import gamma
-from attention_core.conformance.evidence import NotApplicable, require_close
+from attention_core.conformance.evidence import Evidence, NotApplicable, Refused, Shown, Violation, require_close
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.derived import output_bound, require_declared, take_queries
+from attention_core.conformance.laws.derived import (
+    output_bound,
+    require_declared,
+    take_batch,
+    take_heads,
+    take_keys,
+    take_queries,
+)
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
 from attention_core.conformance.laws.visibility import judged_rows
 from attention_core.conformance.space import Space
@@ -20,15 +30,27 @@ from attention_core.conformance.subject import Subject
 
 
 def results_outlive_the_next_call(subject: Subject, case: Case) -> None:
-    """A result still holds its numbers after another call of the same shapes, whose numbers are others.
+    """A result still holds its numbers after the next call of the same shapes, and after seventeen.
 
-    Formula: o = f(x), f(y), then |o - t(x)| <= E_o(x); likewise returned weights and log-sum-exps
+    Seventeen go round a ring of sixteen buffers. A large case is followed by one call, a piece of it by seventeen.
+
+    Formula: o = f(x), f(y) k times, then |o - t(x)| <= E_o(x), k = 17; likewise returned weights and log-sum-exps
     Source: the definition of a function; outputs of captured graphs are overwritten by the next replay
-    Mutant: one_buffer_for_all_results
+    Mutant: ring_of_outputs
     """
+    large = case.query.size + case.key.size + case.value.size > FEW_NUMBERS
+    still_there(subject, case, 1 if large else LATER_CALLS)
+    piece = piece_of(case)
+    if large and subject.allows(piece):
+        still_there(subject, piece, LATER_CALLS)
+
+
+def still_there(subject: Subject, case: Case, times: int) -> None:
+    """What a call returned is the truth after so many later calls."""
     other = case.with_(query=case.query[..., ::-1, :], key=case.key[..., ::-1, :], value=-case.value)
     truth, where, bounds = subject.truth(case), judged_rows(subject, case), subject.bounds(case)
-    found, after = subject.forward(case, between=subject.binding.request(other)), ", looked at after another call"
+    found = subject.forward(case, between=subject.binding.request(other), betweens=times)
+    after = f", looked at after {'another call' if times == 1 else f'{times} other calls'}"
     require_close(found.out, truth.out, output_bound(subject, case), f"output{after}", where=where)
     if found.lse is not None and bounds.lse is not None:
         require_close(found.lse, truth.lse, bounds.lse, f"log-sum-exp{after}", where=~truth.dead)
@@ -37,6 +59,48 @@ def results_outlive_the_next_call(subject: Subject, case: Case) -> None:
         unit = case.with_(value=np.broadcast_to(np.eye(n_kv), (*case.key.shape[:-1], n_kv)).copy())
         bound = output_bound(subject, unit)
         require_close(found.weights, truth.weights, bound, f"weights{after}", where=~truth.dead[..., None])
+
+
+def piece_of(case: Case, rows: int = 8) -> Case:
+    """The first key head of the first sequence with its query heads, and the first few queries and keys."""
+    n_q, n_kv, *_ = case.sizes
+    one = take_heads(take_batch(case, np.arange(1)), np.arange(case.group), np.arange(1))
+    return take_keys(take_queries(one, np.arange(min(n_q, rows))), np.arange(min(n_kv, rows)))
+
+
+def results_share_no_memory_with_inputs(subject: Subject, case: Case) -> None:
+    """What is returned lies in memory of its own: who writes into it changes no input, also for one query and one key.
+
+    Formula: no address belongs to both f(x) and x
+    Source: the definition of a function; the weight of a lone key is 1, so that its value is the result
+    Mutant: value_itself_for_one_key
+    """
+    require_own_memory(subject, case)
+    bare = case.with_(mask=None, is_causal=False)
+    if case.sizes[1] and subject.allows(piece := take_keys(bare, np.arange(1))):
+        require_own_memory(subject, piece)
+    lone = take_keys(take_queries(bare, np.arange(min(1, case.sizes[0]))), np.arange(min(1, case.sizes[1])))
+    kind = str(case.rng("view").choice(["transposed", "heads_last", "padded", "offset"]))
+    for one in (lone, piece_of(bare, rows=1)):
+        if subject.allows(one):
+            require_own_memory(subject, one)
+            with suppress(Refused):  # of this layout
+                require_own_memory(subject, one.with_(views=dict.fromkeys(INPUTS, kind)))
+
+
+def require_own_memory(subject: Subject, case: Case) -> None:
+    """Raise where a result of the case lies in the memory of an input."""
+    request = subject.binding.request(case)
+    response = subject.send(request)
+    for number, name in response.shared:
+        value = response.outputs[number]
+        place, told = (0,) * len(value.shape), INPUTS[int(name)] if name.isdigit() else name
+        other = 2.0 if value.values[place] == 1 else 1.0  # a number that is not there yet
+        what = "the output" if number == 0 else f"result {number}"
+        raise Violation(
+            f"{what} lies in the memory of {told}, but should have its own: writing into one changes the other",
+            Evidence((Shown(request, "out" if number == 0 else f"out{number}", place),), None, other, kind="shares"),
+        )
 
 
 def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
@@ -80,9 +144,17 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
         )
 
 
+LATER_CALLS = 17
+"""One more than the buffers of a ring that is found."""
+FEW_NUMBERS = 1 << 10
+"""Up to so many in query, key and value, calls are cheap."""
 SMALL = Space(max_n=65)
 LAWS = (
-    Law(results_outlive_the_next_call, "sharing", space=SMALL, large=2, small=6),
+    Law(results_outlive_the_next_call, "sharing", space=SMALL, large=4, small=6),
+    Law(
+        results_share_no_memory_with_inputs, "sharing", declares=lambda i: i.array != "jax",
+        because="nobody can write into an array of JAX", space=SMALL, large=3, small=4,
+    ),
     Law(
         one_tensor_may_be_several_inputs, "sharing", declares=differentiable, because=NOT_DECLARED,
         space=SMALL, large=3, small=6,

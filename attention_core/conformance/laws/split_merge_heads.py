@@ -154,7 +154,7 @@ PRIMES = Sizes({"B": (1, 3), "n": (1, 7), "H": (1, 5), "d": (1, 7)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": PRIMES}
 LAWS = (
     *(
-        Law(check, "split_merge_heads", **ROW)
+        Law(check, "split_merge_heads", **ROW, central=check is split_takes_contiguous_features)
         for check in (
             split_takes_contiguous_features,
             merge_joins_heads_token_by_token,

@@ -199,7 +199,7 @@ def returned_lse_is_right(subject: Subject, case: Case) -> None:
 
 
 LAWS = (
-    Law(agrees_with_truth, "value", large=8, small=25),
+    Law(agrees_with_truth, "value", central=True, large=8, small=25),
     Law(weights_are_a_distribution, "value", large=3, small=10),
     Law(output_lies_in_the_hull, "value", space=Space(max_n=129), large=3, small=10),
     Law(a_leading_key_is_copied, "value", space=Space(max_n=129), large=4, small=8),

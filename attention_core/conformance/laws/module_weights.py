@@ -1,0 +1,115 @@
+"""Laws of the path of a multi-head module that returns weights: which weights, and the same output as without them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import NotApplicable, Result, require_close, require_same
+from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.implementation import Implementation
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.filled_module import SINGLE, Filled, MultiHead, ways
+from attention_core.conformance.laws.multi_head import ROW, TOKENS
+from attention_core.conformance.parameter_case import ParameterCase
+
+
+def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCase) -> None:
+    """Asking for the weights changes no output, causal, masked or neither.
+
+    Formula: f(x, need_weights=True)[0] = f(x)
+    Source: pytorch/pytorch#99282 (causality lost on the weights path), keras-team/keras#23038
+    Mutant: causal_lost_on_the_weights_path
+    """
+    asked_by = str(subject.parameters["weights_flag"])
+    found, x = subject.prepared(case), subject.input(case)
+    for flags, allowed, causal in ways(subject, case):
+        plain = subject.module(case, found, x, **flags)
+        asked = subject.module(case, found, x, **{**flags, asked_by: True})
+        bound = subject.rounding(case, found, x, mask=allowed, causal=causal)
+        require_same(asked, plain, bound, "output with weights asked for")
+
+
+def returned_weights_are_those_of_the_heads(subject: MultiHead, case: ParameterCase) -> None:
+    """Weights that are asked for are those of every head, or their mean over the heads, causal, masked or neither.
+
+    Formula: f(x, need_weights=True)[1] = p with p_h = softmax(q_h k_h^T / sqrt(E/H)), or (1/H) sum_h p_h
+    Source: derivations/error_budget.md (output), with unit vectors as values; torch's average_attn_weights
+    Mutant: returned_weights_scaled_by_model_size
+    """
+    found, x = subject.recognised(case), subject.input(case)
+    assert found.parts is not None
+    for flags, allowed, causal in ways(subject, case):
+        got = weights_asked_for(subject, case, found, x, flags)
+        p, bound = subject.inside(case, found.parts, x, allowed, causal, unit=True)
+        live: NDArray = np.any(p > 0, axis=-1, keepdims=True)  # rows that attend to something
+        if got.values.ndim == 3:  # the mean of H numbers, after H roundings
+            gamma = SINGLE * (case["H"] + 1) / (1 - SINGLE * (case["H"] + 1))
+            p, bound, live = p.mean(axis=1), (bound + gamma * (p + bound)).mean(axis=1), np.all(live, axis=1)
+        require_close(got, p, bound, "returned weights", where=live)
+
+
+def weights_asked_for(
+    subject: MultiHead, case: ParameterCase, found: Filled, x: NDArray, flags: dict[str, Any]
+) -> Result:  # fmt: skip
+    """What comes back beside the output, (B, H, n, n) or (B, n, n).
+
+    Raises: NotApplicable where nothing does, or something of another form.
+    """
+    asked_by = str(subject.parameters["weights_flag"])
+    output = subject.module(case, found, x, **{**flags, asked_by: True})
+    others = output.extra["response"].outputs[1:]
+    if len(others) != 1:
+        raise NotApplicable(f"{len(others)} results come back beside the output where {asked_by} asks for weights")
+    value, n = others[0], case["n"]
+    if value.shape not in ((case["B"], case["H"], n, n), (case["B"], n, n)):
+        raise NotApplicable(f"what {asked_by} brings has the shape {value.shape}, which is not known as one of weights")
+    return Result(value.values.astype(np.float64), output.request, "out1")
+
+
+def dead_rows_are_the_same_on_both_paths(subject: MultiHead, case: ParameterCase) -> None:
+    """A token that may attend to nothing gives NaN with and without the weights asked for, or numbers with both.
+
+    Formula: m_ij = 0 for all j implies isnan f(x, need_weights=True)[0]_i = isnan f(x)_i
+    Source: pytorch/pytorch#160064, #152028 (one path gives zeros, the other NaN)
+    Mutant: dead_rows_on_the_weights_path
+    """
+    asked_by = str(subject.parameters["weights_flag"])
+    found, x = subject.prepared(case), subject.input(case)
+    mask = np.ones((case["n"], case["n"]), dtype=bool)
+    mask[int(case.rng("dead").integers(case["n"]))] = False
+    given = ~mask if subject.implementation.mask_true == "ignore" else mask
+    plain = subject.module(case, found, x, attn_mask=given)
+    flags: dict[str, Any] = {"attn_mask": given, asked_by: True}
+    asked = subject.module(case, found, x, **flags)
+    require_same(is_nan(asked), is_nan(plain), 0.0, "whether the output of a dead row is NaN, with weights asked for")
+
+
+def is_nan(result: Result) -> Result:
+    """1.0 where a result is NaN, else 0.0."""
+    flags = Result(np.isnan(result.values).astype(float), result.request)
+
+    def told(*index: int) -> str:
+        element = f"{{out}}[{', '.join(map(str, index))}]"
+        return f"float({element} != {element})"
+
+    flags.expression = told
+    return flags
+
+
+def weights_flag_declared(implementation: Implementation) -> bool:
+    """Whether the flag that asks for weights is named."""
+    return "weights_flag" in implementation.parameters
+
+
+LAWS = tuple(
+    Law(
+        check, space=TOKENS, **ROW, declares=weights_flag_declared,
+        because="the flag that asks for weights is not declared (--parameter weights_flag=need_weights)",
+    )
+    for check in (
+        the_weights_path_equals_the_fast_path, returned_weights_are_those_of_the_heads,
+        dead_rows_are_the_same_on_both_paths,
+    )
+)  # fmt: skip
