@@ -44,6 +44,7 @@ class Evidence:
     before: tuple[Shown, ...] = ()
     times: float = 1.0
     event: str = ""  # what happened where it says nothing about the law that was asked: see `responses.EVENTS`
+    no_grad: bool = False  # whether the calls give something else where gradients are left on
 
 
 class Violation(Exception):

@@ -99,7 +99,7 @@ class Executor:
         built = {name: self._build(a) for name, a in self._named(request).items()}
         for name in request.wrt:
             built[name] = self.library.differentiable(built[name])
-        return self.library.call(lambda: self._call(target, request, built), bool(request.wrt))
+        return self.library.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
 
     def _read(self, output: Any) -> Value:
         try:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.again import as_made
 from attention_core.conformance.contracts import Contract
+from attention_core.conformance.evidence import Violation
 from attention_core.conformance.judging import SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.law import Law
 from attention_core.conformance.nulls import MINIMUM
@@ -230,9 +232,9 @@ def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
     """The report's form of a failure."""
     from attention_core.conformance.snippet import render
 
-    violation = found.violation
+    evidence = as_made(subject, found.violation.evidence)
+    violation = Violation(found.violation.message, evidence)
     return Counterexample(
         law.name, violation.message, found.case.describe(), found.case.to_json(),
-        render(subject, law, violation), violation.evidence.got, violation.evidence.want, violation.evidence.bound,
-        violation.evidence.event,
+        render(subject, law, violation), evidence.got, evidence.want, evidence.bound, evidence.event,
     )  # fmt: skip

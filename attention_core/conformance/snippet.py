@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.again import without_gradients
 from attention_core.conformance.evidence import Evidence, Shown, Violation
 from attention_core.conformance.exchange import Array, Request
 from attention_core.conformance.law import Law
@@ -106,8 +107,9 @@ class Program:
         target = self.target(request)
         places = [variables[str(i)] for i in range(len(request.args))]
         call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
+        off = switched_off(request, evidence)
         if evidence.kind == "must_raise":
-            self.lines += ["try:", f"    {out} = {call}"]
+            self.lines += ["try:", f"    {off}{out} = {call}"]
             return
         watched = [variables[n] for n, a in named(request).items() if isinstance(a, Array)]
         if evidence.kind == "mutated":
@@ -116,14 +118,15 @@ class Program:
             self.vjp(shown, number, call, variables)
             return
         several = "," in self.implementation.returns and (request.wrt or (shown.quantity == "out" and shown.index))
-        line = f"{out} = {call}{f'[{request.of}]' if several else ''}"
+        line = f"{off}{out} = {call}{f'[{request.of}]' if several else ''}"
         self.lines += guarded(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
         if request.between is not None:
             given = self.arguments(request.between, number + 1, fresh=True)
             places = [given[str(i)] for i in range(len(request.between.args))]
             named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
             stays = "graph stays alive" if request.wrt else f"numbers are not those of {out}"
-            self.lines.append(f"between = {target}({', '.join(places + named_ones)})  # its {stays}")
+            off = switched_off(request.between, evidence)
+            self.lines.append(f"{off}between = {target}({', '.join(places + named_ones)})  # its {stays}")
         if request.wrt and evidence.kind != "shape":
             self.lines += derivative(request, out, variables)
         if evidence.kind == "mutated":
@@ -253,6 +256,11 @@ def guarded(line: str, event: str, message: str) -> list[str]:
 def named(request: Request) -> dict[str, Any]:
     """All arguments of a request by place or name."""
     return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
+
+
+def switched_off(request: Request, evidence: Evidence) -> str:
+    """How the line of a call begins where it matters that the suite makes this call without gradients."""
+    return "with torch.no_grad(): " if evidence.no_grad and without_gradients(request) else ""
 
 
 def derivative(request: Request, out: str, variables: Mapping[str, str]) -> list[str]:

@@ -37,6 +37,8 @@ SMALL = 8
 """No block of a kernel is shorter: what fails within it is no matter of lengths."""
 CONSEQUENCES = (3, 4)
 """Ranks of what is mostly the consequence of a fault that a law of rank 0 or 1 names."""
+TWO_PATHS = "output_is_the_same_with_gradients"
+"""Where the output depends on whether gradients are on, any other law tells of one of the two paths alone."""
 LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result")
 """What is asked of calls that nobody makes on purpose comes last."""
 
@@ -49,6 +51,8 @@ def by_telling(results: Sequence[LawResult]) -> list[LawResult]:
 def rank(result: LawResult) -> tuple[int, int]:
     """Smaller is more telling."""
     name, gradient = result.law, "gradient" in result.law or "cotangent" in result.law
+    if name == TWO_PATHS and result.counterexample is not None and finite(result.counterexample.got):
+        return 0, -1 - len(PLAIN)
     if name in PLAIN and is_plain(result):
         broken = result.counterexample is not None and result.counterexample.got is None  # no number came back at all
         return 0, PLAIN.index(name) - (len(PLAIN) if broken and name == PLAIN[-1] else 0)

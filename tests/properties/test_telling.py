@@ -56,6 +56,14 @@ def test_a_plain_call_says_more_than_one_with_a_mask() -> None:
         assert found[0].law == first, data
 
 
+def test_two_paths_that_differ_come_before_what_is_wrong_on_one_of_them() -> None:
+    names = ["output_is_the_same_with_gradients", "no_row_sees_a_later_one", "agrees_with_truth"]
+    found = [result(name, is_causal=True) for name in names]
+    assert [r.law for r in by_telling(found[::-1])] == names
+    found[0] = result(names[0])  # no number came back: another law says why
+    assert by_telling(found)[0].law == names[1]
+
+
 def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
     mixed, mask = "a_slice_alone_equals_itself_in_the_batch", "masked_keys_are_invisible"
     assert by_telling([result(mask, mask=1), result(mixed, mask=1)])[0].law == mixed
