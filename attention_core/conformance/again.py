@@ -14,7 +14,7 @@ import numpy as np
 
 from attention_core.conformance.evidence import Evidence
 from attention_core.conformance.exchange import Request, Response, Value
-from attention_core.conformance.responses import EVENTS
+from attention_core.conformance.report import LOST
 
 INSTANCES = count(1 << 40)
 """Numbers for objects that are built once more: a built object may remember the calls of the law."""
@@ -24,7 +24,7 @@ def as_made(subject: Any, evidence: Evidence) -> Evidence:
     """The evidence, told whether its calls give something else where gradients are left on."""
     runner = getattr(subject, "runner", None)
     requests = [shown.request for shown in (*evidence.before, *evidence.calls)]
-    if runner is None or subject.implementation.array != "torch" or evidence.event in EVENTS:
+    if runner is None or subject.implementation.array != "torch" or evidence.event in LOST:
         return evidence
     between = [request.between for request in requests if request.between is not None]
     if not any(without_gradients(request) for request in requests + between):

@@ -40,6 +40,9 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
         program.call(shown, number, evidence)
     for number, shown in enumerate(evidence.calls):
         program.call(shown, number, evidence)
+    if evidence.kind == "again":
+        program.lines = ["answers = []", "for _ in range(1000):", *(f"    {line}" for line in program.lines)]
+        program.lines.append("    answers.append(got)")
     program.lines += verdict(evidence, violation.message)
     body = "\n".join(program.lines)
     names = [name for name in ("inf", "nan") if re.search(rf"(?<!['\w.]){name}\b(?!')", body)]
@@ -215,6 +218,7 @@ class Program:
                 self.lines.append(f"{out} = {out}[0] if isinstance({out}, tuple) else {out}")
         where = ", ".join(map(str, shown.index))
         text = shown.expression.format(out=out) if shown.expression else f"{what}[{where}].item()"
+        text = f"0.0 if {what} is None else {text}  # None: no gradient came" if shown.missing else text
         self.lines.append(f"{'got' if number == 0 else 'want'} = {text}")
 
     def vjp(self, shown: Shown, number: int, call: str, variables: Mapping[str, str]) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
+from attention_core.conformance.flaky import DIFFERENT
+
 if TYPE_CHECKING:
     from attention_core.conformance.report import LawResult
 
@@ -75,6 +77,11 @@ def ranked(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
     return ranks
 
 
+def differs(result: LawResult) -> bool:
+    """Whether the failing call gave another answer when it was made again."""
+    return result.counterexample is not None and result.counterexample.event == DIFFERENT
+
+
 def of_circumstance(result: LawResult) -> bool:
     """Whether a law asks for something plain in an extra circumstance."""
     if result.law in CAUSES and result.law != SLICE:
@@ -124,6 +131,8 @@ def is_grouped(result: LawResult) -> bool:
 def rank(result: LawResult) -> tuple[int, int]:
     """Smaller is more telling."""
     name, gradient = result.law, "gradient" in result.law or "cotangent" in result.law
+    if differs(result):
+        return -1, 0
     if name == TWO_PATHS and result.counterexample is not None and finite(result.counterexample.got):
         return 0, -1 - len(PLAIN)
     if name in PLAIN and is_plain(result):
@@ -175,6 +184,8 @@ def finite(x: float | None) -> bool:
 
 def without_consequences(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first, without what a shown cause explains; all where no cause is shown."""
+    if any(differs(r) for r in results):  # laws that compare numbers then say nothing about the cause
+        return [r for r in by_telling(results) if differs(r) or r.family in CIRCUMSTANTIAL]
     ranks = ranked(results)
     ordered = [r for r in by_telling(results) if ranks[id(r)][0] != UNDER_A_CIRCUMSTANCE]
     if not ordered or ranks[id(ordered[0])][0] > 1:
