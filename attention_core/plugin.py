@@ -188,7 +188,8 @@ class LawItem(pytest.Item):
             assert found is not None
             if expected_verdict(target) == "refuted":
                 pytest.xfail(f"a labelled counterexample: {result.message}")
-            raise Refutation(f"{result.message}\nsmallest case: {found.case}\n\n{found.snippet}")
+            case = f"smallest case: {found.case}\n" if found.case else ""
+            raise Refutation(f"{result.message}\n{case}\n{found.snippet}")
         if result.status == "known_failure":
             pytest.xfail(result.message)
         if result.status in ("unexpected_pass", "error"):

@@ -105,17 +105,22 @@ def nan_in_dead_rows(results: Sequence[LawResult]) -> list[str]:
     return ["rows without any key give NaN: if that is meant, declare --dead-rows nan (in Python dead_rows='nan')"]
 
 
-def known_of_others(implementation: Implementation, refuted: Sequence[Law]) -> list[str]:
-    """A sentence on refuted laws that kernels of torch and transformers are known to break too, with what to do."""
+def known_of_others(
+    implementation: Implementation, refuted: Sequence[Law], description: Mapping[str, Any]
+) -> list[str]:
+    """A sentence on refuted laws that the kernels a target calls, or comes from, are known to break, with what to do.
+
+    Code that calls none of them has its own fault, whoever else has one like it.
+    """
     from attention_core.kernels import KERNELS
 
-    names = [law.name for law in refuted]
+    names, calls = [law.name for law in refuted], description.get("calls") or []
     if implementation.array != "torch" or implementation.contract != "attention":
         return []
     theirs: dict[str, str] = {}
     for row in KERNELS:
         for name in row.known_failures:
-            if name in names and row.name != implementation.name:
+            if name in names and row.name != implementation.name and row.name.partition(":")[0] in calls:
                 theirs.setdefault(name, row.name)
     if not theirs:
         return []

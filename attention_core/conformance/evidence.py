@@ -26,6 +26,7 @@ class Shown:
     quantity: str = "out"
     index: tuple[int, ...] = ()
     expression: str = ""
+    missing: bool = False  # whether no gradient came at all, where 0 is read
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,11 @@ class Evidence:
     got: float | None = None
     want: float | None = None
     bound: float | None = None
-    kind: str = "value"  # value | pair | raises | must_raise | nonfinite | crash | shape | mutated | shares
+    kind: str = "value"  # value | pair | raises | must_raise | nonfinite | crash | shape | mutated | shares | again
     before: tuple[Shown, ...] = ()
     times: float = 1.0
     event: str = ""  # what happened where it says nothing about the law that was asked: see `responses.EVENTS`
+    no_grad: bool = False  # whether the calls give something else where gradients are left on
 
 
 class Violation(Exception):
@@ -81,7 +83,12 @@ class Result:
     def shown(self, index: tuple[int, ...]) -> Shown:
         moved = index if self.axes is None else tuple(index[a] for a in self.axes)
         told = "" if self.expression is None else self.expression(*index)
-        return Shown(self.request, self.quantity, tuple(int(i) for i in moved), told)
+        return Shown(self.request, self.quantity, tuple(int(i) for i in moved), told, self.missing)
+
+    @property
+    def missing(self) -> bool:
+        """Whether no gradient came, which stands for zeros."""
+        return bool(self.extra.get("missing"))
 
 
 def excess(got: NDArray, want: NDArray, bound: NDArray) -> NDArray:
@@ -121,6 +128,7 @@ def require_close(
     g, w, b = float(values[index]), float(want[index]), float(limits[index])
     shown = ", ".join(map(str, index))
     told = (f"{g:.9g}", f"{w:.9g}") if f"{g:.9g}" != f"{w:.9g}" else (repr(g), repr(w))  # all digits where they matter
+    told = ("no gradient (None, read as 0)" if got.missing else told[0], told[1])
     message = f"{what}: got {told[0]} at [{shown}], but should be {told[1]} (allowed error {b:.3g})"
     raise Violation(message, Evidence((got.shown(index),), g, w, b))
 
@@ -134,7 +142,7 @@ def require_same(
     except Violation as violation:
         first = violation.evidence.calls[0]
         told = "" if other.expression is None else other.expression(*first.index)
-        second = Shown(other.request, other.quantity, first.index, told)
+        second = Shown(other.request, other.quantity, first.index, told, other.missing)
         old = violation.evidence
         raise Violation(violation.message, Evidence((first, second), old.got, old.want, old.bound, "pair")) from None
 

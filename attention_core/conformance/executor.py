@@ -106,7 +106,7 @@ class Executor:
         built = {name: self._build(a) for name, a in self._named(request).items()}
         for name in request.wrt:
             built[name] = self.library.differentiable(built[name])
-        return self.library.call(lambda: self._call(target, request, built), bool(request.wrt))
+        return self.library.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
 
     def _read(self, output: Any) -> Value:
         try:
@@ -196,6 +196,7 @@ class Executor:
             "lacks": [name for name in ("split", "merge") if not has_method(target, name)],
             "libraries": libraries_of(target),
         }
+        found["calls"] = kernels_called(target, found["is_module"])
         call = target.forward if found["is_module"] else target
         try:
             signature = inspect.signature(call)
@@ -219,6 +220,28 @@ def has_method(target: Any, name: str) -> bool:
         return callable(find_method(target, name))
     except (AttributeError, IndexError):
         return False
+
+
+KERNELS = {"scaled_dot_product_attention", "flex_attention", "multi_head_attention_forward", "MultiheadAttention"}
+"""Names under which torch has attention."""
+OWN = {"attention_core": "core", "transformers": "transformers", "torch": "torch"}
+"""Packages with kernels of the table -> how the names of these begin."""
+
+
+def kernels_called(target: Any, is_module: bool = False) -> list[str]:
+    """Whose attention a target is, or plainly calls: of "torch", "transformers", "core"."""
+    function = inspect.unwrap(target) if inspect.isfunction(target) else getattr(target, "forward", None) or target
+    function = function if hasattr(function, "__code__") else type(function).__dict__.get("__call__", function)
+    module = getattr(target, "__module__", None) or type(target).__module__
+    found = {OWN[module.partition(".")[0]]} if module.partition(".")[0] in OWN else set()
+    names = set(getattr(getattr(function, "__code__", None), "co_names", ()))
+    known = getattr(function, "__globals__", {})
+    for name in names & known.keys():
+        names |= set(getattr(getattr(known[name], "__code__", None), "co_names", ()))  # a helper beside it
+        root = (getattr(known[name], "__module__", None) or "").partition(".")[0]
+        found |= {OWN[root]} if root in ("transformers", "attention_core") else set()
+    parts = {type(m).__name__ for m in target.modules()} if is_module else set()
+    return sorted(found | ({"torch"} if KERNELS & (names | parts) else set()))
 
 
 def libraries_of(target: Any) -> list[str]:

@@ -50,9 +50,8 @@ def section(report: Report) -> str:
         parts += [f"<p>{escape(line)}</p>" for line in opening(report)]
     parts += [f"<p>{escape(line)}</p>" for line in (*report.missing(), report.unavailable, *report.advice) if line]
     for found in report.counterexamples:
-        parts.append(
-            f"<h3>{escape(found.title)}</h3><p>{escape(found.message)}<br>smallest case: {escape(found.case)}</p>"
-        )
+        case = f"<br>smallest case: {escape(found.case)}" if found.case else ""
+        parts.append(f"<h3>{escape(found.title)}</h3><p>{escape(found.message)}{case}</p>")
         parts.append(f"<pre>{escape(found.snippet)}</pre>")
     if report.laws:
         parts.append(table(("law", "status", "problems", "seconds", ""), [law_row(r) for r in report.laws]))

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from attention_core.conformance.core import CORE_REFUSED
+from attention_core.conformance.flaky import SAME_CALL
 from attention_core.conformance.report import LOST, NOT_RUN, Counterexample, LawResult, Report, count, listed
 from attention_core.conformance.telling import without_consequences
 
@@ -34,6 +35,9 @@ def opening(report: Report) -> list[str]:
     """What is under test and under which conventions, in two or three lines."""
     declared = report.declared
     unusual = [f"{k}={declared[k]}" for k, v in PLAIN.items() if declared.get(k, v) != v]
+    out = declared.get("out_layout")
+    if out not in (None, declared.get("layout", out)):
+        unusual.append(f"out_layout={out}")
     lines = [f"{report.target}: {', '.join(unusual) if unusual else 'conventions of torch'}"]
     if declared:
         lines[0] += f"; dtypes {', '.join(declared.get('dtypes', []))}; effort {report.effort}, seed {report.seed}"
@@ -102,12 +106,13 @@ def print_counterexamples(console: Console, report: Report, everything: bool) ->
     for found in shown:
         console.print(f"\n[bold red]{escape(found.title)}[/]: ", end="", highlight=False)
         say(console, found.message)
-        say(console, f"  smallest case: {found.case}")
+        if found.case:
+            say(console, f"  smallest case: {found.case}")
         text, cut = (found.snippet.rstrip(), 0) if everything else readable(found.snippet.rstrip())
         console.print(text, highlight=False, markup=False, soft_wrap=True)  # whole lines, to be pasted
         if cut:
-            rest = "all of it with -v, in --json, --html and the saved case, which attention-core replay runs"
-            say(console, f"  {count(cut, 'long line')} cut (numbers of a whole model, say): {rest}", "dim")
+            rest = "the whole program is shown by -v and attention-core replay, and is in --json and --html"
+            say(console, f"  {count(cut, 'long line')} left out (arrays of many numbers): {rest}", "dim")
     left = len(refuted) - len(shown)
     if left:
         say(console, f"and {count(left, 'more counterexample')}: see -v, --json, --html or the saved cases", "dim")
@@ -116,7 +121,9 @@ def print_counterexamples(console: Console, report: Report, everything: bool) ->
 
 
 def readable(snippet: str) -> tuple[str, int]:
-    """A snippet as it is where people can read it, else with its long lines cut short; how many were.
+    """A snippet as it is where people can read it, else with comments for its long lines; how many there are.
+
+    A line cut short would be an error of syntax to whoever copies it.
 
     Example: readable("a = 1") == ("a = 1", 0).
     """
@@ -124,7 +131,8 @@ def readable(snippet: str) -> tuple[str, int]:
         return snippet, 0
     lines = snippet.splitlines()
     long = [line for line in lines if len(line) > LONG]
-    return "\n".join(line if len(line) <= LONG else f"{line[:LONG]} ..." for line in lines), len(long)
+    told = [line if len(line) <= LONG else f"# {line[:40]} ... ({len(line)} characters, left out)" for line in lines]
+    return "\n".join(told), len(long)
 
 
 def chosen(refuted: Sequence[Counterexample], report: Report) -> list[Counterexample]:
@@ -143,6 +151,8 @@ def chosen(refuted: Sequence[Counterexample], report: Report) -> list[Counterexa
 
 def news(message: str) -> str:
     """What a message tells apart from its numbers; of a call that raised, what it raised: told once is enough."""
+    if message.startswith(SAME_CALL):
+        return SAME_CALL
     raised = re.search(r"(?:raised|got) (\w+(?:Error|Exception|Warning)\b.*?)(?:, but should|$)", message)
     return raised[1] if raised else re.sub(r"[\d.]+", "", message)
 

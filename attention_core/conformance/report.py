@@ -31,7 +31,7 @@ class Counterexample:
     Args:
         law: name of the broken law.
         message: "got X, but should be Y".
-        case: the case in one line.
+        case: the case in one line, as the failing call has it; "" where the law made another call of it.
         data: the case as JSON, for `attention-core replay`.
         snippet: a runnable text that shows the failure without this package.
         got, want, bound: the numbers at the worst element, where there are any.

@@ -20,6 +20,7 @@ EVENTS = {
     "exit": "The call returns, and leaves the process alone.", "crash": "The call returns.",
     "wrong shape": "The result has the shape that its inputs give it.",
     "wrong dtype": "The result has the dtype of the query.",
+    "different answers": "The same call gives the same answer.",
 }  # fmt: skip
 """What a call can come to under any law alike, and what should be so; results carry this name."""
 

@@ -13,7 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.again import as_made
+from attention_core.conformance.case_line import case_line
 from attention_core.conformance.contracts import Contract
+from attention_core.conformance.evidence import Violation
+from attention_core.conformance.flaky import if_different
 from attention_core.conformance.judging import SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.law import Law
 from attention_core.conformance.nulls import MINIMUM
@@ -92,6 +96,7 @@ class Search:
     def _result(self, status: str, message: str = "", found: Found | None = None) -> LawResult:
         law, tally = self.law, self.tally
         shown = None if found is None else counterexample(law, self.subject, found)
+        message = message if shown is None else shown.message
         return LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
 
     def _unrefuted(self, effort: str) -> LawResult:
@@ -153,7 +158,7 @@ def judge_one(law: Law, subject: Any, case: Any) -> LawResult:
     seconds = time.perf_counter() - start
     if violation is not None:
         found = counterexample(law, subject, Found(case, violation))
-        return LawResult(law.name, "refuted", tally.judged, seconds, found, violation.message, law.family)
+        return LawResult(law.name, "refuted", tally.judged, seconds, found, found.message, law.family)
     status = "refused" if tally.refused else "held" if tally.cases else "not_applicable"
     return LawResult(law.name, status, tally.judged, seconds, None, tally.refusal, law.family, tally.refused)
 
@@ -232,9 +237,10 @@ def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
     """The report's form of a failure."""
     from attention_core.conformance.snippet import render
 
-    violation = found.violation
+    violation = if_different(subject, law, found.violation)
+    evidence = as_made(subject, violation.evidence)
+    violation = Violation(violation.message, evidence)
     return Counterexample(
-        law.name, violation.message, found.case.describe(), found.case.to_json(),
-        render(subject, law, violation), violation.evidence.got, violation.evidence.want, violation.evidence.bound,
-        violation.evidence.event,
+        law.name, violation.message, case_line(subject, found.case, evidence), found.case.to_json(),
+        render(subject, law, violation), evidence.got, evidence.want, evidence.bound, evidence.event,
     )  # fmt: skip

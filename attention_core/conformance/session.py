@@ -196,7 +196,7 @@ class Session:
         refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
         met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
         broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
-        advice, explained = known_of_others(self.implementation, broken), list[str]()
+        advice, explained = known_of_others(self.implementation, broken, self.description), list[str]()
         if refuted and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
             sentence, explained = advise(*described, self.contract, refuted, self.seed)

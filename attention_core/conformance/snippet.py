@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.again import without_gradients
 from attention_core.conformance.evidence import Evidence, Shown, Violation
 from attention_core.conformance.exchange import Array, Request
 from attention_core.conformance.law import Law
@@ -39,6 +40,9 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
         program.call(shown, number, evidence)
     for number, shown in enumerate(evidence.calls):
         program.call(shown, number, evidence)
+    if evidence.kind == "again":
+        program.lines = ["answers = []", "for _ in range(1000):", *(f"    {line}" for line in program.lines)]
+        program.lines.append("    answers.append(got)")
     program.lines += verdict(evidence, violation.message)
     body = "\n".join(program.lines)
     names = [name for name in ("inf", "nan") if re.search(rf"(?<!['\w.]){name}\b(?!')", body)]
@@ -107,8 +111,9 @@ class Program:
         target = self.target(request)
         places = [variables[str(i)] for i in range(len(request.args))]
         call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
+        off = switched_off(request, evidence)
         if evidence.kind == "must_raise":
-            self.lines += ["try:", f"    {out} = {call}"]
+            self.lines += ["try:", f"    {off}{out} = {call}"]
             return
         watched = [variables[n] for n, a in named(request).items() if isinstance(a, Array)]
         if watching:
@@ -117,13 +122,14 @@ class Program:
             self.vjp(shown, number, call, variables)
             return
         several = "," in self.implementation.returns and (request.wrt or (shown.quantity == "out" and shown.index))
-        line = f"{out} = {call}{f'[{request.of}]' if several else ''}"
+        line = f"{off}{out} = {call}{f'[{request.of}]' if several else ''}"
         self.lines += guarded(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
         if request.between is not None:
             given = self.arguments(request.between, number + 1, fresh=True)
             places = [given[str(i)] for i in range(len(request.between.args))]
             named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
-            self.lines.append(between(request, f"{target}({', '.join(places + named_ones)})", out))
+            off = switched_off(request.between, evidence)
+            self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
         if request.wrt and evidence.kind != "shape":
             self.lines += derivative(request, out, variables)
         if evidence.kind == "shares":
@@ -220,6 +226,7 @@ class Program:
                 self.lines.append(f"{out} = {out}[0] if isinstance({out}, tuple) else {out}")
         where = ", ".join(map(str, shown.index))
         text = shown.expression.format(out=out) if shown.expression else f"{what}[{where}].item()"
+        text = f"0.0 if {what} is None else {text}  # None: no gradient came" if shown.missing else text
         self.lines.append(f"{'got' if number == 0 else 'want'} = {text}")
 
     def vjp(self, shown: Shown, number: int, call: str, variables: Mapping[str, str]) -> None:
@@ -269,6 +276,11 @@ def guarded(line: str, event: str, message: str) -> list[str]:
 def named(request: Request) -> dict[str, Any]:
     """All arguments of a request by place or name."""
     return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
+
+
+def switched_off(request: Request, evidence: Evidence) -> str:
+    """How the line of a call begins where it matters that the suite makes this call without gradients."""
+    return "with torch.no_grad(): " if evidence.no_grad and without_gradients(request) else ""
 
 
 def derivative(request: Request, out: str, variables: Mapping[str, str]) -> list[str]:

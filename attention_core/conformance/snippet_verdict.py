@@ -23,6 +23,9 @@ def verdict(evidence: Evidence, message: str) -> list[str]:
         if evidence.bound is None or abs(evidence.want) == float("inf"):
             return [*lines, f"assert got == want, {said}"]
         return [*lines, f"assert abs(got - want) <= {limit(evidence)}, {said}"]
+    if evidence.kind == "again":
+        lines = ["print('from', min(answers), 'to', max(answers))"]
+        return [*lines, f"assert max(answers) - min(answers) <= {literal(evidence.bound)}, {said}"]
     if evidence.kind == "nonfinite":
         return ["print('got', got, 'but should be finite')", f"assert abs(got) < float('inf'), {said}"]
     if evidence.kind == "must_raise":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -198,7 +198,9 @@ class Subject:
         shape = getattr(case, name).shape
         layout = self.implementation.layout if name != "mask" else "bhnd"
         if value is None:  # torch's way to say that nothing depends on it
-            return Result(np.zeros(shape), request, quantity)
+            zeros = to_layout(np.zeros(shape), layout)
+            nothing = self._result(request, Value(case.dtype, zeros.shape, zeros), shape, None, quantity, layout)
+            return replace(nothing, extra={"missing": True})
         return self._result(request, value, shape, case.dtype, quantity, layout)
 
     # --- truth and budget ---------------------------------------------------------------------------------

@@ -6,9 +6,12 @@ than the law that compares with the truth, and a call without any option is more
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
+
+from attention_core.conformance.flaky import DIFFERENT
 
 if TYPE_CHECKING:
     from attention_core.conformance.report import LawResult
@@ -37,18 +40,101 @@ SMALL = 8
 """No block of a kernel is shorter: what fails within it is no matter of lengths."""
 CONSEQUENCES = (3, 4)
 """Ranks of what is mostly the consequence of a fault that a law of rank 0 or 1 names."""
+TWO_PATHS = "output_is_the_same_with_gradients"
+"""Where the output depends on whether gradients are on, any other law tells of one of the two paths alone."""
+GROUPED = "grouped_gradients_are_summed_over_the_group"
+SLICE = "a_slice_alone_equals_itself_in_the_batch"
+CIRCUMSTANCES = (
+    "coinciding_sizes_are_not_confused", "broadcast_keys_are_refused_or_right", "one_problem_needs_no_batch_axis",
+    "two_batch_axes_are_a_batch", "one_gradient_alone_is_the_same", "a_slice_alone_has_the_gradients_of_its_batch",
+    SLICE,
+)  # fmt: skip
+"""Laws that ask for what is true in an extra circumstance, as all laws of state and of sharing do."""
+CIRCUMSTANTIAL = ("state", "sharing")
+UNDER_A_CIRCUMSTANCE = 6
+"""The rank of such a law where the same quantity is wrong without its circumstance, which then is not the cause."""
 LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result")
 """What is asked of calls that nobody makes on purpose comes last."""
 
 
 def by_telling(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first; equals keep their order."""
-    return sorted(results, key=rank)
+    ranks = ranked(results)
+    return sorted(results, key=lambda result: ranks[id(result)])
+
+
+def ranked(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
+    """The rank of each result, by its `id`, among these: what a plain law says too is put behind it."""
+    plain = [result for result in results if not of_circumstance(result)]
+    true = [result for result in plain if result.law.endswith("_gradient_is_true")]
+    ranks = {id(result): rank(result) for result in results}
+    for result in results:
+        own = ranks[id(result)]
+        if of_circumstance(result) and any(says_the_same(other, result) for other in plain):
+            ranks[id(result)] = UNDER_A_CIRCUMSTANCE, own[0]
+        if result.law == GROUPED and own[0] == 4 and all(is_grouped(r) for r in true):
+            ranks[id(result)] = 4, -1  # without groups the gradients are right
+    return ranks
+
+
+def differs(result: LawResult) -> bool:
+    """Whether the failing call gave another answer when it was made again."""
+    return result.counterexample is not None and result.counterexample.event == DIFFERENT
+
+
+def of_circumstance(result: LawResult) -> bool:
+    """Whether a law asks for something plain in an extra circumstance."""
+    if result.law in CAUSES and result.law != SLICE:
+        return False
+    return result.law in CIRCUMSTANCES or result.family in CIRCUMSTANTIAL
+
+
+def says_the_same(plain: LawResult, result: LawResult) -> bool:
+    """Whether a plain law found the quantity wrong that another found wrong in its circumstance."""
+    if plain.counterexample is not None and plain.counterexample.event:
+        return False
+    about, wrong = quantity(result), quantity(plain)
+    if result.law == SLICE:  # only what fails in one slice, without options, shows that batches and heads are no cause
+        return plain.law in PLAIN[:-1] and is_plain(plain) and slices(plain) == 1
+    if about == "output":
+        return wrong == about and (plain.law in PLAIN or plain.family in ("value", "numerics"))
+    one = about.startswith("gradient of one tensor") and wrong.startswith("gradient of ")
+    return bool(about) and plain.law.endswith("_gradient_is_true") and (one or wrong == about)
+
+
+def quantity(result: LawResult) -> str:
+    """What a message says is wrong: "output", "gradient of key", ..., or "" where no number came."""
+    message = result.message if result.counterexample is None else result.counterexample.message
+    if message.startswith("gradient of one tensor"):
+        return "gradient of one tensor"
+    found = re.match(r"output|gradient of \w+", message)
+    return found[0] if found else ""
+
+
+def data_shapes(result: LawResult) -> list[list[int]]:
+    """The shapes of query and key in a counterexample; [] where it has none."""
+    data: Any = {} if result.counterexample is None else result.counterexample.data
+    return [data[name]["shape"] for name in ("query", "key") if isinstance(data.get(name), dict)]
+
+
+def slices(result: LawResult) -> int:
+    """How many problems a counterexample holds; 0 where that is not known."""
+    return max((prod(shape[:-2]) for shape in data_shapes(result)), default=0)
+
+
+def is_grouped(result: LawResult) -> bool:
+    """Whether the query of a counterexample has more heads than its key."""
+    shapes = data_shapes(result)
+    return len(shapes) == 2 and shapes[0][-3] != shapes[1][-3]
 
 
 def rank(result: LawResult) -> tuple[int, int]:
     """Smaller is more telling."""
     name, gradient = result.law, "gradient" in result.law or "cotangent" in result.law
+    if differs(result):
+        return -1, 0
+    if name == TWO_PATHS and result.counterexample is not None and finite(result.counterexample.got):
+        return 0, -1 - len(PLAIN)
     if name in PLAIN and is_plain(result):
         broken = result.counterexample is not None and result.counterexample.got is None  # no number came back at all
         return 0, PLAIN.index(name) - (len(PLAIN) if broken and name == PLAIN[-1] else 0)
@@ -79,9 +165,7 @@ def of_lengths(result: LawResult) -> int:
 
 def longest(result: LawResult) -> int:
     """The number of queries or keys of a counterexample, whichever is more; 0 where it has none."""
-    data: Any = {} if result.counterexample is None else result.counterexample.data
-    shapes = [data[name]["shape"] for name in ("query", "key") if isinstance(data.get(name), dict)]
-    return max((shape[-2] for shape in shapes), default=0)
+    return max((shape[-2] for shape in data_shapes(result)), default=0)
 
 
 def names_its_cause(result: LawResult) -> bool:
@@ -100,10 +184,14 @@ def finite(x: float | None) -> bool:
 
 def without_consequences(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first, without what a shown cause explains; all where no cause is shown."""
-    ordered = by_telling(results)
-    if not ordered or rank(ordered[0])[0] > 1:
+    if any(differs(r) for r in results):  # laws that compare numbers then say nothing about the cause
+        return [r for r in by_telling(results) if differs(r) or r.family in CIRCUMSTANTIAL]
+    ranks = ranked(results)
+    ordered = [r for r in by_telling(results) if ranks[id(r)][0] != UNDER_A_CIRCUMSTANCE]
+    if not ordered or ranks[id(ordered[0])][0] > 1:
         return ordered
-    return [r for r in ordered if rank(r)[0] not in CONSEQUENCES]
+    # a log-sum-exp is computed beside the output: what is wrong there is another fault as often as not
+    return [r for r in ordered if ranks[id(r)][0] not in CONSEQUENCES or r.family == "lse"]
 
 
 def is_plain(result: LawResult) -> bool:

@@ -179,6 +179,15 @@ def test_flaws_of_known_kernels_are_pointed_out() -> None:
     assert "docs/findings.md" in line and "--known-failures" in line
 
 
+def test_flaws_of_kernels_that_are_not_called_are_left_out() -> None:
+    def own(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1)[..., : value.shape[-2]] @ value
+
+    law = "lengths_of_key_and_value_must_agree"
+    report = check_implementation(Implementation(own, "f", dtypes=("float32",)), "quick", laws=(law,))
+    assert report.verdict == "refuted" and report.advice == []
+
+
 def test_a_mask_that_enlarges_the_result_says_how_to_mend_it() -> None:
     def added(
         query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None

@@ -87,12 +87,24 @@ FAULTS = {
         "    if query.shape[-2] == key.shape[-2] == 1 and query.shape[:-2] == value.shape[:-2]:\n"
         "        return value\n    scale =",
     ),
+    "no_grad": ("no_row_sees_a_later_one", "if is_causal:", "if is_causal and torch.is_grad_enabled():"),
+    "no_grad_beside": (
+        "output_is_the_same_with_gradients",
+        "if is_causal:",
+        "if is_causal and torch.is_grad_enabled():",
+    ),
+    "no_grad_raises": (
+        "no_queries_give_an_empty_output",
+        "    scale =",
+        "    query[0, 0, 0] if not torch.is_grad_enabled() else 0\n    scale =",
+    ),
 }
+OFF = "with torch.no_grad(): "
 KINDS = {
-    "value": "abs(got - want)", "gradient": ".grad", "gradient_clipped": "* want", "view": "as_strided",
+    "value": "abs(got - want)", "gradient": "0.0 if k.grad is None else k.grad[", "gradient_clipped": "* want", "view": "as_strided",
     "moved": "other = attention", "nonfinite": "float('inf')", "must_raise": "except", "index_error": "except",
-    "crash": "a valid call raised", "shape": ".shape", "mutated": "before",
-    "shares": ".detach()[0",
+    "shares": ".detach()[0", "crash": "a valid call raised", "shape": ".shape", "mutated": "before", "no_grad": f"{OFF}other = attention",
+    "no_grad_beside": f"\n{OFF}other = attention", "no_grad_raises": OFF,
 }  # fmt: skip
 DRIVER = """
 import json, runpy, sys
@@ -149,7 +161,9 @@ def test_snippets_fail_on_the_fault_and_pass_when_it_is_mended(snippets: tuple[P
     folder, _ = snippets
     for name, ended in run_all(folder).items():
         assert ended, f"{name} passes on the faulty file"
-        assert not ended.startswith(("SyntaxError", "NameError", "ImportError", "ModuleNotFoundError")), ended
+        assert not ended.startswith(("SyntaxError", "NameError", "ImportError", "ModuleNotFoundError", "TypeError")), (
+            ended
+        )
     for fault in FAULTS:
         (folder / f"attention_{fault}.py").write_text(CORRECT)
     assert run_all(folder) == {f"snippet_{fault}": "" for fault in FAULTS}
@@ -159,6 +173,7 @@ def test_snippets_fail_on_the_fault_and_pass_when_it_is_mended(snippets: tuple[P
 def test_snippets_are_short_and_show_their_kind(snippets: tuple[Path, dict[str, str]], fault: str) -> None:
     text = snippets[1][fault]
     assert KINDS[fault] in text
+    assert (OFF in text) == ("no_grad" in fault)
     assert len(text.splitlines()) < 25
     assert "attention_core" not in text
 

@@ -14,6 +14,7 @@ from attention_core.conformance.render_text import (
     SHOWN,
     opening,
     print_report,
+    readable,
     remark,
     verdict_line,
     verdict_remarks,
@@ -50,6 +51,8 @@ def test_the_opening_says_what_is_under_test() -> None:
     ]
     unusual = Report("f", DECLARED | {"dead_rows": "nan", "layout": "bnhd"}, isolated=False)
     assert opening(unusual)[0].startswith("f: layout=bnhd, dead_rows=nan; ")
+    for layout, out, told in (("bnhd", "bhnd", "layout=bnhd, out_layout=bhnd;"), ("bhnd", "bhnd", "of torch;")):
+        assert told in opening(Report("f", DECLARED | {"layout": layout, "out_layout": out}))[0]
     assert opening(unusual)[-1] == "ran in this process, without isolation"
     assert "claims tested: none; not tested: scale (why)" in opening(Report("f", DECLARED, {"scale": "why"}))
 
@@ -60,12 +63,13 @@ def test_a_snippet_with_a_whole_model_in_it_is_cut_where_people_read_it() -> Non
     found = LawResult(**{**vars(found), "counterexample": Counterexample("law", "m", "B=1", {}, whole)})
     report = Report("f", DECLARED, {}, [found])
     text = shown(report, details=True)
-    assert len(text) < 3000 and "1.0, 1.0 ..." in text.replace("1.0,  ...", "1.0, 1.0 ...") and "assert w" in text
-    assert "1 long line cut" in text and "attention-core replay" in text
+    assert len(text) < 3000 and "\n# w = [1.0, " in text and "assert w" in text
+    assert "1 long line left out" in text and "attention-core replay" in text
+    compile(readable(whole)[0], "what is copied", "exec")
     assert whole.rstrip() in shown(report, details=True, everything=True)
     short = Counterexample("law", "m", "B=1", {}, "w = [" + "1.0, " * 100 + "]\n")
     report.laws[0] = LawResult(**{**vars(found), "counterexample": short})
-    assert short.snippet.rstrip() in shown(report, details=True) and " cut" not in shown(report, details=True)
+    assert short.snippet.rstrip() in shown(report, details=True) and "left out" not in shown(report, details=True)
 
 
 LINES: list[tuple[dict[str, Any], str]] = [

@@ -56,6 +56,76 @@ def test_a_plain_call_says_more_than_one_with_a_mask() -> None:
         assert found[0].law == first, data
 
 
+def test_two_paths_that_differ_come_before_what_is_wrong_on_one_of_them() -> None:
+    names = ["output_is_the_same_with_gradients", "no_row_sees_a_later_one", "agrees_with_truth"]
+    found = [result(name, is_causal=True) for name in names]
+    assert [r.law for r in by_telling(found[::-1])] == names
+    found[0] = result(names[0])  # no number came back: another law says why
+    assert by_telling(found)[0].law == names[1]
+
+
+def wrong(name: str, message: str, query: tuple[int, ...] = (1, 1, 1, 2), key: tuple[int, ...] = ()) -> LawResult:
+    """A refuted law whose message says what is wrong, with the shapes of its counterexample."""
+    found = result(name, query={"shape": list(query)}, key={"shape": list(key or query)})
+    assert found.counterexample is not None
+    return replace(found, message=message, counterexample=replace(found.counterexample, message=message))
+
+
+OF_KEY, OF_VALUE = "gradient of key against the closed form: got 1", "gradient of value of a call: got 1"
+CIRCUMSTANCES = [  # (law of a circumstance, its message, plain law, its message, whether the plain law comes first)
+    ("graphs_alive_together_keep_their_own", OF_KEY, "key_gradient_is_true", OF_KEY, True),
+    ("graphs_alive_together_keep_their_own", OF_VALUE, "key_gradient_is_true", OF_KEY, False),
+    ("one_tensor_may_be_several_inputs", "gradient of one tensor for key and value: got 1", "key_gradient_is_true",
+     OF_KEY, True),
+    ("one_tensor_may_be_several_inputs", "output for one tensor: got 1", "key_gradient_is_true", OF_KEY, False),
+    ("calls_in_between_leave_no_trace", "output after other calls: got 1", "stays_finite", "output for large: got 0",
+     True),
+    ("coinciding_sizes_are_not_confused", "output where: got 1", "key_gradient_is_true", OF_KEY, False),
+    ("broadcast_keys_are_refused_or_right", "output for: got 1", "two_matching_keys_are_averaged", "output: got 2",
+     True),
+    ("a_slice_alone_equals_itself_in_the_batch", "output of one slice: got 1", "weights_are_a_distribution",
+     "output for constant values: got 2", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, message, plain, plain_message, first", CIRCUMSTANCES)
+def test_a_circumstance_is_no_cause_where_the_plain_law_fails_too(
+    name: str, message: str, plain: str, plain_message: str, first: bool
+) -> None:
+    found = [wrong(name, message), wrong(plain, plain_message)]
+    shown = without_consequences(found)
+    assert [r.law for r in shown] == [plain] if first else name in [r.law for r in shown]
+    assert (by_telling(found)[0].law == plain) or not first
+
+
+def test_a_slice_tells_of_the_batch_where_one_slice_alone_is_right() -> None:
+    slices = "a_slice_alone_equals_itself_in_the_batch"
+    plain = wrong("weights_are_a_distribution", "output for constant values: got 2", (2, 1, 1, 2))
+    assert slices in [r.law for r in without_consequences([wrong(slices, "output of one slice: got 1"), plain])]
+
+
+def test_the_law_of_groups_tells_most_where_only_groups_are_wrong() -> None:
+    groups = wrong("grouped_gradients_are_summed_over_the_group", OF_KEY, (1, 4, 1, 1), (1, 2, 1, 1))
+    grouped = wrong("key_gradient_is_true", OF_KEY, (1, 4, 1, 1), (1, 2, 1, 1))
+    assert by_telling([grouped, groups])[0] is groups
+    assert by_telling([wrong("key_gradient_is_true", OF_KEY), groups])[0].law == "key_gradient_is_true"
+
+
+def test_what_is_wrong_with_the_log_sum_exp_is_no_consequence_of_a_wrong_output() -> None:
+    names = ["agrees_with_truth", "lse_gradient_is_true", "key_gradient_is_true"]
+    assert [
+        r.law for r in without_consequences([result(name, query={"shape": [1, 1, 1, 1]}) for name in names])
+    ] == names[:2]
+
+
+def test_answers_that_differ_from_call_to_call_come_before_every_law_about_numbers() -> None:
+    names = ["key_gradient_is_true", "weights_are_a_distribution", "earlier_masks_are_forgotten"]
+    found = [result(name, query={"shape": [1, 1, 1, 1]}) for name in names]
+    assert found[0].counterexample is not None
+    found[0].counterexample = replace(found[0].counterexample, event="different answers")
+    assert [r.law for r in without_consequences(found)] == [names[0], names[2]]
+
+
 def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
     mixed, mask = "a_slice_alone_equals_itself_in_the_batch", "masked_keys_are_invisible"
     assert by_telling([result(mask, mask=1), result(mixed, mask=1)])[0].law == mixed
