@@ -140,9 +140,10 @@ TAGS = {
     "second_sight": "of these, a second set, laws frozen and unseen",
     "third_sight": "of these, a third set, laws unseen",
     "fourth_sight": "of these, a fourth set, laws and faults unseen",
+    "fifth_sight": "of these, a fifth set, laws and faults unseen",
     "law": "written beside a law",
 }
-BLIND = ("first_sight", "second_sight", "third_sight", "fourth_sight")
+BLIND = ("first_sight", "second_sight", "third_sight", "fourth_sight", "fifth_sight")
 FIRST_SIGHT = Path(__file__).with_name("first_sight.json")
 
 
@@ -150,7 +151,7 @@ def first_sight() -> Iterator[str]:
     """What the laws refuted of each set written without a look at them, when they met it first: kept figures."""
     yield from (
         "## First sight", "",
-        "Four sets were each written in one go without a look at the laws. These are their rates as they were when",
+        "Five sets were each written in one go without a look at the laws. These are their rates as they were when",
         "the laws met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today.", "",
         "| set | faults | laws of commit | quick | standard |", "|---|--:|---|---|---|",
     )  # fmt: skip

@@ -9,7 +9,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from mutants.catalogue import fourth_witnesses, known, second_witnesses, stated, third_witnesses, witnesses
+from mutants.catalogue import (
+    fifth_witnesses,
+    fourth_witnesses,
+    known,
+    second_witnesses,
+    stated,
+    third_witnesses,
+    witnesses,
+)
 from mutants.catalogue.odd import CORRECT, NEEDS
 from mutants.catalogue.rows import Row, row
 from mutants.catalogue.table import FAULTS, named
@@ -22,7 +30,8 @@ OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" no
 SECOND = [r for r in FAULTS if "second_sight" in r.tags]
 THIRD = [r for r in FAULTS if "third_sight" in r.tags]
 FOURTH = [r for r in FAULTS if "fourth_sight" in r.tags]
-ELSEWHERE = (*SECOND, *THIRD, *FOURTH)
+FIFTH = [r for r in FAULTS if "fifth_sight" in r.tags]
+ELSEWHERE = (*SECOND, *THIRD, *FOURTH, *FIFTH)
 WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in ELSEWHERE]
 JUDGED = [r for r in CORRECT if r.contract == "attention" and r.name not in NEEDS]
 IN_TORCH = [r for r in JUDGED if "array" not in r.record]
@@ -132,6 +141,18 @@ def test_faults_of_the_fourth_set_are_off_by_more_than_twenty_roundings_and_a_co
 def test_the_fourth_set_is_forty_two_faults_each_with_its_witness() -> None:
     assert len(FOURTH) == 42
     assert fourth_witnesses.WITNESS.keys() == {r.name.partition(".")[2] for r in FOURTH}
+
+
+@pytest.mark.parametrize("row", FIFTH, ids=lambda r: r.name)
+def test_faults_of_the_fifth_set_are_off_by_more_than_twenty_roundings_and_a_correct_one_is_not(row: Row) -> None:
+    off, correct = fifth_witnesses.WITNESS[row.name.partition(".")[2]]
+    assert off(row.make()) > 1
+    assert off(correct()) <= 1
+
+
+def test_the_fifth_set_is_a_hundred_and_ten_faults_each_with_its_witness() -> None:
+    assert len(FIFTH) == 110
+    assert fifth_witnesses.WITNESS.keys() == {r.name.partition(".")[2] for r in FIFTH}
 
 
 @pytest.mark.parametrize("row", IN_TORCH, ids=lambda r: r.name)

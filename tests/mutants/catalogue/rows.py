@@ -29,7 +29,7 @@ class Row:
         source: the issue threads that its docstring names, or ("own",).
         bug: its name in the list of real faults; "" for those of our making.
         tags: "real", "law" (written beside the law that it is for), "hard", "first_sight", "second_sight",
-            "third_sight", "fourth_sight", "odd" (correct).
+            "third_sight", "fourth_sight", "fifth_sight", "odd" (correct).
         expected: one of `EXPECTED`; anything but "refuted" and "conforms" has its argument.
         record: fields of `Implementation`, the contract among them.
         file: the module that defines it.
