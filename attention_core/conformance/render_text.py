@@ -105,7 +105,7 @@ def print_counterexamples(console: Console, report: Report, everything: bool) ->
     shown = refuted if everything else chosen(refuted, report)
     for found in shown:
         console.print(f"\n[bold red]{escape(found.title)}[/]: ", end="", highlight=False)
-        say(console, found.message)
+        say(console, found.message.removeprefix(f"{SAME_CALL}: "))
         if found.case:
             say(console, f"  smallest case: {found.case}")
         text, cut = (found.snippet.rstrip(), 0) if everything else readable(found.snippet.rstrip())

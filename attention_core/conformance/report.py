@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from attention_core.conformance.flaky import SAME_CALL
 from attention_core.conformance.telling import by_telling
 
 SCHEMA_VERSION = 1
@@ -180,7 +181,7 @@ class Report:
         for r in ordered:
             event = "" if r.counterexample is None else r.counterexample.event
             laws = f" ({count(met[event], 'law')})" if met[event] > 1 else ""
-            what = r.message.removeprefix("the call did not return: ")
+            what = r.message.removeprefix("the call did not return: ").removeprefix(f"{SAME_CALL}: ")
             told.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
         return list(told.values())
 

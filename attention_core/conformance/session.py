@@ -16,6 +16,7 @@ from typing import Any
 from attention_core.conformance.advice import advise, known_of_others, nan_in_dead_rows, other_library
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.core import what_the_core_lacks
+from attention_core.conformance.flaky import DIFFERENT
 from attention_core.conformance.implementation import CLAIMS, Implementation, TargetError, said
 from attention_core.conformance.judging import SHRINK_CALLS
 from attention_core.conformance.known_failures import KnownFailure, as_known_failure
@@ -197,7 +198,8 @@ class Session:
         met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
         broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
         advice, explained = known_of_others(self.implementation, broken, self.description), list[str]()
-        if refuted and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
+        steady = DIFFERENT not in {r.counterexample.event for r in results if r.counterexample is not None}
+        if refuted and steady and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
             sentence, explained = advise(*described, self.contract, refuted, self.seed)
             advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.flaky import differ
+from attention_core.conformance.session import Session, select_laws
 
 
 def plain(query: Any, key: Any, value: Any) -> Any:
@@ -28,7 +30,9 @@ def wrong(query: Any, key: Any, value: Any) -> Any:
 @pytest.mark.parametrize("function", [flaky, wrong])
 def test_different_answers_are_told_in_place_of_the_law(function: Any) -> None:
     record = Implementation(function, name="f", dtypes=("float32",), gradients=False)
-    (found,) = check_implementation(record, "quick", laws=("weights_are_a_distribution",)).counterexamples
+    report = check_implementation(record, "quick", laws=("weights_are_a_distribution",))
+    (found,) = report.counterexamples
+    assert report.reason().startswith("different answers: got ") == (function is flaky)
     assert (found.title == "different answers") == (function is flaky)
     assert found.message.startswith("the same call gives different answers: got ") == (function is flaky)
     space: dict[str, Any] = {}
@@ -36,6 +40,27 @@ def test_different_answers_are_told_in_place_of_the_law(function: Any) -> None:
     with pytest.raises(AssertionError):
         exec(text, space)
     assert ("range(1000)" in text) == (function is flaky) and len(text.splitlines()) < 25
+
+
+REMEMBERS = """
+import torch
+last = [None]
+
+def attention(query, key, value):
+    out = torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1) @ value
+    before, last[0] = last[0], (query.shape, key.shape)
+    return out if before in (None, last[0]) else 2 * out
+"""
+
+
+def test_what_earlier_calls_leave_behind_is_not_called_chance(tmp_path: Path) -> None:
+    (tmp_path / "remembers.py").write_text(REMEMBERS)
+    record = Implementation(wrong, name="f", dtypes=("float32",), gradients=False)
+    with Session(record, f"{tmp_path}/remembers.py:attention", effort="quick", shrink=False) as session:
+        found = session.run(select_laws(session.laws, ["weights_are_a_distribution"])[0])
+    assert found.message.startswith("the same call gives different answers: got ")
+    assert "which may depend on earlier calls" in found.message
+    assert found.counterexample is not None and "range(1000)" not in found.counterexample.snippet
 
 
 def test_numbers_differ_beyond_what_a_law_allows() -> None:
