@@ -164,9 +164,7 @@ def no_keys_give_the_shape_of_the_query() -> Any:
 
     n_kv = 0 and d_v other than d.
     """
-    return around(
-        lambda a: {}, lambda out, a: out if a["key"].shape[-2] else torch.zeros_like(a["query"], requires_grad=False)
-    )
+    return around(lambda a: {}, lambda out, a: out if a["key"].shape[-2] else torch.zeros_like(a["query"]))
 
 
 # --- heads ----------------------------------------------------------------------------------------

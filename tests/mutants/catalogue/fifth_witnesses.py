@@ -1,8 +1,7 @@
 """For every fault of the fifth set: a call, made by hand, on which it is off by more than twenty roundings of its row.
 
 `WITNESS[name]` is a function of a target and a correct one in its place: the error over twenty roundings, by float64
-and the formula alone, and the correct one. Those of memory and state and of
-the other contracts are in files of their own.
+and the formula alone, and the correct one. Those of memory and state, and of the other contracts, have files of their own.
 """
 
 from __future__ import annotations
