@@ -29,6 +29,8 @@ WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 SHORT = ("short_from", "short_to")
 """The lengths from and up to which torch's unfused kernel is faster, with no mask; (0, 0) where it never is."""
 NUMBERS = (*WHY, *SHORT, "piece")
+RATE = "rate"
+"""What a pair costs in a rectangle, in pairs of the whole mask written out; 1 where a table does not tell."""
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 2
 PLANS: dict[tuple[Any, ...], Any] = {}
@@ -53,7 +55,8 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
 
     Each of `WHY` is the smallest work (multiply-adds) from which `core:fused` is faster than torch's default there;
     between the lengths `SHORT` torch's unfused kernel is faster (in bfloat16, with gradients: it has fewer passes);
-    "piece" is the work that one rectangle costs beyond its pairs.
+    "piece" is the work that one rectangle costs beyond its pairs, and "rate", which may be left out, what each of its
+    pairs costs in pairs of a call with the whole mask: rectangles have few rows, and masks of their own.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
     Example: read_table(SHIPPED)["cpu/float32/forward"]["piece"].
@@ -67,7 +70,8 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
             f"{path} is no tuning table of format {FORMAT}: write it again with attention-core bench --tune"
         )
     for name, entry in table["classes"].items():
-        if not isinstance(entry, dict) or any(not isinstance(entry.get(key), (int, float)) for key in NUMBERS):
+        numbers = [entry.get(key) for key in NUMBERS] + [entry.get(RATE, 1.0)] if isinstance(entry, dict) else [None]
+        if not all(isinstance(number, (int, float)) for number in numbers):
             raise ValueError(f"{path}: class {name!r} needs a number for each of {', '.join(NUMBERS)}")
     classes: dict[str, Mapping[str, float]] = table["classes"]
     return classes
@@ -185,7 +189,7 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
         pieces = plan(mask, n_q, n_kv, BLOCK)
         share = pieces.pairs / (n_q * n_kv)
         calls = len(pieces.pieces) * entry["piece"]
-        if work * share + calls < work:
+        if entry.get(RATE, 1.0) * work * share + calls < work:
             return SPARSE
     gradient = isinstance(mask, Tensor) and mask.requires_grad
     if unfused and not gradient:

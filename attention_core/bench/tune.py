@@ -1,7 +1,8 @@
 """Measure the table by which `attention(kernel="auto")` chooses: `attention-core bench --tune`.
 
-For every dtype and direction: from which work on the fused form beats torch's default where that would fall back, and
-what one rectangle of a mask costs beyond its pairs. Each number comes from functions timed side by side in one process.
+For every dtype and direction: from which work on the fused form beats torch's default where that would fall back, what
+one rectangle of a mask costs beyond its pairs, and what each pair costs there. Each number comes from functions timed
+side by side in one process.
 """
 
 from __future__ import annotations
@@ -20,7 +21,20 @@ from attention_core.bench.files import check_writable, write_text
 from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import compare
-from attention_core.choice import DEFAULT, LEAST, SHORT, UNFUSED, WHY, as_json, forget, read_table, tuning_file, work_of
+from attention_core.choice import (
+    BLOCK,
+    DEFAULT,
+    LEAST,
+    RATE,
+    SHORT,
+    UNFUSED,
+    WHY,
+    as_json,
+    forget,
+    read_table,
+    tuning_file,
+    work_of,
+)
 from attention_core.conformance.implementation import TargetError
 from attention_core.loading import load
 from attention_core.masking import sliding_window
@@ -40,9 +54,10 @@ CACHE_H, CACHE_H_KV, CACHE_D = 32, 8, 128
 step. One shared head of 64 numbers would lie in the core's own cache at any of these lengths."""
 NEVER = 1e300
 """Stands for "at no length that was measured"."""
-BLOCKS = (32, 128)
-"""Two ways to cut the same window: the time between them is that of the pieces."""
-WINDOW, LENGTH = 64, 1024
+ROWS, LENGTH = 512, 2048
+"""The last queries of a sequence: all that a window leaves of them are rectangles with a mask, of one size."""
+WINDOWS = (128, 1024)
+"""Two windows: the time between them is that of pairs and of pieces."""
 
 
 def fallback(why: str, n: int, dtype: torch.dtype) -> Inputs:
@@ -126,25 +141,34 @@ def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Pla
     return (found[0], found[-1]) if found else (0.0, 0.0)
 
 
-def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> float:
-    """Work that a rectangle costs beyond its pairs: from one window cut in two ways, seconds = a pairs + b pieces."""
+def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
+    """Work that a rectangle costs beyond its pairs, and what each pair costs there, in pairs of the whole mask.
+
+    Two windows are cut, seconds = a pairs + b pieces, and one is computed from the mask written out, c seconds a pair
+    of all. The windows differ in width, as rectangles do: short rows of keys make slow products.
+    Returns: (b / c in work, a / c), at least `LEAST` and 1.
+    """
     query, key, value = fallback("", LENGTH, dtype)
-    mask = sliding_window(WINDOW)
-    functions = {
-        str(block): call(block_sparse_attention, (query, key, value), gradients, mask, block=block) for block in BLOCKS
+    inputs = query[:, :, -ROWS:].contiguous(), key, value
+    masks = {str(W): sliding_window(W, "bottom_right") for W in WINDOWS}
+    functions = {name: call(block_sparse_attention, inputs, gradients, m, block=BLOCK) for name, m in masks.items()} | {
+        DEFAULT: call(
+            scaled_dot_product_attention, inputs, gradients, masks[str(WINDOWS[0])].dense(ROWS, LENGTH, query.device)
+        )
     }
-    times = sample(functions, clock, timing).times
-    few, many = (plan(mask, LENGTH, LENGTH, block) for block in (BLOCKS[1], BLOCKS[0]))
-    base = float(np.median(times[str(BLOCKS[1])]))
-    other = base * compare(times[str(BLOCKS[0])], times[str(BLOCKS[1])]).ratio
+    times = sample(functions, clock, timing, baseline=DEFAULT).times
+    base = float(np.median(times[DEFAULT]))
+    narrow, wide = (base * compare(times[name], times[DEFAULT]).ratio for name in masks)
+    few, many = (plan(m, ROWS, LENGTH, BLOCK) for m in masks.values())
     # Two equations in the seconds of a pair and of a piece.
     determinant = few.pairs * len(many.pieces) - many.pairs * len(few.pieces)
-    rate = (base * len(many.pieces) - other * len(few.pieces)) / determinant
-    piece = (other * few.pairs - base * many.pairs) / determinant
-    work = work_of(query, key, value) / LENGTH**2  # of one pair
-    if rate <= 0 or piece <= 0:  # noise: pieces cost less than they can be told apart by
-        return LEAST
-    return max(LEAST, piece / rate * work)
+    pair = (narrow * len(many.pieces) - wide * len(few.pieces)) / determinant
+    piece = (wide * few.pairs - narrow * many.pairs) / determinant
+    if pair <= 0 or piece <= 0:  # noise: pieces cost less than they can be told apart by
+        pair, piece = narrow / few.pairs, 0.0
+    each = base / (ROWS * LENGTH)
+    work = work_of(*inputs) / (ROWS * LENGTH)  # of one pair
+    return max(LEAST, piece / each * work), max(1.0, pair / each)
 
 
 def tune(
@@ -164,7 +188,7 @@ def tune(
         for gradients in (False, True):
             numbers = {why: crossover(why, dtype, gradients, clock, timing) for why in WHY}
             numbers |= dict(zip(SHORT, short_lengths(dtype, gradients, clock, timing), strict=True))
-            numbers["piece"] = piece_cost(dtype, gradients, clock, timing)
+            numbers["piece"], numbers[RATE] = piece_cost(dtype, gradients, clock, timing)
             yield (
                 f"{device}/{name}/{'both' if gradients else 'forward'}",
                 {k: float(f"{v:.3g}") for k, v in numbers.items()},

@@ -100,27 +100,44 @@ def test_lengths_at_which_the_unfused_kernel_is_faster(
     assert tune.short_lengths(torch.bfloat16, False, Counting(), TIMING) == found
 
 
+@pytest.mark.parametrize("slower", [1.5, 3.0])
 @pytest.mark.parametrize("pairs_per_piece", [5_000.0, 50_000.0])
-def test_the_cost_of_a_piece_is_found(monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float) -> None:
+def test_the_cost_of_a_piece_and_of_its_pairs_is_found(
+    monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float, slower: float
+) -> None:
+    """A piece costs as many pairs of the whole mask, and each of its own pairs `slower` times one of these."""
+
     def cost(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, block: int) -> float:
         cut = plan(mask, query.shape[-2], key.shape[-2], block)
-        return 1e-9 * (cut.pairs + pairs_per_piece * len(cut.pieces))
+        return 1e-9 * (slower * cut.pairs + pairs_per_piece * len(cut.pieces))
 
     monkeypatch.setattr(tune, "block_sparse_attention", stand_in(cost))
+    monkeypatch.setattr(
+        tune, "scaled_dot_product_attention", stand_in(lambda q, k, v, mask: 1e-9 * q.shape[-2] * k.shape[-2])
+    )
     inputs = tune.fallback("", tune.LENGTH, torch.float32)
     work = choice.work_of(*inputs) / tune.LENGTH**2
     found = tune.piece_cost(torch.float32, False, Counting(), TIMING)
-    assert found == pytest.approx(pairs_per_piece * work, rel=1e-6)
+    assert found == pytest.approx((pairs_per_piece * work, slower), rel=1e-6)
 
 
 def test_pieces_that_seem_to_cost_nothing_cost_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise: more pieces took less time than their pairs tell."""
-    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(lambda *_, block: 1e-9 if block == 32 else 1.0))
-    assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == choice.LEAST
-    cut = {block: plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block) for block in tune.BLOCKS}
-    cost = {block: 1e-9 * (one.pairs + 10 * len(one.pieces)) for block, one in cut.items()}
-    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(lambda *_, block: cost[block]))
-    assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == choice.LEAST, "never below it"
+    """Noise: a wide window took less time than its pairs tell."""
+    monkeypatch.setattr(tune, "scaled_dot_product_attention", stand_in(lambda *_: 1e-3))
+    monkeypatch.setattr(
+        tune, "block_sparse_attention", stand_in(lambda *inputs, block: 1e-9 if inputs[3].W > 500 else 1.0)
+    )
+    piece, rate = tune.piece_cost(torch.float32, False, Counting(), TIMING)
+    pairs = plan(sliding_window(tune.WINDOWS[0], "bottom_right"), tune.ROWS, tune.LENGTH, choice.BLOCK).pairs
+    assert piece == choice.LEAST
+    assert rate == pytest.approx(1.0 / pairs / (1e-3 / tune.ROWS / tune.LENGTH)), "that of the call as a whole"
+
+    def cheap(*inputs: Any, block: int) -> float:
+        cut = plan(inputs[3], tune.ROWS, tune.LENGTH, block)
+        return 1e-12 * (cut.pairs + 10 * len(cut.pieces))
+
+    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(cheap))
+    assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == (choice.LEAST, 1.0), "never below them"
 
 
 @pytest.mark.parametrize("why", choice.WHY)
@@ -136,7 +153,7 @@ def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tune, "call", lambda function, inputs, gradients, *args, **options: lambda: 1e-3)
     found = dict(tune.tune("cpu", Counting(), 0.01, ("float32",)))
     assert set(found) == {"cpu/float32/forward", "cpu/float32/both"}
-    assert all(set(numbers) == set(choice.NUMBERS) for numbers in found.values())
+    assert all(set(numbers) == {*choice.NUMBERS, choice.RATE} for numbers in found.values())
     with pytest.raises(ValueError, match="only the processor is tuned"):
         next(tune.tune("cuda", Counting()))
 
@@ -145,16 +162,18 @@ def test_each_pair_has_the_time_that_was_asked_for(monkeypatch: pytest.MonkeyPat
     plans: list[Plan] = []
     monkeypatch.setattr(tune, "crossover", lambda *args: plans.append(args[4]) or 1.0)
     monkeypatch.setattr(tune, "short_lengths", lambda *args: plans.append(args[3]) or (0.0, 0.0))
-    monkeypatch.setattr(tune, "piece_cost", lambda *args: plans.append(args[3]) or 123456.0)
+    monkeypatch.setattr(tune, "piece_cost", lambda *args: plans.append(args[3]) or (123456.0, 1.5))
     ((_, numbers), _) = tune.tune("cpu", Counting(), 0.125, ("float32",))
     assert {p.seconds for p in plans} == {0.125}
     assert numbers["piece"] == 123000.0, "three digits are kept"
 
 
-def test_the_window_is_cut_in_two_ways() -> None:
-    """The two equations must not be the same one."""
-    few, many = (plan(sliding_window(tune.WINDOW), tune.LENGTH, tune.LENGTH, block) for block in tune.BLOCKS[::-1])
-    assert len(many.pieces) > 2 * len(few.pieces) and many.pairs < few.pairs
+def test_two_windows_leave_rectangles_of_two_widths() -> None:
+    """All with a mask, as many of them: else the two equations would be of other things than pairs and pieces."""
+    masks = [sliding_window(W, "bottom_right") for W in tune.WINDOWS]
+    few, many = (plan(m, tune.ROWS, tune.LENGTH, choice.BLOCK) for m in masks)
+    assert len(few.pieces) == len(many.pieces) > 2 and many.pairs > 4 * few.pairs
+    assert {piece.kind for piece in (*few.pieces, *many.pieces)} == {"masked"}
 
 
 def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

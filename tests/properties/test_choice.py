@@ -59,6 +59,17 @@ def test_many_pieces_cost_more_than_they_save(no_own_table: Path) -> None:
         assert choose(LONG, LONG, LONG, sliding_window(64)) == kernel_name
 
 
+def test_pairs_that_cost_more_in_pieces_are_weighed(no_own_table: Path) -> None:
+    """Half of the pairs are left: worth it while each costs less than twice as much, and by default one as another."""
+    half = sliding_window(4095)
+    for rate, kernel_name in (({}, SPARSE), ({"rate": 1.9}, SPARSE), ({"rate": 2.1}, DEFAULT)):
+        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0, **rate})
+        assert choose(LONG, LONG, LONG, half) == kernel_name
+    write(no_own_table, cpu_float32_forward={**entry(0), "rate": "fast"})  # type: ignore[dict-item]
+    with pytest.warns(UserWarning, match="needs a number for each"):
+        assert choose(LONG, LONG, LONG, half) == SPARSE, "the shipped table"
+
+
 def test_work_is_that_of_both_products() -> None:
     assert choice.work_of(LONG, LONG[:, :1], LONG[:, :1, :, :4]) == 2 * 4096 * 4096 * (8 + 4)
 
@@ -115,6 +126,7 @@ def test_short_sequences_take_the_unfused_kernel(no_own_table: Path) -> None:
     taken = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plans, "load", lambda name: taken.append(name) or scaled_dot_product_attention)
+        patch.setattr(plans, "scaled_dot_product_attention", lambda q, *_, **__: taken.append(DEFAULT))
         dispatch.attention(x, x, x)
         dispatch.attention(long, long, long)
     assert taken == [UNFUSED, DEFAULT]

@@ -92,6 +92,7 @@ def test_auto_tells_the_kernel_of_causality_only_where_the_alignments_agree(
         return q
 
     monkeypatch.setattr(plans, "load", lambda name: spy)
+    monkeypatch.setattr(plans, "scaled_dot_product_attention", spy)
     monkeypatch.setattr(dispatch, "scaled_dot_product_attention", spy)
     q, k = torch.zeros(3, 2), torch.zeros(5, 2)
     attention(q, k, k, causal())
