@@ -23,7 +23,10 @@ from .masking import Causal, Mask, SlidingWindow
 from .masking.pieces import plan
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
-BLOCK = 128
+BLOCKS = {128: "", 256: "wide_"}
+"""About how many queries a rectangle may have, and how its numbers begin in a table."""
+HEADS = 4
+"""The heads on which the cost of a rectangle is measured; more heads cost in proportion."""
 WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 """Why torch would take its unfused kernel: shared key heads with one query, with more; the others by their names."""
 SHORT = ("short_from", "short_to")
@@ -31,6 +34,8 @@ SHORT = ("short_from", "short_to")
 NUMBERS = (*WHY, *SHORT, "piece")
 RATE = "rate"
 """What a pair costs in a rectangle, in pairs of the whole mask written out; 1 where a table does not tell."""
+OPTIONAL = (RATE, "wide_piece", "wide_rate")
+"""Of rectangles of 256 queries the same two; where a table does not name them there are none so wide."""
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 2
 PLANS: dict[tuple[Any, ...], Any] = {}
@@ -56,7 +61,8 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     Each of `WHY` is the smallest work (multiply-adds) from which `core:fused` is faster than torch's default there;
     between the lengths `SHORT` torch's unfused kernel is faster (in bfloat16, with gradients: it has fewer passes);
     "piece" is the work that one rectangle costs beyond its pairs, and "rate", which may be left out, what each of its
-    pairs costs in pairs of a call with the whole mask: rectangles have few rows, and masks of their own.
+    pairs costs in pairs of a call with the whole mask: rectangles have few rows, and masks of their own. Both of
+    rectangles of 128 queries; those of 256 have numbers of their own, which may be left out, too.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
     Example: read_table(SHIPPED)["cpu/float32/forward"]["piece"].
@@ -70,7 +76,8 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
             f"{path} is no tuning table of format {FORMAT}: write it again with attention-core bench --tune"
         )
     for name, entry in table["classes"].items():
-        numbers = [entry.get(key) for key in NUMBERS] + [entry.get(RATE, 1.0)] if isinstance(entry, dict) else [None]
+        numbers = [entry.get(key) for key in NUMBERS] if isinstance(entry, dict) else [None]
+        numbers += [entry[key] for key in OPTIONAL if key in entry] if isinstance(entry, dict) else []
         if not all(isinstance(number, (int, float)) for number in numbers):
             raise ValueError(f"{path}: class {name!r} needs a number for each of {', '.join(NUMBERS)}")
     classes: dict[str, Mapping[str, float]] = table["classes"]
@@ -172,6 +179,38 @@ def folds(mask: Tensor | Mask | None) -> bool:
     return isinstance(mask, Tensor) and mask.shape[-3:-1].count(1) == len(mask.shape[-3:-1])
 
 
+def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int, float]:
+    """The block of queries with which cutting a mask costs least, and what that costs, in work of the mask written out.
+
+    Kept with the mask. Example: cheapest(q, k, v, sliding_window(256))[0] is 128, cheapest(q, k, v, prefix(9))[0] 256.
+    """
+    entry = entry_of(query, key, value)
+    if entry is None:
+        return next(iter(BLOCKS)), math.inf
+    known: dict[tuple[Any, ...], tuple[Any, tuple[int, float]]] = mask.__dict__.setdefault("_cheapest", {})
+    what = query.shape, key.shape, value.shape
+    found = known.get(what)
+    if found is None or found[0] is not entry:  # another class, or another table by now
+        costs = {block: _cost(query, key, value, mask, block, entry) for block in BLOCKS}
+        block = min(costs, key=lambda block: costs[block])
+        found = known[what] = entry, (block, costs[block])
+    return found[1]
+
+
+def _cost(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask, block: int, entry: Mapping[str, float]
+) -> float:  # fmt: skip
+    """What rectangles of so many queries cost, infinity where the table does not say."""
+    piece, rate = entry.get(BLOCKS[block] + "piece"), entry.get(BLOCKS[block] + RATE, 1.0)
+    if piece is None:
+        return math.inf
+    n_q, n_kv = query.shape[-2], key.shape[-2]
+    cut = plan(mask, n_q, n_kv, block)
+    heads = math.prod(query.shape[1 if cut.sequences > 1 else 0 : -2])
+    each = piece * max(1.0, heads / HEADS)
+    return rate * work_of(query, key, value) * cut.pairs / (n_q * n_kv) + len(cut.pieces) * each
+
+
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
     """The kernel for a checked call.
 
@@ -185,12 +224,8 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
     unfused = why is not None and work >= entry[why] and (why != "groups" or folds(mask))
     n_q, n_kv = query.shape[-2], key.shape[-2]
     worth = isinstance(mask, Mask) and not torch_skips(mask, n_q, n_kv) and work >= 4 * entry["piece"]
-    if worth and isinstance(mask, Mask) and query.ndim <= 4:
-        pieces = plan(mask, n_q, n_kv, BLOCK)
-        share = pieces.pairs / (n_q * n_kv)
-        calls = len(pieces.pieces) * entry["piece"]
-        if entry.get(RATE, 1.0) * work * share + calls < work:
-            return SPARSE
+    if worth and isinstance(mask, Mask) and query.ndim <= 4 and cheapest(query, key, value, mask)[1] < work:
+        return SPARSE
     gradient = isinstance(mask, Tensor) and mask.requires_grad
     if unfused and not gradient:
         return FUSED

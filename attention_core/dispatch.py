@@ -7,15 +7,17 @@ structured masks   -> `variants.block_sparse` where they leave enough out, else 
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, SPARSE, choose, torch_skips
+from .choice import DEFAULT, SPARSE, cheapest, choose, torch_skips
 from .loading import load
 from .masking import Mask
+from .masking.kept import dense_mask
 from .plans import check_kinds, is_plain, planned, shares_heads, with_both_axes
 from .variants.block_sparse import block_sparse_attention
 
@@ -60,11 +62,13 @@ def attention(
     grouped = shares_heads(query, key)
     # The sizes are checked before a structured mask is written out for them.
     check_shapes(query, key, value, grouped)
+    plain = is_plain(query) and not traced
     if auto:
-        kernel = choose(query, key, value, mask) if is_plain(query) and not traced else DEFAULT
-        if kernel == SPARSE and isinstance(mask, Mask):
-            return block_sparse_attention(query, key, value, mask, scale)
-    attn_mask, is_causal = _plain_mask(mask, query, key, scale)
+        kernel = choose(query, key, value, mask) if plain else DEFAULT
+    if kernel == SPARSE and plain and isinstance(mask, Mask) and query.ndim <= 4:
+        block, _ = cheapest(query, key, value, mask)
+        return block_sparse_attention(query, key, value, mask, scale, block=block)
+    attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain, auto and kernel == DEFAULT)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     function = scaled_dot_product_attention if auto and kernel == DEFAULT else load(kernel)
@@ -72,12 +76,14 @@ def attention(
 
 
 def _plain_mask(
-    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None
+    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None, plain: bool, numbers: bool
 ) -> tuple[Tensor | None, bool]:  # fmt: skip
-    """A mask as what every kernel takes: (attn_mask, is_causal)."""
+    """A mask as what every kernel takes, (attn_mask, is_causal); as `numbers` for torch's own function, which adds."""
     if not isinstance(mask, Mask):
         return None if mask is None else with_both_axes(mask), False
     n_q, n_kv = query.shape[-2], key.shape[-2]
     if torch_skips(mask, n_q, n_kv, scale):
         return None, True
-    return mask.dense(n_q, n_kv, query.device), False
+    if not plain:
+        return mask.dense(n_q, n_kv, query.device), False
+    return dense_mask(mask, n_q, n_kv, query.device, query.dtype if numbers else torch.bool), False

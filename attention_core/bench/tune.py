@@ -22,8 +22,9 @@ from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.statistics import compare
 from attention_core.choice import (
-    BLOCK,
+    BLOCKS,
     DEFAULT,
+    HEADS,
     LEAST,
     RATE,
     SHORT,
@@ -47,7 +48,7 @@ Call = Callable[[], Any]
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 LADDER = (16, 32, 64, 128, 256, 512)
 """Lengths at which a fallback is measured: work grows fourfold from step to step."""
-H, D = 4, 64
+H, D = HEADS, 64
 CACHE_LADDER = (16, 64, 256, 1024, 4096)
 CACHE_H, CACHE_H_KV, CACHE_D = 32, 8, 128
 """Decoding is bound by the bytes of the cache: it is measured on heads as models have them, and fourfold from step to
@@ -141,8 +142,8 @@ def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Pla
     return (found[0], found[-1]) if found else (0.0, 0.0)
 
 
-def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
-    """Work that a rectangle costs beyond its pairs, and what each pair costs there, in pairs of the whole mask.
+def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan, block: int) -> tuple[float, float]:
+    """Work that a rectangle of `block` queries costs beyond its pairs, and each pair there, in pairs of the whole mask.
 
     Two windows are cut, seconds = a pairs + b pieces, and one is computed from the mask written out, c seconds a pair
     of all. The windows differ in width, as rectangles do: short rows of keys make slow products.
@@ -151,7 +152,7 @@ def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) 
     query, key, value = fallback("", LENGTH, dtype)
     inputs = query[:, :, -ROWS:].contiguous(), key, value
     masks = {str(W): sliding_window(W, "bottom_right") for W in WINDOWS}
-    functions = {name: call(block_sparse_attention, inputs, gradients, m, block=BLOCK) for name, m in masks.items()} | {
+    functions = {name: call(block_sparse_attention, inputs, gradients, m, block=block) for name, m in masks.items()} | {
         DEFAULT: call(
             scaled_dot_product_attention, inputs, gradients, masks[str(WINDOWS[0])].dense(ROWS, LENGTH, query.device)
         )
@@ -159,7 +160,7 @@ def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) 
     times = sample(functions, clock, timing, baseline=DEFAULT).times
     base = float(np.median(times[DEFAULT]))
     narrow, wide = (base * compare(times[name], times[DEFAULT]).ratio for name in masks)
-    few, many = (plan(m, ROWS, LENGTH, BLOCK) for m in masks.values())
+    few, many = (plan(m, ROWS, LENGTH, block) for m in masks.values())
     # Two equations in the seconds of a pair and of a piece.
     determinant = few.pairs * len(many.pieces) - many.pairs * len(few.pieces)
     pair = (narrow * len(many.pieces) - wide * len(few.pieces)) / determinant
@@ -188,7 +189,9 @@ def tune(
         for gradients in (False, True):
             numbers = {why: crossover(why, dtype, gradients, clock, timing) for why in WHY}
             numbers |= dict(zip(SHORT, short_lengths(dtype, gradients, clock, timing), strict=True))
-            numbers["piece"], numbers[RATE] = piece_cost(dtype, gradients, clock, timing)
+            for block, begin in BLOCKS.items():
+                cost = piece_cost(dtype, gradients, clock, timing, block)
+                numbers |= dict(zip((f"{begin}piece", f"{begin}{RATE}"), cost, strict=True))
             yield (
                 f"{device}/{name}/{'both' if gradients else 'forward'}",
                 {k: float(f"{v:.3g}") for k, v in numbers.items()},
@@ -214,7 +217,7 @@ def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] 
     except (OSError, ValueError) as error:
         raise TargetError(f"cannot tune: {error}; remove that file first") from None
     try:
-        told(f"tuning {', '.join(dtypes)}: half a minute for each dtype and direction")
+        told(f"tuning {', '.join(dtypes)}: up to half a minute for each dtype and direction")
         for name, numbers in tune(device, WallClock(), dtypes=tuple(dtypes)):
             told(f"tuned {name}")
             kept[name] = numbers

@@ -5,7 +5,9 @@ A rectangle is open (everything attended), causal (query r of it attends its key
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from .structured import Mask
 
 Kind = Literal["open", "causal", "masked"]
 Rows = NDArray[np.int64]
+Intervals = NDArray[np.int64]
 
 
 class Piece(NamedTuple):
@@ -32,13 +35,26 @@ class Piece(NamedTuple):
         return area // 2 if self.kind == "causal" else area
 
 
-class Plan(NamedTuple):
-    """The pieces of a mask, in order; rows in no piece attend nothing."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The pieces of a mask, in order; rows in no piece attend nothing.
+
+    Args: pieces; sequences, 1 where all share the pieces; n_q, n_kv; first, end: (sequences, n_q), the interval of
+        keys of each query; exact, whether it attends all of that; batch, the sequences that the mask has.
+    """
 
     pieces: tuple[Piece, ...]
-    sequences: int  # 1 where all sequences share the pieces
+    sequences: int
+    n_q: int
+    n_kv: int
+    first: Intervals
+    end: Intervals
+    exact: bool
+    batch: int
+    kept: dict[Any, Any] = field(default_factory=dict)
+    """What `kept.py` has written out."""
 
-    @property
+    @cached_property
     def pairs(self) -> float:
         """Mean number of pairs computed, of one head of one sequence."""
         return sum(piece.pairs for piece in self.pieces) / self.sequences
@@ -54,19 +70,22 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     """
     known: dict[tuple[int, int, int], Plan] = mask.__dict__.setdefault("_plans", {})
     if (n_q, n_kv, block) not in known:
-        known[n_q, n_kv, block] = _planned(mask.extent(n_q, n_kv), block)
+        known[n_q, n_kv, block] = _planned(mask.extent(n_q, n_kv), n_q, n_kv, block)
     return known[n_q, n_kv, block]
 
 
-def _planned(extent: Extent, block: int) -> Plan:
+def _planned(extent: Extent, n_q: int, n_kv: int, block: int) -> Plan:
     first, end = np.atleast_2d(extent.first.numpy()), np.atleast_2d(extent.end.numpy())
-    B, n_q = first.shape
+    B = first.shape[0]
+    alike = B > 0 and bool((first == first[:1]).all() and (end == end[:1]).all())
     if not n_q or not B:
-        return Plan((), 1)
-    if (first == first[:1]).all() and (end == end[:1]).all():
-        return Plan(tuple(_cut(None, first[0], end[0], extent.exact, block)), 1)
-    cut = (piece for b in range(B) for piece in _cut(b, first[b], end[b], extent.exact, block))
-    return Plan(tuple(cut), B)
+        pieces: list[Piece] = []
+    elif alike:
+        pieces = _cut(None, first[0], end[0], extent.exact, block)
+    else:
+        pieces = [piece for b in range(B) for piece in _cut(b, first[b], end[b], extent.exact, block)]
+    sequences = B if pieces and not alike else 1
+    return Plan(tuple(pieces), sequences, n_q, n_kv, first, end, extent.exact, B)
 
 
 def _cut(sequence: int | None, first: Rows, end: Rows, exact: bool, block: int) -> list[Piece]:

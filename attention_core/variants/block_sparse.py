@@ -15,10 +15,12 @@ from torch import Tensor
 from ..arguments import broadcast, check_mask_fits, check_shapes
 from ..dot_product import dot_product_attention
 from ..masking import Causal, Mask
+from ..masking.kept import kept_masks, piece_mask
 from ..masking.pieces import Piece, Plan, plan
 from .fused import four_axes, fused, fused_attention, mask_of_four_axes
 
 BLOCK = 128
+Masks = tuple[Tensor | None, ...]
 
 
 class Written(Mask):
@@ -109,12 +111,14 @@ def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan,
         return dot_product_attention(query, key, value, scale=scale, enable_gqa=grouped)
     four = four_axes(query, batch), four_axes(key, batch), four_axes(value, batch)
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    masks = kept_masks(mask, cut, four[0].dtype, four[0].device)
     if torch.is_grad_enabled() and any(x.requires_grad for x in four):
-        out = _Pieces.apply(*four, mask, cut, scale)  # type: ignore[no-untyped-call]
+        out = _Pieces.apply(*four, mask, cut, masks, scale)  # type: ignore[no-untyped-call]
     else:
         out = four[0].new_zeros(*four[0].shape[:-1], value.shape[-1])
-        for piece in cut.pieces:
-            _rows(out, piece).copy_(_of_piece(piece, *four, mask, scale))
+        for piece, pairs in zip(cut.pieces, masks, strict=True):
+            inputs = _rows(four[0], piece), _keys(four[1], piece), _keys(four[2], piece)
+            _rows(out, piece).copy_(_call(piece, *inputs, mask, cut, pairs, scale))
     result: Tensor = out.reshape(*batch, *query.shape[-3:-1], value.shape[-1])
     return result
 
@@ -126,16 +130,18 @@ class _Pieces(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, scale: float) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, masks: Masks, scale: float
+    ) -> Tensor:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1])
         wanted = ctx.needs_input_grad[:3]
         ctx.save_for_backward(query, key, value)
         ctx.pieces = []
-        for piece in cut.pieces:
+        for piece, pairs in zip(cut.pieces, masks, strict=True):
             parts = (_rows(query, piece), _keys(key, piece), _keys(value, piece))
             inputs = [x.detach().requires_grad_(w) for x, w in zip(parts, wanted, strict=True)]
             with torch.enable_grad():
-                result = _call(piece, inputs[0], inputs[1], inputs[2], mask, query.shape[-2], key.shape[-2], scale)
+                result = _call(piece, inputs[0], inputs[1], inputs[2], mask, cut, pairs, scale)
             _rows(out, piece).copy_(result.detach())
             ctx.pieces.append((piece, inputs, result))
         return out
@@ -154,7 +160,7 @@ class _Pieces(torch.autograd.Function):
                         part(total, piece).add_(next(found))
         if torch.is_grad_enabled():  # create_graph=True
             totals = [t if t is None else _Once.apply(t, gradient, *saved) for t in totals]  # type: ignore[no-untyped-call]
-        return (*totals, None, None, None)
+        return (*totals, None, None, None, None)
 
 
 class _Once(torch.autograd.Function):
@@ -169,21 +175,12 @@ class _Once(torch.autograd.Function):
         raise RuntimeError("block-sparse attention has no second gradients: use kernel='core:dot_product'")
 
 
-def _of_piece(piece: Piece, query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float) -> Tensor:
-    inputs = _rows(query, piece), _keys(key, piece), _keys(value, piece)
-    return _call(piece, *inputs, mask, query.shape[-2], key.shape[-2], scale)
-
-
 def _call(
-    piece: Piece, query: Tensor, key: Tensor, value: Tensor, mask: Mask, n_q: int, n_kv: int, scale: float
+    piece: Piece, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, pairs: Tensor | None, scale: float
 ) -> Tensor:
-    """One rectangle by the fused kernel."""
-    pairs = None
-    if piece.kind == "masked":
-        pairs = mask.part(n_q, n_kv, piece.rows, piece.keys, query.device)
-        if pairs.ndim == 4 and piece.sequence is not None and pairs.shape[0] > 1:
-            pairs = pairs[piece.sequence : piece.sequence + 1]
-        pairs = pairs.reshape((1,) * (4 - pairs.ndim) + tuple(pairs.shape))
+    """One rectangle by the fused kernel, with its mask `pairs` where that is kept."""
+    if piece.kind == "masked" and pairs is None:
+        pairs = piece_mask(mask, cut, piece, query.dtype, query.device)
     return fused(query, key, value, pairs, 0.0, piece.kind == "causal", scale)
 
 

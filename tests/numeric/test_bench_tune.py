@@ -100,14 +100,16 @@ def test_lengths_at_which_the_unfused_kernel_is_faster(
     assert tune.short_lengths(torch.bfloat16, False, Counting(), TIMING) == found
 
 
+@pytest.mark.parametrize("size", choice.BLOCKS)
 @pytest.mark.parametrize("slower", [1.5, 3.0])
 @pytest.mark.parametrize("pairs_per_piece", [5_000.0, 50_000.0])
 def test_the_cost_of_a_piece_and_of_its_pairs_is_found(
-    monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float, slower: float
+    monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float, slower: float, size: int
 ) -> None:
     """A piece costs as many pairs of the whole mask, and each of its own pairs `slower` times one of these."""
 
     def cost(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, block: int) -> float:
+        assert block == size
         cut = plan(mask, query.shape[-2], key.shape[-2], block)
         return 1e-9 * (slower * cut.pairs + pairs_per_piece * len(cut.pieces))
 
@@ -117,7 +119,7 @@ def test_the_cost_of_a_piece_and_of_its_pairs_is_found(
     )
     inputs = tune.fallback("", tune.LENGTH, torch.float32)
     work = choice.work_of(*inputs) / tune.LENGTH**2
-    found = tune.piece_cost(torch.float32, False, Counting(), TIMING)
+    found = tune.piece_cost(torch.float32, False, Counting(), TIMING, size)
     assert found == pytest.approx((pairs_per_piece * work, slower), rel=1e-6)
 
 
@@ -127,8 +129,8 @@ def test_pieces_that_seem_to_cost_nothing_cost_the_least(monkeypatch: pytest.Mon
     monkeypatch.setattr(
         tune, "block_sparse_attention", stand_in(lambda *inputs, block: 1e-9 if inputs[3].W > 500 else 1.0)
     )
-    piece, rate = tune.piece_cost(torch.float32, False, Counting(), TIMING)
-    pairs = plan(sliding_window(tune.WINDOWS[0], "bottom_right"), tune.ROWS, tune.LENGTH, choice.BLOCK).pairs
+    piece, rate = tune.piece_cost(torch.float32, False, Counting(), TIMING, 128)
+    pairs = plan(sliding_window(tune.WINDOWS[0], "bottom_right"), tune.ROWS, tune.LENGTH, 128).pairs
     assert piece == choice.LEAST
     assert rate == pytest.approx(1.0 / pairs / (1e-3 / tune.ROWS / tune.LENGTH)), "that of the call as a whole"
 
@@ -137,7 +139,7 @@ def test_pieces_that_seem_to_cost_nothing_cost_the_least(monkeypatch: pytest.Mon
         return 1e-12 * (cut.pairs + 10 * len(cut.pieces))
 
     monkeypatch.setattr(tune, "block_sparse_attention", stand_in(cheap))
-    assert tune.piece_cost(torch.float32, False, Counting(), TIMING) == (choice.LEAST, 1.0), "never below them"
+    assert tune.piece_cost(torch.float32, False, Counting(), TIMING, 128) == (choice.LEAST, 1.0), "never below them"
 
 
 @pytest.mark.parametrize("why", choice.WHY)
@@ -153,7 +155,7 @@ def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tune, "call", lambda function, inputs, gradients, *args, **options: lambda: 1e-3)
     found = dict(tune.tune("cpu", Counting(), 0.01, ("float32",)))
     assert set(found) == {"cpu/float32/forward", "cpu/float32/both"}
-    assert all(set(numbers) == {*choice.NUMBERS, choice.RATE} for numbers in found.values())
+    assert all(set(numbers) == {*choice.NUMBERS, *choice.OPTIONAL} for numbers in found.values())
     with pytest.raises(ValueError, match="only the processor is tuned"):
         next(tune.tune("cuda", Counting()))
 
@@ -168,11 +170,12 @@ def test_each_pair_has_the_time_that_was_asked_for(monkeypatch: pytest.MonkeyPat
     assert numbers["piece"] == 123000.0, "three digits are kept"
 
 
-def test_two_windows_leave_rectangles_of_two_widths() -> None:
+@pytest.mark.parametrize("block", choice.BLOCKS)
+def test_two_windows_leave_rectangles_of_two_widths(block: int) -> None:
     """All with a mask, as many of them: else the two equations would be of other things than pairs and pieces."""
     masks = [sliding_window(W, "bottom_right") for W in tune.WINDOWS]
-    few, many = (plan(m, tune.ROWS, tune.LENGTH, choice.BLOCK) for m in masks)
-    assert len(few.pieces) == len(many.pieces) > 2 and many.pairs > 4 * few.pairs
+    few, many = (plan(m, tune.ROWS, tune.LENGTH, block) for m in masks)
+    assert len(few.pieces) == len(many.pieces) == tune.ROWS // block and many.pairs > 3 * few.pairs
     assert {piece.kind for piece in (*few.pieces, *many.pieces)} == {"masked"}
 
 

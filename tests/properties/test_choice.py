@@ -14,7 +14,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from attention_core import choice, dispatch, plans
 from attention_core.choice import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.kernels import kernel
-from attention_core.masking import causal, sliding_window
+from attention_core.masking import causal, padding, sliding_window
+from attention_core.masking.pieces import plan
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +71,44 @@ def test_pairs_that_cost_more_in_pieces_are_weighed(no_own_table: Path) -> None:
         assert choose(LONG, LONG, LONG, half) == SPARSE, "the shipped table"
 
 
+def test_the_block_that_costs_least_is_taken(no_own_table: Path) -> None:
+    """Wide rectangles compute more pairs beside the diagonal, in fewer pieces."""
+    seen: list[int] = []
+    for wide, block in (({}, 128), ({"wide_piece": 1e9}, 128), ({"wide_piece": 1.0, "wide_rate": 9.0}, 128),
+                        ({"wide_piece": 1.0, "wide_rate": 1.0}, 256), ({"wide_piece": 1.0}, 256)):  # fmt: skip
+        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e7, **wide})
+        mask = sliding_window(4095)
+        assert choice.cheapest(LONG, LONG, LONG, mask)[0] == block
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dispatch, "block_sparse_attention", lambda *args, block: seen.append(block))
+            dispatch.attention(LONG, LONG, LONG, mask)
+            dispatch.attention(LONG, LONG, LONG, mask, kernel=SPARSE)
+        assert seen[-2:] == [block, block]
+    write(no_own_table, cpu_float32_forward={**entry(0), "wide_piece": "much"})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="needs a number for each"):
+        choice.read_table(no_own_table)
+
+
+def test_what_costs_least_follows_the_table_and_the_class(no_own_table: Path) -> None:
+    """A mask keeps what was found for it; another table, or gradients, are looked up again."""
+    mask, leaf = sliding_window(64), LONG.clone().requires_grad_()
+    write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0}, cpu_float32_both={**entry(0), "piece": 1e6})
+    cheap, dear = (choice.cheapest(x, x, x, mask)[1] for x in (LONG, leaf))
+    assert dear == pytest.approx(cheap + len(plan(mask, 4096, 4096).pieces) * (1e6 - 1.0))
+    assert choice.cheapest(LONG, LONG, LONG, mask)[1] == cheap
+    write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e6})
+    assert choice.cheapest(LONG, LONG, LONG, mask)[1] == dear
+
+
+def test_more_heads_cost_more_in_a_piece(no_own_table: Path) -> None:
+    """In proportion, from as many as were measured; a piece of one sequence of several has its heads alone."""
+    write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e9, "rate": 0.0})
+    x, pieces = torch.zeros(2, choice.HEADS, 512, 8), len(plan(sliding_window(64), 512, 512).pieces)
+    assert choice.cheapest(x, x, x, sliding_window(64))[1] == pieces * 2 * 1e9
+    assert choice.cheapest(x[:1, :1], x[:1, :1], x[:1, :1], sliding_window(64))[1] == pieces * 1e9
+    assert choice.cheapest(x, x, x, padding([100, 200]))[1] == 2 * 1e9
+
+
 def test_work_is_that_of_both_products() -> None:
     assert choice.work_of(LONG, LONG[:, :1], LONG[:, :1, :, :4]) == 2 * 4096 * 4096 * (8 + 4)
 
@@ -82,7 +121,7 @@ def test_five_axes_are_never_cut_into_pieces() -> None:
 def test_pieces_get_the_scale() -> None:
     taken: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "block_sparse_attention", lambda *args: taken.append(args[4]))
+        patch.setattr(dispatch, "block_sparse_attention", lambda *args, block: taken.append(args[4]))
         dispatch.attention(LONG, LONG, LONG, sliding_window(64), scale=0.5)
     assert taken == [0.5]
 

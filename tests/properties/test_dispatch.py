@@ -58,7 +58,7 @@ def test_tensor_masks_and_grouped_heads_agree_with_the_loop(data: st.DataObject,
         assert (error <= 2 * bound + torch.finfo(wide).tiny).all()
 
 
-@pytest.mark.parametrize("kernel", ["auto", *KERNELS])
+@pytest.mark.parametrize("kernel", ["auto", *KERNELS, "core:block_sparse"])
 @pytest.mark.parametrize("mask", STRUCTURED, ids=lambda mask: type(mask).__name__)
 @pytest.mark.parametrize("n_q", [3, 5])
 def test_structured_masks_mean_their_dense_form(kernel: str, mask: Any, n_q: int) -> None:
@@ -72,6 +72,21 @@ def test_structured_masks_mean_their_dense_form(kernel: str, mask: Any, n_q: int
     names = attention(q, k, v, mask, kernel=kernel)[..., 0] * dense.sum(-1)
     assert torch.equal(names.round(), (dense * v[0, 0, :, 0]).sum(-1))
     assert ((names - names.round()).abs() <= 2 * 14 * 31 * torch.finfo(torch.float32).eps).all()
+
+
+def test_the_sparse_kernel_by_name_reads_the_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of n x n is written, as auto writes nothing; with five axes there is no place for the pieces."""
+    x = torch.zeros(1, 1, 4096, 8)
+    mask = sliding_window(64)
+    monkeypatch.setattr(type(mask), "dense", lambda *_: pytest.fail("written out"))
+    attention(x, x, x, mask, kernel="core:block_sparse")
+    monkeypatch.undo()
+    assert (
+        attention(
+            x[None, ..., :64, :], x[None, ..., :64, :], x[None, ..., :64, :], mask, kernel="core:block_sparse"
+        ).ndim
+        == 5
+    )
 
 
 @pytest.fixture
