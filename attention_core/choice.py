@@ -32,10 +32,11 @@ WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 SHORT = ("short_from", "short_to")
 """The lengths from and up to which torch's unfused kernel is faster, with no mask; (0, 0) where it never is."""
 NUMBERS = (*WHY, *SHORT, "piece")
-RATE = "rate"
-"""What a pair costs in a rectangle, in pairs of the whole mask written out; 1 where a table does not tell."""
-OPTIONAL = (RATE, "wide_piece", "wide_rate")
-"""Of rectangles of 256 queries the same two; where a table does not name them there are none so wide."""
+PAIRS = {"rate": 1.0, "wide_rate": 1.0, "open": 1.0, "masked": 1.0}
+"""What a pair costs beside an attended one of a mask written out: in a rectangle of 128 queries with a mask, in one of
+256, in one without, and where it is masked out of a mask written out. 1 where a table does not tell."""
+OPTIONAL = (*PAIRS, "wide_piece")
+"""Where a table does not name the last, there are no rectangles of 256 queries."""
 SHIPPED = Path(__file__).parent / "tuning.json"
 FORMAT = 2
 PLANS: dict[tuple[Any, ...], Any] = {}
@@ -60,9 +61,8 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
 
     Each of `WHY` is the smallest work (multiply-adds) from which `core:fused` is faster than torch's default there;
     between the lengths `SHORT` torch's unfused kernel is faster (in bfloat16, with gradients: it has fewer passes);
-    "piece" is the work that one rectangle costs beyond its pairs, and "rate", which may be left out, what each of its
-    pairs costs in pairs of a call with the whole mask: rectangles have few rows, and masks of their own. Both of
-    rectangles of 128 queries; those of 256 have numbers of their own, which may be left out, too.
+    "piece" is the work that one rectangle of 128 queries costs beyond its pairs, "wide_piece", which may be left out,
+    that of one of 256; what pairs cost is told by `PAIRS`.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
     Example: read_table(SHIPPED)["cpu/float32/forward"]["piece"].
@@ -180,7 +180,7 @@ def folds(mask: Tensor | Mask | None) -> bool:
 
 
 def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int, float]:
-    """The block of queries with which cutting a mask costs least, and what that costs, in work of the mask written out.
+    """The block of queries with which cutting a mask costs least, and that cost beside the mask written out.
 
     Kept with the mask. Example: cheapest(q, k, v, sliding_window(256))[0] is 128, cheapest(q, k, v, prefix(9))[0] 256.
     """
@@ -197,18 +197,19 @@ def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int
     return found[1]
 
 
-def _cost(
-    query: Tensor, key: Tensor, value: Tensor, mask: Mask, block: int, entry: Mapping[str, float]
-) -> float:  # fmt: skip
-    """What rectangles of so many queries cost, infinity where the table does not say."""
-    piece, rate = entry.get(BLOCKS[block] + "piece"), entry.get(BLOCKS[block] + RATE, 1.0)
-    if piece is None:
+def _cost(query: Tensor, key: Tensor, value: Tensor, mask: Mask, block: int, entry: Mapping[str, float]) -> float:
+    """What rectangles of so many queries cost beside the mask written out, infinity where the table does not say."""
+    begin = BLOCKS[block]
+    rate, open_, masked = (entry.get(name, PAIRS[name]) for name in (f"{begin}rate", "open", "masked"))
+    if f"{begin}piece" not in entry:
         return math.inf
     n_q, n_kv = query.shape[-2], key.shape[-2]
     cut = plan(mask, n_q, n_kv, block)
     heads = math.prod(query.shape[1 if cut.sequences > 1 else 0 : -2])
-    each = piece * max(1.0, heads / HEADS)
-    return rate * work_of(query, key, value) * cut.pairs / (n_q * n_kv) + len(cut.pieces) * each
+    pieces = len(cut.pieces) * entry[f"{begin}piece"] * max(1.0, heads / HEADS)
+    each = work_of(query, key, value) / (n_q * n_kv)  # of a pair of all heads and sequences
+    cost = each * (rate * cut.masked_pairs + open_ * (cut.pairs - cut.masked_pairs)) + pieces
+    return cost / (each * (masked * n_q * n_kv + (1 - masked) * cut.attended))
 
 
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
@@ -224,7 +225,7 @@ def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None
     unfused = why is not None and work >= entry[why] and (why != "groups" or folds(mask))
     n_q, n_kv = query.shape[-2], key.shape[-2]
     worth = isinstance(mask, Mask) and not torch_skips(mask, n_q, n_kv) and work >= 4 * entry["piece"]
-    if worth and isinstance(mask, Mask) and query.ndim <= 4 and cheapest(query, key, value, mask)[1] < work:
+    if worth and isinstance(mask, Mask) and query.ndim <= 4 and cheapest(query, key, value, mask)[1] < 1:
         return SPARSE
     gradient = isinstance(mask, Tensor) and mask.requires_grad
     if unfused and not gradient:

@@ -1,13 +1,14 @@
 """Measure the table by which `attention(kernel="auto")` chooses: `attention-core bench --tune`.
 
 For every dtype and direction: from which work on the fused form beats torch's default where that would fall back, what
-one rectangle of a mask costs beyond its pairs, and what each pair costs there. Each number comes from functions timed
-side by side in one process.
+one rectangle of a mask costs beyond its pairs, and what pairs cost where. Each number comes from functions timed side
+by side in one process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from attention_core.choice import (
     DEFAULT,
     HEADS,
     LEAST,
-    RATE,
     SHORT,
     UNFUSED,
     WHY,
@@ -55,9 +55,9 @@ CACHE_H, CACHE_H_KV, CACHE_D = 32, 8, 128
 step. One shared head of 64 numbers would lie in the core's own cache at any of these lengths."""
 NEVER = 1e300
 """Stands for "at no length that was measured"."""
-ROWS, LENGTH = 512, 2048
+ROWS, LENGTH = 512, 4096
 """The last queries of a sequence: all that a window leaves of them are rectangles with a mask, of one size."""
-WINDOWS = (128, 1024)
+WINDOWS = (256, 2048)
 """Two windows: the time between them is that of pairs and of pieces."""
 
 
@@ -142,34 +142,45 @@ def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Pla
     return (found[0], found[-1]) if found else (0.0, 0.0)
 
 
-def piece_cost(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan, block: int) -> tuple[float, float]:
-    """Work that a rectangle of `block` queries costs beyond its pairs, and each pair there, in pairs of the whole mask.
+def piece_costs(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> dict[str, float]:
+    """What rectangles cost, beside a call with the mask of all pairs written out, every one attended.
 
-    Two windows are cut, seconds = a pairs + b pieces, and one is computed from the mask written out, c seconds a pair
-    of all. The windows differ in width, as rectangles do: short rows of keys make slow products.
-    Returns: (b / c in work, a / c), at least `LEAST` and 1.
+    Two windows are cut, seconds = a pairs + b pieces, for each size of rectangles; the windows differ in width, as
+    rectangles do. A window that is written out tells what a masked pair costs, a call without a mask what an open one.
+    Returns: "piece" and "wide_piece" in work, at least `LEAST`, and `choice.PAIRS`.
     """
     query, key, value = fallback("", LENGTH, dtype)
     inputs = query[:, :, -ROWS:].contiguous(), key, value
-    masks = {str(W): sliding_window(W, "bottom_right") for W in WINDOWS}
-    functions = {name: call(block_sparse_attention, inputs, gradients, m, block=block) for name, m in masks.items()} | {
-        DEFAULT: call(
-            scaled_dot_product_attention, inputs, gradients, masks[str(WINDOWS[0])].dense(ROWS, LENGTH, query.device)
-        )
-    }
+    masks = {W: sliding_window(W, "bottom_right") for W in WINDOWS}
+    narrow = masks[WINDOWS[0]].dense(ROWS, LENGTH, query.device)
+    functions = {
+        f"{block} {W}": call(block_sparse_attention, inputs, gradients, mask, block=block)
+        for block in BLOCKS for W, mask in masks.items()
+    } | {
+        DEFAULT: call(scaled_dot_product_attention, inputs, gradients, torch.ones_like(narrow)),
+        "masked": call(scaled_dot_product_attention, inputs, gradients, narrow),
+        "open": call(scaled_dot_product_attention, inputs, gradients),
+    }  # fmt: skip
+    timing = replace(timing, seconds=timing.seconds * len(functions))
     times = sample(functions, clock, timing, baseline=DEFAULT).times
-    base = float(np.median(times[DEFAULT]))
-    narrow, wide = (base * compare(times[name], times[DEFAULT]).ratio for name in masks)
-    few, many = (plan(m, ROWS, LENGTH, block) for m in masks.values())
-    # Two equations in the seconds of a pair and of a piece.
-    determinant = few.pairs * len(many.pieces) - many.pairs * len(few.pieces)
-    pair = (narrow * len(many.pieces) - wide * len(few.pieces)) / determinant
-    piece = (wide * few.pairs - narrow * many.pairs) / determinant
+    ratio = {name: compare(times[name], times[DEFAULT]).ratio for name in functions}
+    each = work_of(*inputs) / (ROWS * LENGTH)  # of one pair
+    attended = float(narrow.sum()) / (ROWS * LENGTH)
+    found = {"open": ratio["open"], "masked": min(1.0, max(0.0, (ratio["masked"] - attended) / (1 - attended)))}
+    for block, begin in BLOCKS.items():
+        plans = [plan(mask, ROWS, LENGTH, block) for mask in masks.values()]
+        took = [ratio[f"{block} {W}"] * ROWS * LENGTH for W in WINDOWS]
+        pair, piece = _pair_and_piece([(cut.pairs, len(cut.pieces)) for cut in plans], took)
+        found |= {f"{begin}rate": pair, f"{begin}piece": max(LEAST, piece * each)}
+    return found
+
+
+def _pair_and_piece(numbers: Sequence[tuple[float, int]], took: Sequence[float]) -> tuple[float, float]:
+    """What a pair and a piece cost, of two calls with these numbers of pairs and pieces that took so long."""
+    pair, piece = np.linalg.solve(np.array(numbers, dtype=float), np.array(took))
     if pair <= 0 or piece <= 0:  # noise: pieces cost less than they can be told apart by
-        pair, piece = narrow / few.pairs, 0.0
-    each = base / (ROWS * LENGTH)
-    work = work_of(*inputs) / (ROWS * LENGTH)  # of one pair
-    return max(LEAST, piece / each * work), max(1.0, pair / each)
+        return took[0] / numbers[0][0], 0.0
+    return float(pair), float(piece)
 
 
 def tune(
@@ -189,9 +200,7 @@ def tune(
         for gradients in (False, True):
             numbers = {why: crossover(why, dtype, gradients, clock, timing) for why in WHY}
             numbers |= dict(zip(SHORT, short_lengths(dtype, gradients, clock, timing), strict=True))
-            for block, begin in BLOCKS.items():
-                cost = piece_cost(dtype, gradients, clock, timing, block)
-                numbers |= dict(zip((f"{begin}piece", f"{begin}{RATE}"), cost, strict=True))
+            numbers |= piece_costs(dtype, gradients, clock, timing)
             yield (
                 f"{device}/{name}/{'both' if gradients else 'forward'}",
                 {k: float(f"{v:.3g}") for k, v in numbers.items()},

@@ -59,6 +59,16 @@ class Plan:
         """Mean number of pairs computed, of one head of one sequence."""
         return sum(piece.pairs for piece in self.pieces) / self.sequences
 
+    @cached_property
+    def masked_pairs(self) -> float:
+        """Those of them in rectangles with a mask."""
+        return sum(piece.pairs for piece in self.pieces if piece.kind == "masked") / self.sequences
+
+    @cached_property
+    def attended(self) -> float:
+        """Mean number of pairs attended, at most: all of each query's interval are counted."""
+        return float((self.end - self.first).clip(min=0).sum(1).mean()) if self.batch else 0.0
+
 
 def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     """Cut a mask into pieces of about `block` queries, or of as many as open and causal runs have.

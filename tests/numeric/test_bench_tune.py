@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from attention_core import choice
 from attention_core.bench import tune
 from attention_core.bench.command import bench
-from attention_core.bench.sampling import Plan
+from attention_core.bench.sampling import Plan, sample
 from attention_core.conformance.implementation import TargetError
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
@@ -100,46 +100,74 @@ def test_lengths_at_which_the_unfused_kernel_is_faster(
     assert tune.short_lengths(torch.bfloat16, False, Counting(), TIMING) == found
 
 
-@pytest.mark.parametrize("size", choice.BLOCKS)
+def planted(monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float, slower: float) -> None:
+    """A piece costs as many attended pairs of a mask written out, each pair of it `slower` times one of these.
+
+    In pieces of 256 queries twice as much. A masked pair written out costs three tenths, one without a mask a half.
+    """
+
+    def pieces(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, block: int) -> float:
+        cut = plan(mask, query.shape[-2], key.shape[-2], block)
+        return 1e-9 * block / 128 * (slower * cut.pairs + pairs_per_piece * len(cut.pieces))
+
+    def whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any = None) -> float:
+        pairs = query.shape[-2] * key.shape[-2]
+        return 1e-9 * (0.5 * pairs if mask is None else 0.3 * pairs + 0.7 * float(mask.sum()))
+
+    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(pieces))
+    monkeypatch.setattr(tune, "scaled_dot_product_attention", stand_in(whole))
+
+
 @pytest.mark.parametrize("slower", [1.5, 3.0])
 @pytest.mark.parametrize("pairs_per_piece", [5_000.0, 50_000.0])
-def test_the_cost_of_a_piece_and_of_its_pairs_is_found(
-    monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float, slower: float, size: int
+def test_the_costs_of_pieces_and_of_their_pairs_are_found(
+    monkeypatch: pytest.MonkeyPatch, pairs_per_piece: float, slower: float
 ) -> None:
-    """A piece costs as many pairs of the whole mask, and each of its own pairs `slower` times one of these."""
+    planted(monkeypatch, pairs_per_piece, slower)
+    work = choice.work_of(*tune.fallback("", tune.LENGTH, torch.float32)) / tune.LENGTH**2
+    assert tune.piece_costs(torch.float32, False, Counting(), TIMING) == pytest.approx(
+        {"piece": pairs_per_piece * work, "rate": slower, "wide_piece": 2 * pairs_per_piece * work,
+         "wide_rate": 2 * slower, "masked": 0.3, "open": 0.5}, rel=1e-6,
+    )  # fmt: skip
 
-    def cost(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, block: int) -> float:
-        assert block == size
-        cut = plan(mask, query.shape[-2], key.shape[-2], block)
-        return 1e-9 * (slower * cut.pairs + pairs_per_piece * len(cut.pieces))
 
-    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(cost))
-    monkeypatch.setattr(
-        tune, "scaled_dot_product_attention", stand_in(lambda q, k, v, mask: 1e-9 * q.shape[-2] * k.shape[-2])
-    )
-    inputs = tune.fallback("", tune.LENGTH, torch.float32)
-    work = choice.work_of(*inputs) / tune.LENGTH**2
-    found = tune.piece_cost(torch.float32, False, Counting(), TIMING, size)
-    assert found == pytest.approx((pairs_per_piece * work, slower), rel=1e-6)
+def test_each_of_the_functions_about_pieces_has_the_time_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted(monkeypatch, 1.0, 1.0)
+    seen: list[tuple[int, float]] = []
+
+    def noting(functions: Any, clock: Any, timing: Plan, **options: Any) -> Any:
+        seen.append((len(functions), timing.seconds))
+        return sample(functions, clock, timing, **options)
+
+    monkeypatch.setattr(tune, "sample", noting)
+    tune.piece_costs(torch.float32, False, Counting(), TIMING)
+    assert seen == [(7, 7 * TIMING.seconds)]
 
 
 def test_pieces_that_seem_to_cost_nothing_cost_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise: a wide window took less time than its pairs tell."""
-    monkeypatch.setattr(tune, "scaled_dot_product_attention", stand_in(lambda *_: 1e-3))
+    """Noise: a wide window took less time than its pairs tell. What is left is the cost of the call as a whole."""
+    planted(monkeypatch, 0.0, 1.0)
     monkeypatch.setattr(
-        tune, "block_sparse_attention", stand_in(lambda *inputs, block: 1e-9 if inputs[3].W > 500 else 1.0)
+        tune, "block_sparse_attention", stand_in(lambda *inputs, block: 1e-9 if inputs[3].W > 500 else 1e-3)
     )
-    piece, rate = tune.piece_cost(torch.float32, False, Counting(), TIMING, 128)
+    found = tune.piece_costs(torch.float32, False, Counting(), TIMING)
     pairs = plan(sliding_window(tune.WINDOWS[0], "bottom_right"), tune.ROWS, tune.LENGTH, 128).pairs
-    assert piece == choice.LEAST
-    assert rate == pytest.approx(1.0 / pairs / (1e-3 / tune.ROWS / tune.LENGTH)), "that of the call as a whole"
+    assert found["piece"] == choice.LEAST
+    assert found["rate"] == pytest.approx(1e-3 / 1e-9 / pairs)
 
-    def cheap(*inputs: Any, block: int) -> float:
-        cut = plan(inputs[3], tune.ROWS, tune.LENGTH, block)
-        return 1e-12 * (cut.pairs + 10 * len(cut.pieces))
 
-    monkeypatch.setattr(tune, "block_sparse_attention", stand_in(cheap))
-    assert tune.piece_cost(torch.float32, False, Counting(), TIMING, 128) == (choice.LEAST, 1.0), "never below them"
+@pytest.mark.parametrize(("seconds", "found"), [(1.0, 1.0), (1e-6, 0.0)])
+def test_a_masked_pair_costs_at_most_what_an_attended_one_costs(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, found: float
+) -> None:
+    """Noise, too: a window written out took longer than all pairs, or nothing at all."""
+    planted(monkeypatch, 1.0, 1.0)
+
+    def whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any = None) -> float:
+        return 1e-3 if mask is None or mask.all() else seconds
+
+    monkeypatch.setattr(tune, "scaled_dot_product_attention", stand_in(whole))
+    assert tune.piece_costs(torch.float32, False, Counting(), TIMING)["masked"] == found
 
 
 @pytest.mark.parametrize("why", choice.WHY)
@@ -164,7 +192,7 @@ def test_each_pair_has_the_time_that_was_asked_for(monkeypatch: pytest.MonkeyPat
     plans: list[Plan] = []
     monkeypatch.setattr(tune, "crossover", lambda *args: plans.append(args[4]) or 1.0)
     monkeypatch.setattr(tune, "short_lengths", lambda *args: plans.append(args[3]) or (0.0, 0.0))
-    monkeypatch.setattr(tune, "piece_cost", lambda *args: plans.append(args[3]) or (123456.0, 1.5))
+    monkeypatch.setattr(tune, "piece_costs", lambda *args: plans.append(args[3]) or {"piece": 123456.0})
     ((_, numbers), _) = tune.tune("cpu", Counting(), 0.125, ("float32",))
     assert {p.seconds for p in plans} == {0.125}
     assert numbers["piece"] == 123000.0, "three digits are kept"

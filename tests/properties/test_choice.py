@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from attention_core import choice, dispatch, plans
 from attention_core.choice import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.kernels import kernel
-from attention_core.masking import causal, padding, sliding_window
+from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
 from attention_core.masking.pieces import plan
 
 
@@ -61,11 +61,21 @@ def test_many_pieces_cost_more_than_they_save(no_own_table: Path) -> None:
 
 
 def test_pairs_that_cost_more_in_pieces_are_weighed(no_own_table: Path) -> None:
-    """Half of the pairs are left: worth it while each costs less than twice as much, and by default one as another."""
-    half = sliding_window(4095)
-    for rate, kernel_name in (({}, SPARSE), ({"rate": 1.9}, SPARSE), ({"rate": 2.1}, DEFAULT)):
-        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0, **rate})
+    """Half of the pairs are left: worth it while each costs less than twice as much, and by default one as another.
+
+    Where a pair that is masked out costs half, the mask written out costs three quarters.
+    """
+    half = prefix(2)
+    for rates, kernel_name in (
+        ({}, SPARSE), ({"rate": 1.9}, SPARSE), ({"rate": 2.1}, DEFAULT), ({"open": 9.0}, SPARSE),
+        ({"rate": 1.4, "masked": 0.5}, SPARSE), ({"rate": 1.6, "masked": 0.5}, DEFAULT),
+    ):  # fmt: skip
+        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0, **rates})
         assert choose(LONG, LONG, LONG, half) == kernel_name
+    documents = segments((torch.arange(4096) // 2048)[None])
+    for open_, kernel_name in ((1.9, SPARSE), (2.1, DEFAULT)):
+        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0, "open": open_, "rate": 9.0})
+        assert choose(LONG, LONG, LONG, documents) == kernel_name, "rectangles without a mask"
     write(no_own_table, cpu_float32_forward={**entry(0), "rate": "fast"})  # type: ignore[dict-item]
     with pytest.warns(UserWarning, match="needs a number for each"):
         assert choose(LONG, LONG, LONG, half) == SPARSE, "the shipped table"
@@ -76,8 +86,8 @@ def test_the_block_that_costs_least_is_taken(no_own_table: Path) -> None:
     seen: list[int] = []
     for wide, block in (({}, 128), ({"wide_piece": 1e9}, 128), ({"wide_piece": 1.0, "wide_rate": 9.0}, 128),
                         ({"wide_piece": 1.0, "wide_rate": 1.0}, 256), ({"wide_piece": 1.0}, 256)):  # fmt: skip
-        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e7, **wide})
-        mask = sliding_window(4095)
+        write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e6, **wide})
+        mask = prefix(2)
         assert choice.cheapest(LONG, LONG, LONG, mask)[0] == block
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dispatch, "block_sparse_attention", lambda *args, block: seen.append(block))
@@ -94,7 +104,8 @@ def test_what_costs_least_follows_the_table_and_the_class(no_own_table: Path) ->
     mask, leaf = sliding_window(64), LONG.clone().requires_grad_()
     write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0}, cpu_float32_both={**entry(0), "piece": 1e6})
     cheap, dear = (choice.cheapest(x, x, x, mask)[1] for x in (LONG, leaf))
-    assert dear == pytest.approx(cheap + len(plan(mask, 4096, 4096).pieces) * (1e6 - 1.0))
+    work = choice.work_of(LONG, LONG, LONG)
+    assert dear == pytest.approx(cheap + len(plan(mask, 4096, 4096).pieces) * (1e6 - 1.0) / work)
     assert choice.cheapest(LONG, LONG, LONG, mask)[1] == cheap
     write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e6})
     assert choice.cheapest(LONG, LONG, LONG, mask)[1] == dear
@@ -102,11 +113,15 @@ def test_what_costs_least_follows_the_table_and_the_class(no_own_table: Path) ->
 
 def test_more_heads_cost_more_in_a_piece(no_own_table: Path) -> None:
     """In proportion, from as many as were measured; a piece of one sequence of several has its heads alone."""
-    write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e9, "rate": 0.0})
+    write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1e9, "rate": 0.0, "open": 0.0})
     x, pieces = torch.zeros(2, choice.HEADS, 512, 8), len(plan(sliding_window(64), 512, 512).pieces)
-    assert choice.cheapest(x, x, x, sliding_window(64))[1] == pieces * 2 * 1e9
-    assert choice.cheapest(x[:1, :1], x[:1, :1], x[:1, :1], sliding_window(64))[1] == pieces * 1e9
-    assert choice.cheapest(x, x, x, padding([100, 200]))[1] == 2 * 1e9
+
+    def pieces_of(x: torch.Tensor, mask: Mask) -> float:
+        return choice.cheapest(x, x, x, mask)[1] * choice.work_of(x, x, x) / 1e9
+
+    assert pieces_of(x, sliding_window(64)) == pytest.approx(2 * pieces)
+    assert pieces_of(x[:1, :1], sliding_window(64)) == pytest.approx(pieces)
+    assert pieces_of(x, padding([100, 200])) == pytest.approx(2)
 
 
 def test_work_is_that_of_both_products() -> None:
