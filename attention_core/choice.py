@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from .masking import Causal, Mask, SlidingWindow
-from .masking.pieces import plan
+from .masking.pieces import PLANS as PIECES_KEPT
+from .masking.pieces import keep, plan
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
 BLOCKS = {128: "", 256: "wide_"}
@@ -193,7 +194,8 @@ def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int
     if found is None or found[0] is not entry:  # another class, or another table by now
         costs = {block: _cost(query, key, value, mask, block, entry) for block in BLOCKS}
         block = min(costs, key=lambda block: costs[block])
-        found = known[what] = entry, (block, costs[block])
+        found = entry, (block, costs[block])
+        keep(known, what, found, 4 * PIECES_KEPT)
     return found[1]
 
 

@@ -17,7 +17,7 @@ from .structured import Mask
 KEPT = 512
 """Numbers that are kept for each query and each key."""
 SMALL = 1 << 20
-"""Numbers of the largest mask that is kept whole: that of one sequence of 1,024 tokens."""
+"""Numbers of the largest mask that is kept whole, that of one sequence of 1,024 tokens; and of all of one mask's."""
 
 
 def numbers(attend: Tensor, dtype: torch.dtype) -> Tensor:
@@ -31,7 +31,7 @@ def numbers(attend: Tensor, dtype: torch.dtype) -> Tensor:
 def dense_mask(
     mask: Mask, n_q: int, n_kv: int, device: torch.device, dtype: torch.dtype = torch.bool
 ) -> Tensor:  # fmt: skip
-    """`mask.dense`, as bools or as numbers of another dtype; kept with the mask while there are few of them.
+    """`mask.dense`, as bools or as numbers of another dtype; the last few small ones are kept with the mask.
 
     Example: dense_mask(sliding_window(2), 3, 3, query.device, torch.float32)[0] is [0, -inf, -inf].
     """
@@ -42,7 +42,9 @@ def dense_mask(
     with torch.inference_mode(False), torch.no_grad():
         pairs = mask.dense(n_q, n_kv, device)
         written = pairs if dtype == torch.bool else numbers(pairs, dtype)
-    if type(written) is Tensor and sum(x.numel() for x in known.values()) + written.numel() <= SMALL:
+    if type(written) is Tensor and written.numel() <= SMALL:
+        while known and sum(x.numel() for x in list(known.values())) + written.numel() > SMALL:
+            known.pop(next(iter(known)), None)
         known[what] = written
     return written
 

@@ -5,6 +5,7 @@ A rectangle is open (everything attended), causal (query r of it attends its key
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -18,6 +19,8 @@ from .structured import Mask
 Kind = Literal["open", "causal", "masked"]
 Rows = NDArray[np.int64]
 Intervals = NDArray[np.int64]
+PLANS = 16
+"""Plans that a mask keeps: a decoder meets a new length with every token, and its layers meet that one again."""
 
 
 class Piece(NamedTuple):
@@ -73,15 +76,25 @@ class Plan:
 def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     """Cut a mask into pieces of about `block` queries, or of as many as open and causal runs have.
 
-    Kept with the mask: the layers of a model that share a mask share its plan.
+    The last `PLANS` are kept with the mask: the layers of a model that share a mask share its plan.
 
     Args: mask; n_q, n_kv >= 0; block >= 1, in queries. Raises: ValueError as `mask.dense`.
     Example: plan(sliding_window(2), 4, 4, block=2).pieces[1] is masked, rows 2 to 4, keys 1 to 4.
     """
     known: dict[tuple[int, int, int], Plan] = mask.__dict__.setdefault("_plans", {})
     if (n_q, n_kv, block) not in known:
-        known[n_q, n_kv, block] = _planned(mask.extent(n_q, n_kv), n_q, n_kv, block)
+        keep(known, (n_q, n_kv, block), _planned(mask.extent(n_q, n_kv), n_q, n_kv, block), PLANS)
     return known[n_q, n_kv, block]
+
+
+def keep(known: dict[Any, Any], what: Hashable, found: object, most: int) -> None:
+    """Remember one thing more, and forget the oldest beyond so many.
+
+    Example: with {"a": 1} and most = 1, keep(known, "b", 2, 1) leaves {"b": 2}.
+    """
+    for old in list(known)[: max(0, len(known) + 1 - most)]:
+        known.pop(old, None)
+    known[what] = found
 
 
 def _planned(extent: Extent, n_q: int, n_kv: int, block: int) -> Plan:

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from attention_core import attention
 from attention_core.masking import Mask, causal, prefix, segments, sliding_window
 from attention_core.masking.kept import KEPT, SMALL, dense_mask, kept_masks, numbers, piece_mask
-from attention_core.masking.pieces import plan
+from attention_core.masking.pieces import PLANS, plan
 from attention_core.variants.block_sparse import Written
 from tests.properties.mask_trees import SIZES, masks
 
@@ -110,8 +110,19 @@ def test_short_masks_are_kept_whole_and_long_ones_are_not() -> None:
     assert torch.equal(dense_mask(mask, 4, 9, CPU), mask.dense(4, 9)), "each size has its own"
     assert dense_mask(mask, 2048, 2048, CPU) is not dense_mask(mask, 2048, 2048, CPU)
     for n in range(200, 1100, 50):
-        dense_mask(mask, n, n, CPU)
-    assert sum(x.numel() for x in mask.__dict__["_dense"].values()) <= SMALL
+        last = dense_mask(mask, n, n, CPU)
+        assert (dense_mask(mask, n, n, CPU) is last) == (n * n <= SMALL), "the oldest make room"
+        assert sum(x.numel() for x in mask.__dict__["_dense"].values()) <= SMALL
+
+
+def test_a_decoder_fills_no_memory() -> None:
+    """A new length with every token, and the same mask."""
+    mask = sliding_window(256, "bottom_right")
+    for n in range(1, 200):
+        for kernel in ("auto", "core:block_sparse"):
+            attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, n, 4), torch.zeros(1, 1, n, 4), mask, kernel=kernel)
+    assert len(mask.__dict__["_plans"]) <= PLANS and len(mask.__dict__["_cheapest"]) <= 4 * PLANS
+    assert plan(mask, 1, 199, 128) is plan(mask, 1, 199, 128)
 
 
 def test_numbers_are_added_to_scores() -> None:
