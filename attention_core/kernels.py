@@ -90,6 +90,13 @@ EAGER_FAILURES = {
 
 OURS = (
     Kernel(
+        "core:attention",
+        "attention_core.dispatch:attention",
+        "the public attention(...): the fastest kernel for each call, by a table measured on the machine",
+        {**TORCH, "claims": ("attn_mask", "scale", "enable_gqa"), "mask_gradient": True},
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
         "core:dot_product",
         "attention_core.dot_product:dot_product_attention",
         "scores, weights, output: the definition, step by step",

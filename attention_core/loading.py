@@ -13,10 +13,12 @@ from .kernels import KERNELS, Kernel
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
 OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}
 
+ITSELF = "core:attention"
+
 
 def answers(row: Kernel) -> bool:
-    """Whether `attention` can call a row: torch's conventions, and not wrong on purpose."""
-    return row.expected == "conforms" and not OTHER_CONVENTIONS & row.record.keys()
+    """Whether `attention` can call a row: torch's conventions, not wrong on purpose, and not `attention` itself."""
+    return row.expected == "conforms" and row.name != ITSELF and not OTHER_CONVENTIONS & row.record.keys()
 
 
 @cache
@@ -30,6 +32,7 @@ def load(name: str) -> Callable[..., Tensor]:
     if name not in rows or not answers(rows[name]):
         usable = ", ".join(row.name for row in KERNELS if answers(row))
         why = "has other conventions or is wrong on purpose" if name in rows else "is not known"
+        why = "is attention itself" if name == ITSELF else why
         raise ValueError(f"kernel {name!r} {why}; use auto, {usable}")
     module, _, attribute = rows[name].origin.partition(":")
     function: Callable[..., Tensor] = getattr(import_module(module), attribute)

@@ -188,7 +188,7 @@ def test_another_contract_is_not_attention() -> None:
     [
         ("nonsense", "target 'nonsense' is not understood"),
         ("torch:nothing", "no kernel 'torch:nothing' in the table; there are: torch:default"),
-        ("auto:nothing", "unknown kernel 'nothing'; known are core:dot_product"),
+        ("auto:nothing", "unknown kernel 'nothing'; known are core:attention"),
         ("torch:flash@layout", "write TARGET@FIELD=VALUE"),
         ("torch:flash@colour=red", "no field 'colour'"),
         ("torch:flash@layout=upright", "layout='upright' is not one of bhnd, bnhd"),

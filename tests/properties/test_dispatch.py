@@ -133,6 +133,11 @@ def test_kernels_with_other_conventions_are_refused_by_name(name: str) -> None:
         attention(X, X, X, kernel=name)
 
 
+def test_attention_is_no_kernel_of_its_own() -> None:
+    with pytest.raises(ValueError, match="kernel 'core:attention' is attention itself; use auto, core:dot_product"):
+        attention(X, X, X, kernel="core:attention")
+
+
 @pytest.mark.parametrize(
     "declared",
     [

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core.masking import Mask, causal, padding, segments, sliding_window
-from attention_core.masking.pieces import Piece, plan
+from attention_core.masking.pieces import Piece, keep, plan
 from tests.properties.mask_trees import SIZES, B, masks
 
 
@@ -82,3 +82,10 @@ def test_documents_of_less_than_a_block_are_not_computed_against_each_other() ->
 def test_a_plan_is_made_once() -> None:
     mask = sliding_window(3)
     assert plan(mask, 9, 9, 2) is plan(mask, 9, 9, 2) and plan(mask, 9, 9, 3) is not plan(mask, 9, 9, 2)
+
+
+def test_the_oldest_is_forgotten_first() -> None:
+    known: dict[int, int] = {}
+    for number in range(5):
+        keep(known, number, -number, 3)
+    assert known == {2: -2, 3: -3, 4: -4}
