@@ -8,6 +8,7 @@ Hours; what is done goes to build/power as it comes, and at the end to alarms.js
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import ledger
 import run
+import shared
 import store
 import trial
 from mutants.catalogue.odd import CORRECT, NEEDS
@@ -29,10 +31,15 @@ COMPILED = ("agrees_with_truth", "key_gradient_is_true", "masked_keys_are_invisi
 """Laws put to targets that compile every new shape for about a second: JAX."""
 
 
+remember = functools.cache(shared.share)
+"""Once in a process."""
+
+
 def work(piece: tuple[str, str, str, int]) -> dict[str, Any]:
     """One piece of work: (module, name, effort, seed)."""
     _, name, effort, seed = piece
     laws = COMPILED if name in NEEDS else ()
+    remember()
     found = trial.run_trial(CORRECT_BY_NAME[name], effort, seed, whole=True, shrink=False, laws=laws)
     return found.to_json()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from mutants import reference
@@ -31,10 +32,11 @@ def power() -> Any:
         import ledger
         import peers
         import report
+        import shared
         import store
         import trial
 
-        yield {module.__name__: module for module in (alike, figures, ledger, peers, report, store, trial)}
+        yield {module.__name__: module for module in (alike, figures, ledger, peers, report, shared, store, trial)}
     finally:
         sys.path.remove(str(POWER))
 
@@ -52,6 +54,61 @@ def test_a_correct_target_is_refuted_by_no_law(power: dict[str, ModuleType]) -> 
     (row,) = (r for r in CORRECT if r.name == "rotary.by_exponential")
     line = power["trial"].run_trial(row, "quick", 1, whole=True, shrink=False)
     assert line.refuting == [] and line.odd == {} and line.laws > 3
+
+
+@pytest.fixture
+def memory(power: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Truths and budgets that are shared, for one test alone."""
+    for module, name in power["shared"].SHARED:
+        monkeypatch.setattr(module, name, getattr(module, name))  # undone at the end, whatever is put there
+    return power["shared"].share()
+
+
+def test_what_targets_share_changes_no_result(
+    power: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """The same laws on two correct targets and a wrong one, each alone and after one another with what they share."""
+    correct = [row for row in CORRECT if row.name in ("odd.plain", "correct.split_scale")]
+    rows = [*correct, named("masking.polarity_reversed")]
+    laws = ("agrees_with_truth", "key_gradient_is_true", "permuting_keys_changes_nothing")
+
+    def found() -> list[dict[str, Any]]:
+        trials = [power["trial"].run_trial(r, "quick", 3, whole=True, shrink=False, laws=laws).to_json() for r in rows]
+        return [{k: v for k, v in t.items() if k != "seconds"} for t in trials]
+
+    alone = found()
+    memory = request.getfixturevalue("memory")
+    assert found() == alone
+    assert memory.hits > memory.misses > 0
+
+
+def test_what_is_shared_is_looked_up_by_content_and_cannot_be_written(memory: Any) -> None:
+    calls: list[float] = []
+
+    def double(x: Any, factor: float = 2.0) -> Any:
+        calls.append(factor)
+        return x * factor
+
+    asked, x = memory.of(double), np.arange(3.0)
+    first = asked(x)
+    assert asked(x.copy()) is first and asked(np.arange(3.0)) is first and len(calls) == 1
+    x[0] = 7.0
+    assert asked(x)[0] == 14.0 and [asked(x, factor=f)[0] for f in (3.0, 4.0)] == [21.0, 28.0]
+    kinds = [asked(np.zeros(3, dtype), factor=2).dtype.kind for dtype in ("f8", "i8")]
+    assert kinds == ["f", "i"], "the same bytes"
+    assert np.array_equal(asked(first), [0.0, 4.0, 8.0]) and asked(first.copy())[1] == 4.0
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1.0
+    view = np.broadcast_to(x, (2, 3))
+    assert asked(view)[0, 0] == 14.0
+    x[0] = 8.0
+    assert asked(view)[0, 0] == 16.0, "read-only, and yet another content"
+    count = len(calls)
+    memory.most = 0
+    asked(np.arange(4.0))
+    asked(np.arange(5.0))
+    asked(np.arange(4.0))
+    assert len(calls) == count + 3 and len(memory.results) == 1, "the oldest are forgotten"
 
 
 def test_keys_follow_what_a_row_declares(power: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,9 @@ def test_sizes_are_a_condition() -> None:
 
 @pytest.mark.parametrize("ask", [kernel, implementation])
 def test_unknown_names_are_refused_with_those_there_are(ask: object) -> None:
-    with pytest.raises(ValueError, match=r"unknown kernel 'torch:fast'; known are core:attention, core:dot.*torch:flash"):
+    with pytest.raises(
+        ValueError, match=r"unknown kernel 'torch:fast'; known are core:attention, core:dot.*torch:flash"
+    ):
         ask("torch:fast")  # type: ignore[operator]
 
 
