@@ -186,7 +186,7 @@ def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int
     Kept with the mask. Example: cheapest(q, k, v, sliding_window(256))[0] is 128, cheapest(q, k, v, prefix(9))[0] 256.
     """
     entry = entry_of(query, key, value)
-    if entry is None:
+    if entry is None or not (query.numel() and key.numel() and value.numel()):
         return next(iter(BLOCKS)), math.inf
     known: dict[tuple[Any, ...], tuple[Any, tuple[int, float]]] = mask.__dict__.setdefault("_cheapest", {})
     what = query.shape, key.shape, value.shape
@@ -211,7 +211,8 @@ def _cost(query: Tensor, key: Tensor, value: Tensor, mask: Mask, block: int, ent
     pieces = len(cut.pieces) * entry[f"{begin}piece"] * max(1.0, heads / HEADS)
     each = work_of(query, key, value) / (n_q * n_kv)  # of a pair of all heads and sequences
     cost = each * (rate * cut.masked_pairs + open_ * (cut.pairs - cut.masked_pairs)) + pieces
-    return cost / (each * (masked * n_q * n_kv + (1 - masked) * cut.attended))
+    whole = each * (masked * n_q * n_kv + (1 - masked) * cut.attended)
+    return cost / whole if whole else math.inf
 
 
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:

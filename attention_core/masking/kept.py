@@ -14,7 +14,7 @@ from torch import Tensor
 from .pieces import Piece, Plan
 from .structured import Mask
 
-KEPT = 512
+KEPT = 256
 """Numbers that are kept for each query and each key."""
 SMALL = 1 << 20
 """Numbers of the largest mask that is kept whole, that of one sequence of 1,024 tokens; and of all of one mask's."""
@@ -37,16 +37,31 @@ def dense_mask(
     """
     known: dict[Hashable, Tensor] = mask.__dict__.setdefault("_dense", {})
     what = n_q, n_kv, device, dtype
-    if what in known:
-        return known[what]
+    if (found := known.get(what)) is not None:
+        return found
     with torch.inference_mode(False), torch.no_grad():
         pairs = mask.dense(n_q, n_kv, device)
         written = pairs if dtype == torch.bool else numbers(pairs, dtype)
-    if type(written) is Tensor and written.numel() <= SMALL:
-        while known and sum(x.numel() for x in list(known.values())) + written.numel() > SMALL:
-            known.pop(next(iter(known)), None)
+    if may_keep(written) and written.numel() <= SMALL:
+        room = SMALL - written.numel() - sum(x.numel() for x in list(known.values()))
+        for old in list(known):
+            room += known.pop(old).numel() if room < 0 and old in known else 0
         known[what] = written
     return written
+
+
+def may_keep(written: Tensor) -> bool:
+    """Whether a mask may serve later calls: in a processor's memory, and no stand-in of an exporter or of torch.func.
+
+    On a GPU one may be made while a graph is recorded, and its parts would lie where kernels do not take them.
+    """
+    if type(written) is not Tensor or written.device.type != "cpu":
+        return False
+    try:
+        written.untyped_storage()
+    except NotImplementedError:  # torch.func wraps in tensors that have none
+        return False
+    return True
 
 
 def piece_mask(mask: Mask, cut: Plan, piece: Piece, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -63,16 +78,18 @@ def piece_mask(mask: Mask, cut: Plan, piece: Piece, dtype: torch.dtype, device: 
 def kept_masks(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
     """For each piece its mask as `piece_mask` gives it; None where it has none, or too many would have to be kept.
 
-    Kept with the plan, which is kept with the mask. Nothing is kept of stand-ins for tensors, and the tensors that are
-    kept are none of inference mode, since a later call may want gradients.
+    Kept with the plan, which is kept with the mask. The tensors that are kept are none of inference mode, since a later
+    call may want gradients.
     Example: kept_masks(mask, plan(mask, 4096, 4096), torch.float32, query.device).
     """
     known: tuple[Tensor | None, ...] | None = cut.kept.get((dtype, device))
     if known is not None:
         return known
+    if device.type != "cpu":
+        return (None,) * len(cut.pieces)
     with torch.inference_mode(False), torch.no_grad():
         found = _written(mask, cut, dtype, device)
-    if all(x is None or type(x) is Tensor for x in found):
+    if all(x is None or may_keep(x) for x in found):
         cut.kept[dtype, device] = found
     return found
 

@@ -19,7 +19,7 @@ from .structured import Mask
 Kind = Literal["open", "causal", "masked"]
 Rows = NDArray[np.int64]
 Intervals = NDArray[np.int64]
-PLANS = 16
+PLANS = 8
 """Plans that a mask keeps: a decoder meets a new length with every token, and its layers meet that one again."""
 
 
@@ -82,9 +82,11 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     Example: plan(sliding_window(2), 4, 4, block=2).pieces[1] is masked, rows 2 to 4, keys 1 to 4.
     """
     known: dict[tuple[int, int, int], Plan] = mask.__dict__.setdefault("_plans", {})
-    if (n_q, n_kv, block) not in known:
-        keep(known, (n_q, n_kv, block), _planned(mask.extent(n_q, n_kv), n_q, n_kv, block), PLANS)
-    return known[n_q, n_kv, block]
+    found = known.get((n_q, n_kv, block))
+    if found is None:
+        found = _planned(mask.extent(n_q, n_kv), n_q, n_kv, block)
+        keep(known, (n_q, n_kv, block), found, PLANS)
+    return found
 
 
 def keep(known: dict[Any, Any], what: Hashable, found: object, most: int) -> None:

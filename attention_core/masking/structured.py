@@ -46,6 +46,10 @@ class Mask(ABC):
         """
         return extent_of_pairs(self.dense(n_q, n_kv))
 
+    def __getstate__(self) -> dict[str, object]:
+        """What is copied and pickled: not what was worked out, and kept, for earlier calls."""
+        return {name: found for name, found in self.__dict__.items() if not name.startswith("_")}
+
     def __and__(self, other: Mask) -> Mask:
         return _combined(And, self, other)
 

@@ -62,8 +62,8 @@ def block_sparse_attention(
         raise ValueError(f"block must be at least 1, got {block}")
     scores = (*query.shape[:-1], key.shape[-2])
     cut = plan(mask, scores[-2], scores[-1], block)
-    if cut.sequences > 1 and (query.ndim != 4 or cut.sequences != max(query.shape[0], key.shape[0])):
-        raise ValueError(f"a mask of {cut.sequences} sequences does not broadcast to the scores {scores}")
+    if cut.batch > 1 and (query.ndim != 4 or cut.batch != max(query.shape[0], key.shape[0])):
+        raise ValueError(f"a mask of {cut.batch} sequences does not broadcast to the scores {scores}")
     return _by_pieces(query, key, value, mask, cut, scale)
 
 

@@ -124,6 +124,12 @@ def test_more_heads_cost_more_in_a_piece(no_own_table: Path) -> None:
     assert pieces_of(x, padding([100, 200])) == pytest.approx(2)
 
 
+def test_a_mask_that_costs_nothing_written_out_is_written_out(no_own_table: Path) -> None:
+    """No query attends anything, and what is masked is free: there is nothing to save."""
+    write(no_own_table, cpu_float32_forward={**entry(0), "piece": 1.0, "masked": 0.0})
+    assert choose(LONG, LONG, LONG, padding([0])) == DEFAULT
+
+
 def test_work_is_that_of_both_products() -> None:
     assert choice.work_of(LONG, LONG[:, :1], LONG[:, :1, :, :4]) == 2 * 4096 * 4096 * (8 + 4)
 

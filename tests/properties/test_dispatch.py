@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core
-from attention_core import dispatch, plans
+from attention_core import choice, dispatch, plans
 from attention_core.choice import PLANS, forget
 from attention_core.dispatch import attention
 from attention_core.kernels import Kernel
@@ -87,6 +88,39 @@ def test_the_sparse_kernel_by_name_reads_the_structure(monkeypatch: pytest.Monke
         ).ndim
         == 5
     )
+
+
+@pytest.mark.parametrize("kernel", ["auto", "core:dot_product", "core:block_sparse", "torch:default"])
+@pytest.mark.parametrize("empty", range(4))
+def test_empty_inputs_under_a_structured_mask(kernel: str, empty: int) -> None:
+    """No sequence, no head, no token or no channel."""
+    sizes = [1, 2, 3, 4]
+    sizes[empty] = 0
+    x = torch.zeros(sizes)
+    assert attention(x, x, x, sliding_window(2), kernel=kernel).shape == x.shape
+
+
+ALIKE = [padding([250] * 3) & sliding_window(40), segments((torch.arange(300) % 3).expand(3, -1))]
+
+
+@pytest.mark.parametrize("kernel", ["auto", "core:dot_product", "core:block_sparse", "torch:default"])
+@pytest.mark.parametrize("mask", ALIKE, ids=["intervals", "scattered"])
+@pytest.mark.parametrize("shape", [(2, 2, 300, 8), (2, 300, 8), (300, 8)])
+def test_sequences_that_look_alike_are_still_as_many(
+    kernel: str, mask: Any, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A mask of three sequences fits no batch of two, though one of the three would tell all."""
+    cheap = dict.fromkeys((*choice.WHY, "piece"), 1.0) | {"short_from": 0, "short_to": 0}
+    (tmp_path / "t.json").write_text(choice.as_json({"cpu/float32/forward": cheap}, {}))
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", str(tmp_path / "t.json"))
+    forget()
+    x = torch.zeros(shape)
+    with pytest.raises(ValueError, match="does not broadcast to the scores"):
+        attention(x, x, x, mask, kernel=kernel)
+    three = torch.zeros(3, 2, 300, 8)
+    assert attention(three, three, three, mask, kernel=kernel).shape == three.shape
+    monkeypatch.undo()
+    forget()
 
 
 @pytest.fixture

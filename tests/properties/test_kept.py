@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -150,6 +154,39 @@ def test_nothing_is_kept_of_stand_ins() -> None:
     assert type(dense_mask(mask, 9, 9, CPU)) is torch.Tensor
     assert kinds(kept_masks(mask, cut, torch.float32, CPU)) == {torch.Tensor}
     assert type(attention(x, x, x, mask, kernel="core:block_sparse")) is torch.Tensor
+
+
+@pytest.mark.parametrize("kernel", ["torch:math", "core:dot_product"])
+def test_nothing_is_kept_of_a_transformation(kernel: str) -> None:
+    """torch.func wraps every tensor that is made within it; a mask that kept one could be neither copied nor pickled."""
+    mask, x = sliding_window(3), torch.randn(1, 1, 9, 4)
+    found = torch.func.grad(lambda x: attention(x, x, x, mask, kernel=kernel).sum())(x)
+    leaf = x.clone().requires_grad_()
+    attention(leaf, leaf, leaf, mask, kernel=kernel).sum().backward()
+    torch.testing.assert_close(found, leaf.grad)
+    assert all(not torch._C._functorch.is_functorch_wrapped_tensor(x) for x in mask.__dict__["_dense"].values())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda mask: pickle.loads(pickle.dumps(mask))])
+def test_a_copy_carries_nothing_that_was_kept(copied: Callable[[Mask], Mask]) -> None:
+    ids = torch.arange(2048) // 500
+    mask = sliding_window(300) & segments(ids[None])
+    fresh = len(pickle.dumps(mask))
+    x = torch.zeros(1, 1, 2048, 4)
+    for n in (1024, 2048):
+        attention(x[:, :, :n], x[:, :, :n], x[:, :, :n], mask, kernel="core:block_sparse")
+    dense_mask(mask, 9, 9, CPU)
+    assert len(pickle.dumps(mask)) == fresh
+    twin = copied(mask)
+    assert {"_plans", "_dense"} <= mask.__dict__.keys() and {"left", "right"} == twin.__dict__.keys()
+    assert torch.equal(twin.dense(600, 600), mask.dense(600, 600))
+
+
+def test_nothing_is_kept_beyond_a_processor() -> None:
+    mask = sliding_window(3)
+    cut, meta = plan(mask, 9, 9, 4), torch.device("meta")
+    assert dense_mask(mask, 9, 9, meta).device.type == "meta" and not mask.__dict__["_dense"]
+    assert set(kept_masks(mask, cut, torch.float32, meta)) == {None} and not cut.kept
 
 
 def kinds(found: tuple[torch.Tensor | None, ...]) -> set[type]:
