@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 
 from .masking import Causal, Mask, SlidingWindow
-from .masking.pieces import PLANS as PIECES_KEPT
-from .masking.pieces import keep, plan
+from .masking.pieces import MOST_PLANS, keep, plan
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
 BLOCKS = {128: "", 256: "wide_"}
@@ -195,7 +194,7 @@ def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int
         costs = {block: _cost(query, key, value, mask, block, entry) for block in BLOCKS}
         block = min(costs, key=lambda block: costs[block])
         found = entry, (block, costs[block])
-        keep(known, what, found, 4 * PIECES_KEPT)
+        keep(known, what, found, 4 * MOST_PLANS)
     return found[1]
 
 

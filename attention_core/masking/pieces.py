@@ -19,7 +19,7 @@ from .structured import Mask
 Kind = Literal["open", "causal", "masked"]
 Rows = NDArray[np.int64]
 Intervals = NDArray[np.int64]
-PLANS = 8
+MOST_PLANS = 8
 """Plans that a mask keeps: a decoder meets a new length with every token, and its layers meet that one again."""
 
 
@@ -76,7 +76,7 @@ class Plan:
 def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     """Cut a mask into pieces of about `block` queries, or of as many as open and causal runs have.
 
-    The last `PLANS` are kept with the mask: the layers of a model that share a mask share its plan.
+    The last `MOST_PLANS` are kept with the mask: the layers of a model that share a mask share its plan.
 
     Args: mask; n_q, n_kv >= 0; block >= 1, in queries. Raises: ValueError as `mask.dense`.
     Example: plan(sliding_window(2), 4, 4, block=2).pieces[1] is masked, rows 2 to 4, keys 1 to 4.
@@ -85,7 +85,7 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     found = known.get((n_q, n_kv, block))
     if found is None:
         found = _planned(mask.extent(n_q, n_kv), n_q, n_kv, block)
-        keep(known, (n_q, n_kv, block), found, PLANS)
+        keep(known, (n_q, n_kv, block), found, MOST_PLANS)
     return found
 
 

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from attention_core import attention
 from attention_core.masking import Mask, causal, prefix, segments, sliding_window
 from attention_core.masking.kept import KEPT, SMALL, dense_mask, kept_masks, numbers, piece_mask
-from attention_core.masking.pieces import PLANS, plan
+from attention_core.masking.pieces import MOST_PLANS, plan
 from attention_core.variants.block_sparse import Written
 from tests.properties.mask_trees import SIZES, masks
 
@@ -125,7 +125,7 @@ def test_a_decoder_fills_no_memory() -> None:
     for n in range(1, 200):
         for kernel in ("auto", "core:block_sparse"):
             attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, n, 4), torch.zeros(1, 1, n, 4), mask, kernel=kernel)
-    assert len(mask.__dict__["_plans"]) <= PLANS and len(mask.__dict__["_cheapest"]) <= 4 * PLANS
+    assert len(mask.__dict__["_plans"]) <= MOST_PLANS and len(mask.__dict__["_cheapest"]) <= 4 * MOST_PLANS
     assert plan(mask, 1, 199, 128) is plan(mask, 1, 199, 128)
 
 
