@@ -68,6 +68,13 @@ SPARSE: dict[str, Any] = {
     "accumulate": "float32",
     "arguments": {"block": 16},  # many pieces also in small cases
 }
+FLEX: dict[str, Any] = {
+    **SPARSE,
+    "dtypes": ("float32", "bfloat16", "float16"),
+    "gradients": False,  # on a processor
+    "arguments": {"block": 16, "compiled": False},
+    "parameters": {"compiles": True},  # `auto:core:flex` is judged as this row
+}
 HALF: dict[str, Any] = {**SPARSE, "accumulate": "input", "mask_gradient": True, "arguments": {"rows": 16}}
 
 # Laws that real kernels break, with the number of the finding in docs/findings.md. The smallest case of each
@@ -127,6 +134,12 @@ OURS = (
         "only the rectangles that a mask leaves, each by torch's fused kernel",
         SPARSE,
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
+        "core:flex",
+        "attention_core.variants.flex:flex_written",
+        "the kernel that FlexAttention generates for a mask's structure; judged before it is generated",
+        FLEX,
     ),
     Kernel(
         "core:half_accuracy",

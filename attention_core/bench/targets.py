@@ -6,7 +6,7 @@ Runs in the worker. What a kernel does not declare it can do becomes `CannotRun`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,10 @@ def read_target(text: str, device: str = "cpu") -> Named:
     head, _, kernel = where.partition(":")
     if head != AUTO:
         implementation, origin = implementation_for(where, fields)
+        if implementation.parameters.get("compiles"):  # judged by its arguments, before it compiles; timed compiled
+            implementation = replace(implementation, arguments={})
         return Named(text, implementation, origin, where, fields)
+    judged = PUBLIC
     if kernel:
         from attention_core.kernels import kernel as row_of
 
@@ -102,8 +105,12 @@ def read_target(text: str, device: str = "cpu") -> Named:
             raise TargetError(str(error)) from None
         fields = {**{name: record[name] for name in INHERITED if name in record}, **fields}
         fields["arguments"] = {"kernel": kernel}
+        if record.get("parameters", {}).get("compiles"):  # as above
+            judged = kernel
     fields = {"accumulate": "float32", "name": text, **fields}
     implementation, origin = implementation_for(PUBLIC, fields)
+    if judged != PUBLIC:
+        return Named(text, implementation, origin, judged, given, structured=True)
     return Named(text, implementation, origin, PUBLIC, fields, structured=True)
 
 

@@ -1,0 +1,176 @@
+"""attention_core.variants.flex: blocks that hold what a mask attends, and the kernel that is generated for them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_core import attention
+from attention_core.bench.targets import read_target
+from attention_core.dot_product import dot_product_attention
+from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
+from attention_core.masking.blocks import block_mask, predicate
+from attention_core.variants import flex
+from attention_core.variants.flex import flex_structured_attention, flex_written
+from tests.properties.mask_trees import SIZES, B, masks
+from tests.properties.test_block_sparse import Largest, inputs
+
+CPU = torch.device("cpu")
+compiler = pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
+# torch's own compiler calls what torch deprecates.
+quiet = pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+
+
+def listed(number: torch.Tensor, which: torch.Tensor, nk: int) -> torch.Tensor:
+    """What lists of blocks name, as bools (B, blocks of queries, blocks of keys)."""
+    some = torch.zeros(*number.shape, nk, dtype=torch.bool)
+    for at in torch.cartesian_prod(*(torch.arange(n) for n in number.shape)).tolist():
+        some[(*at, which[tuple(at)][: int(number[tuple(at)])].long())] = True
+    return some[:, 0]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data(), SIZES, st.integers(1, 9))
+def test_blocks_hold_exactly_what_a_mask_attends(data: st.DataObject, sizes: tuple[int, int], block: int) -> None:
+    n_q, n_kv = sizes
+    mask = data.draw(masks(*sizes))
+    dense = mask.dense(*sizes)
+    pairs = dense.reshape(-1, n_q, n_kv)
+    blocks = block_mask(mask, n_q, n_kv, CPU, block)
+    nk = -(-n_kv // block)
+    asked = listed(blocks.kv_num_blocks, blocks.kv_indices, nk)
+    assert blocks.full_kv_num_blocks is not None
+    assert blocks.full_kv_indices is not None
+    full = listed(blocks.full_kv_num_blocks, blocks.full_kv_indices, nk)
+    assert not (asked & full).any()
+    for b, qb, kb in torch.cartesian_prod(*(torch.arange(n) for n in asked.shape)).tolist():
+        here = pairs[b, qb * block : (qb + 1) * block, kb * block : (kb + 1) * block]
+        assert not here.any() or asked[b, qb, kb] or full[b, qb, kb]
+        # Torch masks no pair of a full block, also not beyond the lengths.
+        assert not full[b, qb, kb] or (here.all() and here.shape == (block, block))
+        if mask.extent(*sizes).exact and not here.any():
+            assert not asked[b, qb, kb]
+    allows = predicate(mask, n_q, n_kv, CPU)
+    i, j = torch.arange(n_q)[:, None], torch.arange(n_kv)
+    for b in range(pairs.shape[0]):
+        assert torch.equal(allows(torch.tensor(b), torch.tensor(0), i, j).expand(n_q, n_kv), pairs[b])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), SIZES, st.integers(1, 12), st.integers(0, 99))
+def test_outputs_are_those_of_the_dense_mask(
+    data: st.DataObject, sizes: tuple[int, int], block: int, seed: int
+) -> None:
+    """Uncompiled, float64: |o| <= 4 and scores below 28, so that 24 terms differ by less than 4 * 24 * 60 u = 1e-12."""
+    mask = data.draw(masks(*sizes))
+    q, k, v = (x.detach() for x in inputs(*sizes, seed))
+    dense = mask.dense(*sizes)
+    wanted = dot_product_attention(q, k, v, dense, enable_gqa=True)
+    for out in (
+        flex_structured_attention(q, k, v, mask, block=block, compiled=False),
+        flex_written(q, k, v, dense, enable_gqa=True, block=block, compiled=False),
+    ):
+        torch.testing.assert_close(out, wanted, rtol=0, atol=1e-11)
+
+
+def by_heads(n: int) -> torch.Tensor:
+    """A written mask that differs between heads: (B, 4, n, n)."""
+    return torch.rand(B, 4, n, n, generator=torch.Generator().manual_seed(1)) < 0.5
+
+
+@compiler
+@quiet
+def test_the_generated_kernel_computes_masks_of_every_kind() -> None:
+    """Float32, |o| <= 4, scores below 48 after scaling: 70 terms differ by less than 4 * (70 + 2 * 48) * 2^-23 = 8e-5."""
+    n = 70
+    q, k, v = (x.detach().float() for x in inputs(n, n, 3))
+    ids = torch.tensor([[0] * 20 + [1] * 50, [3] * 41 + [4] * 29])
+    kinds: list[Mask] = [
+        causal(), sliding_window(5), prefix(7),
+        segments(ids), segments(ids) & causal(), padding([0, 33]) & sliding_window(9),  # a sequence without a key
+        segments(ids.roll(9, 1)) | sliding_window(3),  # its documents lie in two runs: pairs are asked for
+    ]  # fmt: skip
+    with torch.no_grad():
+        for mask in kinds:
+            out = attention(q, k, v, mask, kernel="core:flex")
+            wanted = dot_product_attention(q.double(), k.double(), v.double(), mask.dense(n, n), enable_gqa=True)
+            torch.testing.assert_close(out.double(), wanted, rtol=0, atol=8e-5)
+        written = flex_written(q, k, v, by_heads(n), enable_gqa=True, block=16)
+    wanted = dot_product_attention(q.double(), k.double(), v.double(), by_heads(n), enable_gqa=True)
+    torch.testing.assert_close(written.double(), wanted, rtol=0, atol=8e-5)
+
+
+@compiler
+@quiet
+def test_the_generated_kernel_does_not_read_what_no_block_holds() -> None:
+    q, k, v = torch.ones(1, 1, 64, 16), torch.ones(1, 1, 64, 16), torch.ones(1, 1, 64, 16)
+    v[..., 16:48, :] = torch.nan
+    ids = [[0] * 16 + [1] * 32 + [2] * 16]
+    with torch.no_grad():
+        out = flex_structured_attention(q, k, v, segments(ids), block=16)
+    assert torch.isfinite(out[..., :16, :]).all()
+    assert torch.isfinite(out[..., 48:, :]).all()
+    assert torch.isnan(out[..., 16:48, :]).all()
+
+
+@quiet
+def test_more_sizes_than_torch_compiles_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch gives up at its eighth kernel. A backend that runs what it is given stands for the compiler."""
+    eager = torch.compile(flex.torch_flex.flex_attention, backend="eager", dynamic=False, fullgraph=True)
+    monkeypatch.setattr(flex, "_generated", lambda: eager)
+    with torch.no_grad():
+        for n in range(16, 28):
+            x = torch.zeros(1, 1, n, 16)
+            assert torch.equal(flex_structured_attention(x, x, x, causal()), x)
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    x = torch.ones(3, 1, 8, 4, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="no gradients on a processor: use kernel='core:block_sparse'"):
+        attention(x, x, x, causal(), kernel="core:flex")
+    wide = torch.ones(3, 1, 8, 4, dtype=torch.float64)
+    with pytest.raises(NotImplementedError, match="no float64 on a processor"):
+        attention(wide, wide, wide, causal(), kernel="core:flex")
+    with pytest.raises(ValueError, match=r"a mask of 2 sequences does not broadcast to the scores \(3, 1, 8, 8\)"):
+        attention(x, x, x, padding([1, 2]), kernel="core:flex")
+    with pytest.raises(ValueError, match="head size"):
+        attention(x, x[..., :2], x, causal(), kernel="core:flex")
+
+
+def test_empty_calls_and_calls_without_a_mask() -> None:
+    x = torch.ones(1, 1, 3, 4)
+    assert attention(x[:, :, :0], x, x, causal(), kernel="core:flex").shape == (1, 1, 0, 4)
+    assert torch.equal(attention(x, x[:, :, :0], x[:, :, :0], kernel="core:flex"), torch.zeros_like(x))
+    assert torch.equal(flex_structured_attention(x, x, x, None, compiled=False), x)
+
+
+def test_blocks_are_kept_with_the_mask_and_not_copied_with_it() -> None:
+    mask = sliding_window(4)
+    blocks = block_mask(mask, 64, 64, CPU, 16)
+    assert block_mask(mask, 64, 64, CPU, 16) is blocks
+    assert block_mask(mask, 64, 65, CPU, 16) is not blocks
+    assert pickle.loads(pickle.dumps(mask)).__dict__ == {"W": 4, "align": "top_left"}
+
+
+@pytest.mark.parametrize("mask", [sliding_window(64), prefix(9), causal() & padding([99])])
+def test_no_table_of_pairs_is_written(mask: Mask) -> None:
+    """At n = 1,024 there are 2^20 pairs; lists of blocks of 128 queries have 64 numbers, extents 2,048."""
+    with Largest() as seen:
+        block_mask(mask, 1024, 1024, CPU)
+    assert seen.numbers <= 8 * 1024
+
+
+def test_bench_judges_it_uncompiled_and_times_it_compiled() -> None:
+    row, public = read_target("core:flex"), read_target("auto:core:flex")
+    assert row.target == public.target == "core:flex"
+    assert row.implementation.arguments == {}
+    assert public.implementation.arguments == {"kernel": "core:flex"}
+    assert public.structured
+    assert not public.implementation.gradients
+    assert read_target("auto:core:fused").target == "attention_core:attention"
