@@ -81,7 +81,8 @@ def _touched(extent: Extent, n_q: int, n_kv: int, block: int) -> tuple[Tensor, T
 
 def _most(x: Tensor, beyond: int, block: int) -> Tensor:
     """The largest number of each block of queries, (B, n_q) to (B, blocks, 1); `beyond` stands after the last query."""
-    return pad(x, (0, -x.shape[1] % block), value=beyond).unflatten(1, (-1, block)).amax(-1, keepdim=True)
+    whole = pad(x, (0, -x.shape[1] % block), value=beyond)
+    return whole.reshape(x.shape[0], -1, block).amax(-1, keepdim=True)
 
 
 def _listed(some: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:

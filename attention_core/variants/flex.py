@@ -1,7 +1,7 @@
 """Attention under a structured mask by the kernel that torch's FlexAttention generates for it.
 
-Compiled once for sizes, dtype and form of mask, some ten seconds on a processor, with a C++ compiler; then it skips what
-the mask forbids. On GPUs it has gradients; on processors it has none.
+Compiled once for sizes, dtype and form of mask, for three to fifteen seconds on a processor, by a C++ compiler; then it
+skips what the mask forbids. On GPUs it has gradients; on processors it has none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST = 128
 
 @cache
 def _generated() -> Callable[..., Tensor]:
-    """FlexAttention under torch.compile, of fixed sizes: with changing ones masks may not compile (docs/findings.md, 5).
+    """FlexAttention under torch.compile, of fixed sizes: changing ones may not compile (docs/findings.md, 5).
 
     A whole graph, so that what cannot be compiled is an error and no slow call that writes n_q x n_kv scores.
     """

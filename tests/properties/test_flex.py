@@ -172,5 +172,6 @@ def test_bench_judges_it_uncompiled_and_times_it_compiled() -> None:
     assert row.implementation.arguments == {}
     assert public.implementation.arguments == {"kernel": "core:flex"}
     assert public.structured
+    assert read_target("auto:core:flex@returns=out", "cuda").fields == {"returns": "out", "device": "cuda"}
     assert not public.implementation.gradients
     assert read_target("auto:core:fused").target == "attention_core:attention"
