@@ -1,9 +1,8 @@
-"""attention_core.variants.flex: blocks that hold what a mask attends, and the kernel that is generated for them."""
+"""attention_core.variants.flex: structured masks by the kernel that torch generates for them."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 
 import pytest
@@ -15,51 +14,15 @@ from attention_core import attention
 from attention_core.bench.targets import read_target
 from attention_core.dot_product import dot_product_attention
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
-from attention_core.masking.blocks import block_mask, predicate
 from attention_core.variants import flex
 from attention_core.variants.flex import flex_structured_attention, flex_written
 from tests.properties.mask_trees import SIZES, B, masks
-from tests.properties.test_block_sparse import Largest, inputs
+from tests.properties.test_block_sparse import inputs
 
 CPU = torch.device("cpu")
 compiler = pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
 # torch's own compiler calls what torch deprecates.
 quiet = pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
-
-
-def listed(number: torch.Tensor, which: torch.Tensor, nk: int) -> torch.Tensor:
-    """What lists of blocks name, as bools (B, blocks of queries, blocks of keys)."""
-    some = torch.zeros(*number.shape, nk, dtype=torch.bool)
-    for at in torch.cartesian_prod(*(torch.arange(n) for n in number.shape)).tolist():
-        some[(*at, which[tuple(at)][: int(number[tuple(at)])].long())] = True
-    return some[:, 0]
-
-
-@settings(deadline=None, max_examples=300)
-@given(st.data(), SIZES, st.integers(1, 9))
-def test_blocks_hold_exactly_what_a_mask_attends(data: st.DataObject, sizes: tuple[int, int], block: int) -> None:
-    n_q, n_kv = sizes
-    mask = data.draw(masks(*sizes))
-    dense = mask.dense(*sizes)
-    pairs = dense.reshape(-1, n_q, n_kv)
-    blocks = block_mask(mask, n_q, n_kv, CPU, block)
-    nk = -(-n_kv // block)
-    asked = listed(blocks.kv_num_blocks, blocks.kv_indices, nk)
-    assert blocks.full_kv_num_blocks is not None
-    assert blocks.full_kv_indices is not None
-    full = listed(blocks.full_kv_num_blocks, blocks.full_kv_indices, nk)
-    assert not (asked & full).any()
-    for b, qb, kb in torch.cartesian_prod(*(torch.arange(n) for n in asked.shape)).tolist():
-        here = pairs[b, qb * block : (qb + 1) * block, kb * block : (kb + 1) * block]
-        assert not here.any() or asked[b, qb, kb] or full[b, qb, kb]
-        # Torch masks no pair of a full block, also not beyond the lengths.
-        assert not full[b, qb, kb] or (here.all() and here.shape == (block, block))
-        if mask.extent(*sizes).exact and not here.any():
-            assert not asked[b, qb, kb]
-    allows = predicate(mask, n_q, n_kv, CPU)
-    i, j = torch.arange(n_q)[:, None], torch.arange(n_kv)
-    for b in range(pairs.shape[0]):
-        assert torch.equal(allows(torch.tensor(b), torch.tensor(0), i, j).expand(n_q, n_kv), pairs[b])
 
 
 @settings(deadline=None, max_examples=60)
@@ -148,22 +111,6 @@ def test_empty_calls_and_calls_without_a_mask() -> None:
     assert attention(x[:, :, :0], x, x, causal(), kernel="core:flex").shape == (1, 1, 0, 4)
     assert torch.equal(attention(x, x[:, :, :0], x[:, :, :0], kernel="core:flex"), torch.zeros_like(x))
     assert torch.equal(flex_structured_attention(x, x, x, None, compiled=False), x)
-
-
-def test_blocks_are_kept_with_the_mask_and_not_copied_with_it() -> None:
-    mask = sliding_window(4)
-    blocks = block_mask(mask, 64, 64, CPU, 16)
-    assert block_mask(mask, 64, 64, CPU, 16) is blocks
-    assert block_mask(mask, 64, 65, CPU, 16) is not blocks
-    assert pickle.loads(pickle.dumps(mask)).__dict__ == {"W": 4, "align": "top_left"}
-
-
-@pytest.mark.parametrize("mask", [sliding_window(64), prefix(9), causal() & padding([99])])
-def test_no_table_of_pairs_is_written(mask: Mask) -> None:
-    """At n = 1,024 there are 2^20 pairs; lists of blocks of 128 queries have 64 numbers, extents 2,048."""
-    with Largest() as seen:
-        block_mask(mask, 1024, 1024, CPU)
-    assert seen.numbers <= 8 * 1024
 
 
 def test_bench_judges_it_uncompiled_and_times_it_compiled() -> None:
