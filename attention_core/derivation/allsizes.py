@@ -14,25 +14,20 @@ from attention_core.derivation.indexed import (
     ENDS,
     Atom,
     CannotProve,
-    Index,
     Poly,
-    Range,
-    Rule,
-    Sums,
     constant,
-    delta,
     exponential,
     is_zero,
     key,
     logarithm,
     plus,
     power,
-    renamed,
     root,
     scaled,
     single,
     times,
 )
+from attention_core.derivation.indexed_sums import Index, Range, Rule, Sums, delta, renamed
 from attention_core.derivation.spaces import Tuples
 from attention_core.derivation.terms import Relation, Size, Term
 
