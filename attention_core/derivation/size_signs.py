@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 
-from attention_core.derivation.allsizes import SHARE, Prover
+from attention_core.derivation.allsizes import SHARE, entries_under
 from attention_core.derivation.declared import Context
 from attention_core.derivation.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scaled
 from attention_core.derivation.size_conditions import linear
@@ -33,8 +33,8 @@ def ordered_at_all_sizes(
         return False
     before = ENDS.set(time.process_time() + SHARE * seconds)
     try:
-        prover = Prover(context, hypotheses, tuples)
-        low, high = prover.number(claim.left, {}), prover.number(claim.right, {})
+        entries = entries_under(context, hypotheses, tuples)
+        low, high = entries.number(claim.left, {}), entries.number(claim.right, {})
         if claim.op in (">", ">="):
             low, high = high, low
         return _never_negative(plus(high, scaled(low, Fraction(-1))), tuples, strict=claim.op in ("<", ">"))
