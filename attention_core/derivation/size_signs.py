@@ -12,8 +12,9 @@ from math import comb
 from attention_core.derivation.allsizes import SHARE, entries_under
 from attention_core.derivation.declared import Context
 from attention_core.derivation.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scaled
+from attention_core.derivation.relevance import relation_names
 from attention_core.derivation.size_conditions import linear
-from attention_core.derivation.spaces import Tuples, relation_names
+from attention_core.derivation.spaces import Tuples
 from attention_core.derivation.terms import Relation
 
 RULE = "sign of the difference: no coefficient is negative when each size is its smallest value and more"
