@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.blocks import Block, Display, Heading, Paragraph
 from attention_core.derivation.connectives import ARROWS, bare
 from attention_core.derivation.counterexamples import describe
 from attention_core.derivation.display import _without_frames, relation_lines, statements_of
@@ -30,7 +31,7 @@ from attention_core.derivation.paragraphs import cut_at_commas
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.records import GOOD
 from attention_core.derivation.rows import gathered
-from attention_core.derivation.source import Block, Display, Heading, Paragraph, blocks_of
+from attention_core.derivation.source import blocks_of
 from attention_core.derivation.steps import Step, Unread, steps_of
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.tokens import Tok
