@@ -7,8 +7,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from attention_core.derivation.expander import Goal
 from attention_core.derivation.graph import Graph, Unsettled
-from attention_core.derivation.limits import Goal
 from attention_core.derivation.lower import Cells, Env, Lowering, handles, one
 from attention_core.derivation.plans import instances
 from attention_core.derivation.reach import foreign
