@@ -83,7 +83,7 @@ OURS = (
     Kernel(
         "core:flex",
         "attention_core.variants.flex:flex_written",
-        "the kernel that FlexAttention generates for a mask's structure; judged before it is generated",
+        "the kernel that FlexAttention generates for a mask's structure; judged by torch's reference of it",
         FLEX,
         compiles=True,
     ),

@@ -40,6 +40,8 @@ def block_mask(mask: Mask, n_q: int, n_kv: int, device: torch.device, block: int
     if found is None:
         with torch.inference_mode(False), torch.no_grad():
             extent = mask.extent(n_q, n_kv)
+            if not extent.first.numel():
+                raise ValueError("a mask of no sequence does not broadcast to any scores")
             asked, full = (_listed(some, device) for some in _touched(extent, n_q, n_kv, block))
             allows = predicate(mask, n_q, n_kv, device)
             found = BlockMask.from_kv_blocks(
@@ -67,7 +69,7 @@ def predicate(mask: Mask, n_q: int, n_kv: int, device: torch.device) -> Allows:
 
 def _touched(extent: Extent, n_q: int, n_kv: int, block: int) -> tuple[Tensor, Tensor]:
     """(B, blocks of queries, blocks of keys): where single pairs are asked for, and where all are attended."""
-    first, end = extent.first.reshape(-1, n_q), extent.end.reshape(-1, n_q)
+    first, end = (x.reshape(1, -1) if x.ndim == 1 else x for x in (extent.first, extent.end))
     dead = first >= end
     first, end = first.masked_fill(dead, n_kv), end.masked_fill(dead, 0)
     begins = torch.arange(0, n_kv, block)

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.masking import Mask, causal, padding, prefix, sliding_window
+from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
 from attention_core.masking.blocks import block_mask, predicate
+from attention_core.masking.pieces import MOST_PLANS
 from tests.properties.mask_trees import SIZES, masks
 from tests.properties.test_block_sparse import Largest
 
@@ -57,7 +58,25 @@ def test_blocks_are_kept_with_the_mask_and_not_copied_with_it() -> None:
     blocks = block_mask(mask, 64, 64, CPU, 16)
     assert block_mask(mask, 64, 64, CPU, 16) is blocks
     assert block_mask(mask, 64, 65, CPU, 16) is not blocks
+    assert block_mask(mask, 64, 64, CPU, 32).BLOCK_SIZE == (32, 32)
+    for n in range(100, 120):
+        block_mask(mask, n, n, CPU, 16)
+    assert len(mask.__dict__["_blocks"]) == MOST_PLANS
     assert pickle.loads(pickle.dumps(mask)).__dict__ == {"W": 4, "align": "top_left"}
+
+
+def test_blocks_made_in_inference_mode_serve_outside() -> None:
+    mask = sliding_window(4)
+    with torch.inference_mode():
+        blocks = block_mask(mask, 64, 64, CPU, 16)
+    assert not blocks.kv_indices.is_inference()
+
+
+def test_the_last_query_of_one_packed_sequence_asks_for_its_own_document() -> None:
+    """Documents that lie in two runs are asked for pair by pair; the query stands at the last of five places."""
+    allows = predicate(segments([[0, 1, 0, 2, 0]], "bottom_right"), 1, 5, CPU)
+    zero = torch.tensor(0)
+    assert allows(zero, zero, zero, torch.arange(5)).tolist() == [True, False, True, False, True]
 
 
 @pytest.mark.parametrize("mask", [sliding_window(64), prefix(9), causal() & padding([99])])
