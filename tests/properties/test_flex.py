@@ -236,14 +236,24 @@ def test_scale_may_be_a_number_of_numpy_or_a_tensor() -> None:
         assert flex_structured_attention(x, x, v, None, much, compiled=False)[0, 0, 1] == 3  # type: ignore[arg-type]
 
 
-def test_autocast_decides_the_dtype() -> None:
+def test_kernels_are_given_plain_numbers_and_the_dtype_of_autocast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tensor as scale does not compile."""
+    given: list[Any] = []
+
+    def kernel(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, **options: Any) -> torch.Tensor:
+        given.append((type(options["scale"]), query.dtype, key.dtype, value.dtype))
+        return query
+
+    monkeypatch.setattr(flex, "KERNELS", {})
+    monkeypatch.setattr(torch, "compile", lambda *_, **__: kernel)
     x = torch.ones(1, 1, 3, 4)
     with torch.autocast("cpu", torch.bfloat16):
-        assert flex_structured_attention(x, x, x, causal(), compiled=False).dtype == torch.bfloat16
+        flex_structured_attention(x, x, x, causal(), torch.tensor(0.5))  # type: ignore[arg-type]
+    assert given == [(float, *[torch.bfloat16] * 3)]
 
 
-def test_threads_leave_torchs_switch_as_it_was() -> None:
-    before = flex.torch_flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG
+def test_threads_leave_torchs_switch_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flex.torch_flex, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", False)
     x = torch.ones(1, 1, 3, 4)
     inside: list[int] = []
 
@@ -256,7 +266,7 @@ def test_threads_leave_torchs_switch_as_it_was() -> None:
     for thread in threads:
         thread.join()
     assert len(inside) == 160
-    assert before == flex.torch_flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG
+    assert flex.torch_flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG is False
 
 
 def test_bench_judges_it_uncompiled_and_times_it_compiled() -> None:
