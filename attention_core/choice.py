@@ -23,6 +23,8 @@ from .masking import Causal, Mask, SlidingWindow
 from .masking.pieces import MOST_PLANS, keep, plan
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
+FLEX = "core:flex"
+"""Never chosen: it compiles for seconds. By name alone."""
 BLOCKS = {128: "", 256: "wide_"}
 """About how many queries a rectangle may have, and how its numbers begin in a table."""
 HEADS = 4

@@ -3,6 +3,7 @@
 a call met before  -> `plans`: the kernel that was decided on, at once
 another            -> `choice`: decided by the table that is measured for this machine, then kept in `plans`
 structured masks   -> `variants.block_sparse` where they leave enough out, else written out for the kernel
+                      (`variants.flex`, compiled, where it is named)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch.compiler import is_dynamo_compiling
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, SPARSE, cheapest, choose, torch_skips
+from .choice import DEFAULT, FLEX, SPARSE, cheapest, choose, torch_skips
 from .loading import load
 from .masking import Mask
 from .masking.kept import dense_mask
@@ -65,7 +66,11 @@ def attention(
     plain = is_plain(query) and not traced
     if auto:
         kernel = choose(query, key, value, mask) if plain else DEFAULT
-    if kernel == SPARSE and plain and isinstance(mask, Mask) and query.ndim <= 4:
+    if kernel in (SPARSE, FLEX) and plain and isinstance(mask, Mask) and query.ndim <= 4:
+        if kernel == FLEX:
+            from .variants.flex import flex_structured_attention  # half a second, for those who ask for it
+
+            return flex_structured_attention(query, key, value, mask, scale)
         block, _ = cheapest(query, key, value, mask)
         return block_sparse_attention(query, key, value, mask, scale, block=block)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain, auto and kernel == DEFAULT)

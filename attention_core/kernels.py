@@ -7,48 +7,15 @@ verifies; where a kernel is known to break a law, the row says so, and docs/find
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_core.peers.source import standalone
+from attention_core.kernel_row import FLASH_FAILURES, GARBAGE, TORCH, WEIGHTS, Kernel
+from attention_core.peers.table import PEERS
 
 if TYPE_CHECKING:
     from attention_core.conformance.implementation import Implementation
 
-
-@dataclass(frozen=True)
-class Kernel:
-    """One row.
-
-    Args:
-        name: what people call it, "origin:kernel", e.g. "torch:flash".
-        origin: "package.module:name", imported only where the kernel runs; that may raise `Unavailable`.
-        about: one line.
-        record: fields of `Implementation` (contract, dtypes, dead_rows, accumulate, ...), with `sizes` as a
-            text such as "d == d_v".
-        expected: "conforms", or "refuted" for a counterexample that is wrong on purpose.
-        known_failures: law name -> reason, for laws a real kernel breaks.
-    """
-
-    name: str
-    origin: str
-    about: str
-    record: Mapping[str, Any] = field(default_factory=dict)
-    expected: str = "conforms"
-    known_failures: Mapping[str, str] = field(default_factory=dict)
-
-
-def peer(name: str, where: str, about: str, **fields: Any) -> Kernel:
-    """A row for an adapter "module:function" in `peers`, whose source counterexamples carry."""
-    known = fields.pop("known_failures", {})
-    parameters = {"snippet": standalone(*where.split(":")), **fields.pop("parameters", {})}
-    record = {"parameters": parameters, **fields}
-    return Kernel(name, f"attention_core.peers.{where}", about, record, known_failures=known)
-
-
-SDPA_CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
 # Ours compute two-byte inputs in float32 inside, and what is masked may hold NaN.
 CORE: dict[str, Any] = {
     "accumulate": "float32",
@@ -57,9 +24,6 @@ CORE: dict[str, Any] = {
     "second_gradients": True,
 }
 LSE: dict[str, Any] = {**CORE, "contract": "attention-lse", "returns": "out,lse", "arguments": {"return_lse": True}}
-# torch multiplies a weight of 0 with a masked NaN, which gives NaN.
-TORCH: dict[str, Any] = {"claims": SDPA_CLAIMS, "masked_nan": "propagates", "accumulate": "float32"}
-CUDA: dict[str, Any] = {**TORCH, "device": "cuda", "dtypes": ("float32", "bfloat16", "float16")}
 
 # Ours that call torch's fused kernel, or matmuls in the inputs' dtype, do with masked NaN what these do.
 SPARSE: dict[str, Any] = {
@@ -68,25 +32,13 @@ SPARSE: dict[str, Any] = {
     "accumulate": "float32",
     "arguments": {"block": 16},  # many pieces also in small cases
 }
+FLEX: dict[str, Any] = {
+    **SPARSE,
+    "dtypes": ("float32", "bfloat16", "float16"),
+    "gradients": False,  # on a processor
+    "arguments": {"block": 16, "compiled": False},
+}
 HALF: dict[str, Any] = {**SPARSE, "accumulate": "input", "mask_gradient": True, "arguments": {"rows": 16}}
-
-# Laws that real kernels break, with the number of the finding in docs/findings.md. The smallest case of each
-# is saved in peers/cases; it must go on failing, at any effort.
-LENGTHS, GARBAGE = "lengths_of_key_and_value_must_agree", "garbage_is_not_turned_into_a_number"
-FLASH_FAILURES = {
-    LENGTHS: "flash on the CPU counts keys by the values and reads past them (1)",
-    "causal_holds_at_any_scale": "flash on the CPU masks before it scales: -inf * scale <= 0 (2)",
-    GARBAGE: "flash on the CPU gives 0 for a NaN query, with few keys (3)",
-}
-FLEX_FAILURES = {
-    "an_empty_key_sequence_leaves_dead_rows": "IndexError from torch.max over no key (4)",
-    "no_queries_give_an_empty_output": "an internal assertion fails for a mask and no query (4)",
-    "an_empty_batch_gives_an_empty_output": "an internal assertion fails for a mask and no batch (4)",
-}
-EAGER_FAILURES = {
-    "mask_must_not_enlarge_the_result": "the mask is added with torch's broadcasting (8)",
-    "returned_weights_are_before_dropout": "the weights are returned after dropout (8)",
-}
 
 OURS = (
     Kernel(
@@ -129,6 +81,13 @@ OURS = (
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
     ),
     Kernel(
+        "core:flex",
+        "attention_core.variants.flex:flex_written",
+        "the kernel that FlexAttention generates for a mask's structure; judged by torch's reference of it",
+        FLEX,
+        compiles=True,
+    ),
+    Kernel(
         "core:half_accuracy",
         "attention_core.variants.half_accuracy:half_accuracy_attention",
         "matmuls in the inputs' dtype: about twice the error, less time in bfloat16",
@@ -168,7 +127,6 @@ def other(name: str, origin: str, about: str, contract: str, **parameters: Any) 
 
 BUILDERS = "masking.builders"
 MASKS, ROTARY = "mask-builder", "rotary"
-WEIGHTS = {"weights_flag": "need_weights"}
 
 OTHER_CONTRACTS = (
     other("causal_mask", f"{BUILDERS}:causal_mask", "keys not later than the query", MASKS, kind="causal"),
@@ -219,125 +177,7 @@ OTHER_CONTRACTS = (
     other("cache_window", "cache:KeyValueCache", "the same, keeping the last 4 tokens", "kv-cache", window=4),
 )
 
-TORCH_KERNELS = (
-    peer(
-        "torch:default",
-        "torch_sdpa:default",
-        "scaled_dot_product_attention on the backend torch chooses",
-        **TORCH,
-        mask_gradient=True,
-        known_failures=FLASH_FAILURES,
-    ),
-    peer(
-        "torch:math",
-        "torch_sdpa:math",
-        "scaled_dot_product_attention, unfused",
-        **TORCH,
-        mask_gradient=True,
-        second_gradients=True,
-    ),
-    peer(
-        "torch:flash",
-        "torch_sdpa:flash",
-        "scaled_dot_product_attention, flash attention",
-        **TORCH,
-        sizes="d == d_v",
-        known_failures=FLASH_FAILURES,
-    ),
-    peer(
-        "torch:efficient",
-        "torch_cuda:efficient",
-        "scaled_dot_product_attention, memory-efficient (CUDA)",
-        **CUDA,
-        mask_gradient=True,
-    ),
-    peer(
-        "torch:cudnn",
-        "torch_cuda:cudnn",
-        "scaled_dot_product_attention, cuDNN (CUDA)",
-        **{**CUDA, "dtypes": ("bfloat16", "float16")},
-    ),
-)
-
-TORCH_MODULES = (
-    peer(
-        "torch:flex",
-        "torch_flex:flex",
-        "flex_attention without torch.compile",
-        masked_nan="propagates",
-        accumulate="float32",
-        gradients=False,
-        known_failures=FLEX_FAILURES,
-    ),
-    peer(
-        "torch:flex_compiled",
-        "torch_flex_compiled:flex_compiled",
-        "flex_attention under torch.compile (CUDA)",
-        **{**CUDA, "claims": ("attn_mask", "is_causal", "scale", "enable_gqa")},
-    ),
-    peer(
-        "torch:mha",
-        "torch_mha:mha",
-        "nn.MultiheadAttention with identity projections, without weights",
-        mask_true="ignore",
-        accumulate="float32",
-        sizes="d == d_v",
-        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
-    ),
-    peer(
-        "torch:mha_weights",
-        "torch_mha:mha_weights",
-        "nn.MultiheadAttention with identity projections, with weights",
-        mask_true="ignore",
-        returns="out,weights",
-        dead_rows="nan",
-        sizes="d == d_v and H == 1",  # the output projection carries the NaN of a dead row to the other heads
-    ),
-    peer(
-        "torch:mha_module",
-        "torch_mha_module:mha_module",
-        "nn.MultiheadAttention attending to its own input, with its projections",
-        contract="multi-head",
-        mask_true="ignore",
-        parameters=WEIGHTS,
-        known_failures={"dead_rows_are_the_same_on_both_paths": "zeros without the weights, NaN with them (7)"},
-    ),
-)
-
-TRANSFORMERS = (
-    peer(
-        "transformers:eager",
-        "transformers_eager:eager",
-        "the eager attention of transformers' Llama, with weights",
-        dtypes=("float32", "bfloat16", "float16"),  # the softmax of float64 scores is computed in float32
-        out_layout="bnhd",
-        returns="out,weights",
-        dead_rows="nan",
-        masked_nan="propagates",
-        known_failures=EAGER_FAILURES,
-    ),
-    peer(
-        "transformers:sdpa",
-        "transformers_sdpa:sdpa",
-        "transformers' attention function sdpa",
-        **TORCH,
-        out_layout="bnhd",
-        sizes="n_q > 1 or n_kv == 1",
-        known_failures=FLASH_FAILURES,
-    ),
-    peer(
-        "transformers:sdpa_decoding",
-        "transformers_sdpa:sdpa_decoding",
-        "the same function at a single query, where it aligns otherwise",
-        **TORCH,
-        out_layout="bnhd",
-        causal="bottom_right",
-        sizes="n_q == 1",
-        known_failures={law: FLASH_FAILURES[law] for law in (LENGTHS, GARBAGE)},
-    ),
-)
-
-KERNELS: tuple[Kernel, ...] = OURS + OTHER_CONTRACTS + TORCH_KERNELS + TORCH_MODULES + TRANSFORMERS
+KERNELS: tuple[Kernel, ...] = OURS + OTHER_CONTRACTS + PEERS
 
 
 def kernel(name: str) -> Kernel:

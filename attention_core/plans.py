@@ -57,7 +57,7 @@ def planned(
         else:
             return None
     try:
-        gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+        gradients = (query.requires_grad or key.requires_grad or value.requires_grad) and torch.is_grad_enabled()
         what = (
             query.shape, key.shape, value.shape,
             query.is_contiguous() or query.stride(), key.is_contiguous() or key.stride(),

@@ -6,7 +6,7 @@ Runs in the worker. What a kernel does not declare it can do becomes `CannotRun`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ from attention_core.conformance.executor import Executor
 from attention_core.conformance.implementation import Implementation, TargetError
 from attention_core.conformance.options import fields_from_text, implementation_for
 from attention_core.conformance.target import load_target
+from attention_core.kernels import KERNELS
+from attention_core.kernels import kernel as row_of
 
 AUTO = "auto"
 """`auto`, or `auto:KERNEL`: attention_core.attention, which gets structured masks as structure."""
 PUBLIC = "attention_core:attention"
+COMPILES = frozenset(row.name for row in KERNELS if row.compiles)
 INHERITED = ("accumulate", "dtypes", "masked_nan", "gradients")
 """What a kernel declares of itself also where `attention` calls it; the rest is of its own signature."""
 
@@ -92,10 +95,11 @@ def read_target(text: str, device: str = "cpu") -> Named:
     head, _, kernel = where.partition(":")
     if head != AUTO:
         implementation, origin = implementation_for(where, fields)
+        if where in COMPILES:  # as it is judged it does not compile
+            implementation = replace(implementation, arguments={})
         return Named(text, implementation, origin, where, fields)
+    own = fields
     if kernel:
-        from attention_core.kernels import kernel as row_of
-
         try:
             record = row_of(kernel).record
         except ValueError as error:
@@ -104,6 +108,8 @@ def read_target(text: str, device: str = "cpu") -> Named:
         fields["arguments"] = {"kernel": kernel}
     fields = {"accumulate": "float32", "name": text, **fields}
     implementation, origin = implementation_for(PUBLIC, fields)
+    if kernel in COMPILES:
+        return Named(text, implementation, origin, kernel, own, structured=True)
     return Named(text, implementation, origin, PUBLIC, fields, structured=True)
 
 

@@ -144,7 +144,8 @@ def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         return document
     if path.suffix.lower() not in SUFFIXES or not parent.session.isinitpath(path):
         return None
-    from attention_core.derivation.source import Display, blocks_of
+    from attention_core.derivation.blocks import Display
+    from attention_core.derivation.source import blocks_of
 
     text = path.read_bytes().decode("utf-8", "replace")
     if not any(isinstance(block, Display) for block in blocks_of(text)):

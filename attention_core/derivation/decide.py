@@ -25,11 +25,12 @@ from attention_core.derivation.probe import probe
 from attention_core.derivation.prove import equal_here, identical, prove
 from attention_core.derivation.reach import require_reach
 from attention_core.derivation.records import Evidence, Finding, Verdict
+from attention_core.derivation.relevance import connected, relevant
 from attention_core.derivation.sites import Site
 from attention_core.derivation.size_conditions import no_sizes
 from attention_core.derivation.size_signs import ordered_at_all_sizes
 from attention_core.derivation.size_ties import constants, whole_marks
-from attention_core.derivation.spaces import Tuples, connected, relevant
+from attention_core.derivation.spaces import Tuples
 from attention_core.derivation.tally import Tally
 from attention_core.derivation.terms import Relation
 from attention_core.derivation.trials import tried

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from attention_core.derivation.assuming import Standing, standings, words_before
+from attention_core.derivation.blocks import Paragraph
 from attention_core.derivation.declared import Context, Hypothesis
 from attention_core.derivation.definitions import define, defines
 from attention_core.derivation.domains import domain_of
@@ -19,7 +20,6 @@ from attention_core.derivation.memberships import bare_scalar, membership, rando
 from attention_core.derivation.paragraphs import BINDING, condition_parts, cut_at_commas, is_condition, says_domain
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.prose import words
-from attention_core.derivation.source import Paragraph
 from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
 from attention_core.derivation.terms import ShapeMismatch
 from attention_core.derivation.tokens import Tok, depth_zero

@@ -8,10 +8,11 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
+from attention_core.derivation.blocks import FRAMES, Display, Option, misspelt
 from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
-from attention_core.derivation.rows import Piece, gathered
-from attention_core.derivation.source import FRAMES, Display, Option, misspelt
+from attention_core.derivation.pieces import Piece
+from attention_core.derivation.rows import gathered
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.tokens import Tok, depth_zero
 

@@ -17,7 +17,7 @@ from attention_core.derivation.scales import VAGUE
 from attention_core.derivation.transseries import Series, constant, plain
 
 if TYPE_CHECKING:
-    from attention_core.derivation.limits import Expander
+    from attention_core.derivation.expander import Expander
 
 MAX_PARTS = 64
 

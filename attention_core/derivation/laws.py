@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DISCRETE = frozenset({"bernoulli", "categorical", "range"})
 MAX_SUPPORT = 2000
+MAX_OUTCOMES = 4096  # of several finite laws together
 
 
 class Drawn:

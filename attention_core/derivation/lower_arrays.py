@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from attention_core.derivation.graph import Graph, TooLarge, Undefined
-from attention_core.derivation.lower import Cells, Env, Infeasible, Lowering, handles, matmul, one
+from attention_core.derivation.lower import Cells, Env, Infeasible, Lowering, handles, one
+from attention_core.derivation.lower_arithmetic import matmul
 from attention_core.derivation.terms import Term
 
 MAX_RANGE = 2000

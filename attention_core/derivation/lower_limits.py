@@ -7,10 +7,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from attention_core.derivation.expander import Goal
 from attention_core.derivation.graph import Graph, Unsettled
-from attention_core.derivation.limits import Goal
 from attention_core.derivation.lower import Cells, Env, Lowering, handles, one
+from attention_core.derivation.plans import instances
 from attention_core.derivation.reach import foreign
+from attention_core.derivation.relevance import relation_names
 from attention_core.derivation.terms import Relation, Size, Term
 
 
@@ -119,9 +121,6 @@ def limit_node(
 
 def _conditions(moving: Moving, relation: Relation) -> list[tuple[int, str]]:
     """The hypothesis at every index, if it speaks of what moves: differences with their relation to 0."""
-    from attention_core.derivation.plans import instances
-    from attention_core.derivation.spaces import relation_names
-
     if moving.name not in relation_names(moving.context, relation):
         return []
     out = []

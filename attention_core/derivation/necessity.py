@@ -17,7 +17,7 @@ from attention_core.derivation.declared import Context
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.records import Verdict
-from attention_core.derivation.spaces import relation_names
+from attention_core.derivation.relevance import relation_names
 from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch

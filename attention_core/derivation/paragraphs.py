@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import re
 
+from attention_core.derivation.blocks import Paragraph
 from attention_core.derivation.display import condition_chains
 from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
-from attention_core.derivation.source import Paragraph
 from attention_core.derivation.syntax import Chain, Name, Unreadable
 from attention_core.derivation.tokens import Tok, depth_zero
 from attention_core.derivation.written import name_of

@@ -17,9 +17,9 @@ from attention_core.derivation.graph import TooLarge
 from attention_core.derivation.modular import at_large_size
 from attention_core.derivation.normal import Given, is_nonnegative, is_zero
 from attention_core.derivation.records import Evidence, Verdict
+from attention_core.derivation.relevance import relation_names
 from attention_core.derivation.size_degree import enough_sizes
 from attention_core.derivation.size_signs import RULE as SIGNS
-from attention_core.derivation.spaces import relation_names
 from attention_core.derivation.trials import tried
 
 if TYPE_CHECKING:

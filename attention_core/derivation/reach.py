@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.lower import Infeasible, Lowering
 from attention_core.derivation.plans import plan
-from attention_core.derivation.spaces import mentioned, relation_names, symbol_names
+from attention_core.derivation.relevance import mentioned, relation_names, symbol_names
 from attention_core.derivation.terms import SCALAR, Relation, Term, integer
 
 if TYPE_CHECKING:

@@ -4,53 +4,23 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
+from attention_core.derivation.connectives import ARROWS, BINDS, CHANGES, JOINS, OPENS_REASON, WRITTEN_RELATION, bare
+from attention_core.derivation.pieces import GOES_ON, OPERATORS, Piece
+from attention_core.derivation.segments import (
+    first_kind,
+    has_relation,
+    is_condition,
+    is_range,
+    is_relation,
+    leads_to_arrow,
+    segments_of,
+    starts_with_relation,
+    written_ranges,
+)
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.tokens import Tok, depth_zero
 
-JOINS = ("and", "hence", "thus", "so", "therefore", "then", "similarly", "also", "moreover", "so that")
-BINDS = (
-    "for", "for all", "for any", "for every", "for each", "whenever", "where", "if", "when", "provided",
-    "provided that", "assuming", "given that", "with", "such that", "subject to", "as long as", "and for", "and if",
-    "in case",
-)  # fmt: skip
-OPENS_REASON = re.compile(
-    r"\b(since|because|by|via|from|use|uses|using|as|due|apply|applying|substitut\w+|insert\w*|definition|"
-    r"linearity|independen\w+|symmetry|orthogonal\w*|bilinearity|property|rule|inequality|identity|assumption|hypothesis)\b"
-)
-_CHANGES = re.compile(r"\b(not|unless|except|never|otherwise|else|nowhere|fails?|false|wrong|some)\b")
-_WRITTEN_RELATION = re.compile(r"[=<>≤≥≠≈]|\\(?:leq?|geq?|neq?|approx|to|implies|iff|in|sim|gg|ll)\b")
-OPERATORS = ("PLUS", "TIMES")
-GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")
 STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES")
-
-
-@dataclass
-class Piece:
-    """Tokens of one statement while the rows are read.
-
-    `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims; `quoted` are
-    formulas in reasons, each with the words before it; `moves` is what stands behind "as", `arrow` what an arrow says.
-    """
-
-    tokens: list[Tok] = field(default_factory=list)
-    conditions: list[list[Tok]] = field(default_factory=list)
-    offered: list[list[Tok]] = field(default_factory=list)
-    quoted: list[tuple[str, list[Tok]]] = field(default_factory=list)
-    tags: list[tuple[int, str]] = field(default_factory=list)
-    defines: bool = False
-    moves: list[Tok] = field(default_factory=list)
-    arrow: str = ""
-
-    def relations(self) -> int:
-        """How many relations it has by now."""
-        return sum(t.kind in ("REL", "ARROW") for _, t in depth_zero(self.tokens))
-
-    def last(self) -> Tok | None:
-        """Its last token."""
-        return next((t for t in reversed(self.tokens) if t.kind != "GAP"), None)
 
 
 def rows_of(tokens: list[Tok]) -> list[list[Tok]]:
@@ -89,84 +59,6 @@ def gathered(tokens: list[Tok]) -> list[Piece]:
     return [piece for piece in splitter.pieces if piece.tokens]
 
 
-def _segments(row: list[Tok]) -> list[tuple[str, str, list[Tok]]]:
-    """A row cut at text, `\\forall`, wide gaps, commas and alignment marks outside brackets: (mark, word, tokens)."""
-    out: list[tuple[str, str, list[Tok]]] = [("", "", [])]
-    outside = {i for i, _ in depth_zero(row)}
-    for i, token in enumerate(row):
-        if i in outside and token.kind in ("TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI"):
-            out.append((token.kind, token.value if token.kind in ("TEXT", "TAG") else "", []))
-        elif i in outside and token.kind == "GAP" and token.value in (r"\quad", r"\qquad"):
-            out.append(("WIDE" if out[-1][0] in ("COMMA", "WIDE") and not out[-1][2] else "GAP", "", []))
-        elif i in outside and token.kind == "ARROW" and out[-1][0]:
-            out.append(("ARROW", "", [token]))  # `P \forall i \ne j \implies Q`: the condition ends here
-        else:
-            out[-1][2].append(token)
-    return out
-
-
-def _ranges(segments: list[tuple[str, str, list[Tok]]]) -> set[int]:
-    r"""The places of segments behind a comma that are one range of an index together: `i = 1`, `\dots`, `n`."""
-    out: set[int] = set()
-    for place, (mark, _, segment) in enumerate(segments):
-        kept = [t for t in segment if t.kind != "GAP"]
-        starts = len(kept) >= 3 and (kept[0].kind, kept[1].kind, kept[1].value) == ("NAME", "REL", "=")
-        if mark not in ("COMMA", "WIDE") or not starts or any(t.kind not in _WHOLE for t in kept[2:]):
-            continue
-        end = place + 1
-        while end < len(segments) and segments[end][0] == "COMMA" and all(t.kind == "NUM" for t in segments[end][2]):
-            end += 1
-        dots, last = segments[end : end + 1], segments[end + 1 : end + 2]
-        if (
-            all(s[0] == "COMMA" for s in (*dots, *last))
-            and any([t.kind for t in s[2]] == ["DOTS"] for s in dots)
-            and any(s[2] and all(t.kind in _WHOLE for t in s[2]) for s in last)
-        ):
-            out |= set(range(place, end + 2))
-    return out
-
-
-_WHOLE = ("NAME", "NUM", "PLUS", "MINUS", "TIMES", "GAP")
-
-
-def _has_relation(tokens: list[Tok]) -> bool:
-    return any(t.kind in ("REL", "ARROW") for _, t in depth_zero(tokens))
-
-
-def _is_relation(tokens: list[Tok]) -> bool:
-    """Whether a segment is a relation of its own, with a left side."""
-    return _has_relation(tokens) and not _starts_with_relation(tokens)
-
-
-def _leads_to_arrow(segments: list[tuple[str, str, list[Tok]]], place: int) -> bool:
-    """Whether an implication follows a segment before any other words do."""
-    for offset, (kind, word, segment) in enumerate(segments[place:]):
-        if kind == "TEXT" and offset:
-            return bare(word) in ARROWS
-        if any(t.kind == "ARROW" for _, t in depth_zero(segment)):
-            return True
-    return False
-
-
-def _first(tokens: list[Tok]) -> str:
-    return next((t.kind for t in tokens if t.kind != "GAP"), "")
-
-
-def _starts_with_relation(tokens: list[Tok]) -> bool:
-    return _first(tokens) in ("REL", "ARROW")
-
-
-def bare(word: str) -> str:
-    """The letters of some words."""
-    return " ".join(re.sub(r"[^a-z ]", "", word.lower().replace(".", " ")).split())
-
-
-ARROWS = {
-    "implies": "=>", "which implies": "=>", "implies that": "=>", "if and only if": "<=>", "iff": "<=>",
-    "or equivalently": "<=>", "equivalently": "<=>", "is equivalent to": "<=>", "which is equivalent to": "<=>",
-}  # fmt: skip
-
-
 class _Splitter:
     """Gathers the statements of one display row by row."""
 
@@ -187,8 +79,8 @@ class _Splitter:
             self.pieces.append(Piece())
         first = len(self.pieces) - 1
         arrows = [t for t in tokens if t.kind == "MOVES"]
-        segments = _segments([t for t in tokens if t.kind != "MOVES"])
-        ranges = _ranges(segments)
+        segments = segments_of([t for t in tokens if t.kind != "MOVES"])
+        ranges = written_ranges(segments)
         for place, (kind, word, segment) in enumerate(segments):
             if place in ranges and self.binding == "" and self.pieces[-1].relations():
                 self.pieces[-1].offered.append(segment)
@@ -202,8 +94,8 @@ class _Splitter:
                 self.binding, self.words, self.leads, self.bound = "conditions", "", self.fresh, False
             elif kind in ("AMP", "GAP", "WIDE") and self.binding == "conditions":
                 self.binding = ""
-            if _first(segment):
-                self.premise = _leads_to_arrow(segments, place) and any(t is one for one in tokens for t in self.head())
+            if first_kind(segment):
+                self.premise = leads_to_arrow(segments, place) and any(t is one for one in tokens for t in self.head())
                 self.take(kind, segment)
                 self.fresh = False
         for arrow in arrows:
@@ -224,17 +116,17 @@ class _Splitter:
         head = [t for t in row if t.kind not in ("AMP", "GAP")]
         if head and head[0].kind in ("TEXT", "FORALL"):
             said = head[0].kind == "FORALL" or bare(head[0].value) in BINDS
-            claims = any(_has_relation(s) and not is_condition(s) for _, _, s in _segments(row))
+            claims = any(has_relation(s) and not is_condition(s) for _, _, s in segments_of(row))
             return said and claims and bool(piece.relations())
-        if not piece.relations() or not head or _starts_with_relation(head) or head[0].kind in OPERATORS:
+        if not piece.relations() or not head or starts_with_relation(head) or head[0].kind in OPERATORS:
             return False
         last = piece.last()
         complete = last is None or last.kind not in GOES_ON
-        if complete and not _has_relation(head) and _first(head) not in (*STRUCTURE, "MINUS"):
+        if complete and not has_relation(head) and first_kind(head) not in (*STRUCTURE, "MINUS"):
             raise Unreadable(
                 "a row that goes on starts with a relation or a sign: is this a product? write \\cdot at its start"
             )
-        return complete and _has_relation(head)
+        return complete and has_relation(head)
 
     def last_line(self, tokens: list[Tok]) -> int:
         """The line of the last relation in a row."""
@@ -245,11 +137,11 @@ class _Splitter:
     def text(self, word: str, row: list[Tok]) -> None:
         """Words between formulas: they join statements, bind indices or give a reason."""
         said = bare(word)
-        if _WRITTEN_RELATION.search(word):
+        if WRITTEN_RELATION.search(word):
             raise Unreadable(
                 f"the words '{word}' hold a relation that is not read: write it as a formula outside \\text"
             )
-        if _CHANGES.search(said):
+        if CHANGES.search(said):
             raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
         if self.binding == "reason" and self.opened and said not in JOINS[1:]:
             self.words = word  # a reason with a formula goes on with "and", "for" and the like
@@ -276,7 +168,7 @@ class _Splitter:
             raise Unreadable("'or' claims either of two statements, which is not understood: state them apart")
         elif self.fresh and (not OPENS_REASON.search(said) or word.rstrip().endswith((",", ":"))):
             self.binding = ""  # "We have": words before a statement
-            if piece.tokens and not _starts_with_relation([t for t in row if t.kind not in ("TEXT", "AMP", "GAP")]):
+            if piece.tokens and not starts_with_relation([t for t in row if t.kind not in ("TEXT", "AMP", "GAP")]):
                 self.fresh_piece()
         else:
             self.binding, self.words, self.opened, self.leads = "reason", word, False, self.fresh
@@ -304,30 +196,30 @@ class _Splitter:
         if self.binding == "reason":
             self.binding = ""
         if self.binding == "conditions" and (kind in ("TEXT", "FORALL") or is_condition(segment)):
-            if piece.tokens or not _starts_with_relation(segment):
+            if piece.tokens or not starts_with_relation(segment):
                 listed = self.leads and (kind != "TEXT" or self.words == "and") and self.bound
                 (piece.offered if listed else piece.conditions).append(segment)
                 self.bound = True
                 return
         elif (
-            ((kind == "COMMA" and is_condition(segment)) or (kind == "WIDE" and _is_range(segment)))
+            ((kind == "COMMA" and is_condition(segment)) or (kind == "WIDE" and is_range(segment)))
             and self.binding == ""
             and piece.relations()
         ):
             piece.offered.append(segment)
             return
         self.binding = ""
-        if self.premise and kind in ("COMMA", "GAP", "WIDE") and piece.relations() and _is_relation(segment):
+        if self.premise and kind in ("COMMA", "GAP", "WIDE") and piece.relations() and is_relation(segment):
             piece.tokens.append(Tok("AND", ",", segment[0].line, segment[0].start))  # `a = 1, b = 2 \implies`
             piece.tokens += segment
-        elif self.continues(piece, segment, kind):
+        elif piece.continues(segment, kind):
             piece.tokens += segment
         else:
             self.pieces.append(Piece(tokens=list(segment)))
 
     def is_reason(self, kind: str, segment: list[Tok]) -> bool:
         """Whether a formula behind a reason belongs to it."""
-        first = _first(segment)
+        first = first_kind(segment)
         if first in ("REL", "ARROW", *OPERATORS):
             return False
         if kind == "TEXT":
@@ -342,43 +234,4 @@ class _Splitter:
         if not self.opened:
             return False
         # `since x = 1, y = 2` is one reason; where it stands before the statement, the comma ends it
-        return not (self.leads and kind in ("COMMA", "GAP", "WIDE") and _has_relation(segment))
-
-    def continues(self, piece: Piece, segment: list[Tok], kind: str) -> bool:
-        """Whether a segment goes on with the statement that is being gathered."""
-        if not piece.tokens or _starts_with_relation(segment):
-            return True
-        last = piece.last()
-        if (last is not None and last.kind in GOES_ON) or _first(segment) in OPERATORS:
-            return True
-        if _first(segment) == "MINUS" and not _has_relation(segment) and kind in ("AMP", "TEXT", ""):
-            return True
-        if kind in ("COMMA", "WIDE", "SEMI", "STOP") or (kind in ("GAP", "AMP") and piece.relations()):
-            return False
-        return not (_has_relation(segment) and piece.relations())
-
-
-def is_condition(segment: list[Tok]) -> bool:
-    """`i \\ne a`, `i \\in {..}`, `1 \\le i \\le n` or a lone index."""
-    kept = [t for t in segment if t.kind not in ("GAP", "UNDER")]
-    if not kept or any(t.kind == "ARROW" for t in kept) or any(t.kind == "REL" and t.value in ("=", "~") for t in kept):
-        return False
-    relations = [t.value for t in kept if t.kind == "REL"]
-    if "in" in relations:
-        return (
-            kept[0].kind == "NAME"
-            and kept[1].kind in ("REL", "COMMA")
-            and not any(t.value == r"\mathbb{R}" for t in kept)
-        )
-    simple = all(t.kind in ("NAME", "NUM", "REL", "DOTS") for t in kept) and len(kept) <= 5
-    return simple and (not relations or set(relations) <= {"!=", "<", "<=", ">", ">="}) and len(kept) in (1, 3, 5)
-
-
-def _is_range(segment: list[Tok]) -> bool:
-    r"""`i \in \{1, \dots, n\}`, `i \in [n]` or `1 \le i \le n`: what stands behind a comma and a gap as well."""
-    kept = [t for t in segment if t.kind != "GAP"]
-    kinds = [(t.kind, t.value) for t in kept]
-    if kinds[1:2] == [("REL", "in")]:
-        inside = [t for t in kept[2:] if t.kind in ("COMMA", "SEMI")]
-        return kinds[0][0] == "NAME" and (kept[2].kind == "LSET" or (kept[2].kind == "LBRACK" and not inside))
-    return [k for k, _ in kinds] == ["NUM", "REL", "NAME", "REL", "NAME"] and kept[0].value == "1"
+        return not (self.leads and kind in ("COMMA", "GAP", "WIDE") and has_relation(segment))

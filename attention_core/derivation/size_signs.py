@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 
-from attention_core.derivation.allsizes import SHARE, Prover
+from attention_core.derivation.allsizes import SHARE, entries_under
 from attention_core.derivation.declared import Context
 from attention_core.derivation.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scaled
+from attention_core.derivation.relevance import relation_names
 from attention_core.derivation.size_conditions import linear
-from attention_core.derivation.spaces import Tuples, relation_names
+from attention_core.derivation.spaces import Tuples
 from attention_core.derivation.terms import Relation
 
 RULE = "sign of the difference: no coefficient is negative when each size is its smallest value and more"
@@ -33,8 +34,8 @@ def ordered_at_all_sizes(
         return False
     before = ENDS.set(time.process_time() + SHARE * seconds)
     try:
-        prover = Prover(context, hypotheses, tuples)
-        low, high = prover.number(claim.left, {}), prover.number(claim.right, {})
+        entries = entries_under(context, hypotheses, tuples)
+        low, high = entries.number(claim.left, {}), entries.number(claim.right, {})
         if claim.op in (">", ">="):
             low, high = high, low
         return _never_negative(plus(high, scaled(low, Fraction(-1))), tuples, strict=claim.op in ("<", ">"))

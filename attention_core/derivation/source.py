@@ -4,33 +4,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from attention_core.derivation.blocks import FRAMES, Block, Display, Option, Paragraph, heading_on, misspelt, option_on
+
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
-OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
-_OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
-_LIKE_OPTION = re.compile(r"^\s*(?:<!--\s*)?%\s*([A-Za-z]+)\s*:")
-_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
-_SECTION = re.compile(r"^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*\{")
-_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
-FRAMES = (
-    "align",
-    "aligned",
-    "gather",
-    "gathered",
-    "equation",
-    "alignat",
-    "multline",
-    "split",
-    "eqnarray",
-    "displaymath",
-    "flalign",
-    "math",
-)
 _BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
 _OPENING = re.compile(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
 _MORE = re.compile(r"[^ .,;:\t]")
@@ -42,45 +23,6 @@ _INDENTED = re.compile(r"^(?: {4}| {0,3}\t)\s*\S")
 _TEX = re.compile(r"\\(?:documentclass|begin\{document\}|usepackage|(?:sub)*section\*?\{|chapter\*?\{)")
 MATHEMATICAL = re.compile(r"(?i)(math|eq|align|gather|multline|split)")  # names of environments
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
-
-
-@dataclass(frozen=True)
-class Option:
-    """A `%` comment above a step."""
-
-    key: str
-    value: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Heading:
-    """A heading and its level."""
-
-    line: int
-    level: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """Prose with inline formulas."""
-
-    line: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Display:
-    """One display: its content without the outer frame, the line its content starts on, the options above it."""
-
-    line: int
-    text: str
-    options: tuple[Option, ...] = ()
-    error: str = ""
-
-
-Block = Heading | Paragraph | Display
 
 
 @dataclass
@@ -196,21 +138,19 @@ class _Reader:
             self.line(text)
             return
         blank, self.blank = self.blank, not text.strip()
-        heading, section, fence = (p.match(text) for p in (_HEADING, _SECTION, _FENCE))
-        option = _OPTION.match(text)
+        option, heading, fence = option_on(text, line), heading_on(text, line), _FENCE.match(text)
         if not self.tex and blank and not self.listed and not self.prose and _INDENTED.match(text):
             self.blank = True  # code goes on
         elif option:
-            self.option(Option(option.group(1), option.group(2), line))
+            self.option(option)
         elif misspelt(text):
             self.flush()
             self.blocks.append(Display(line, text.strip(), (), misspelt(text)))
-        elif heading or section:
+        elif heading:
             self.flush()
             self.orphans()
             self.listed = False
-            level = len(heading.group(1)) if heading else _LEVELS[section.group(1)] if section else 1
-            self.blocks.append(Heading(line, level, text.strip("# \t")))
+            self.blocks.append(heading)
         elif fence:
             self.fence(fence.group(1), fence.group(2))
             return
@@ -283,16 +223,6 @@ class _Reader:
         self.column = end + 3
         if not _MORE.search(self.lines[self.at], self.column):
             self.next_line()
-
-
-def misspelt(text: str) -> str:
-    """What is wrong with a comment that looks like an option and is none, '' of any other line."""
-    found = _LIKE_OPTION.match(text)
-    if not found or found.group(1) in OPTIONS:
-        return ""
-    near = difflib.get_close_matches(found.group(1).lower(), OPTIONS, 1, 0.75)
-    meant = near[0] if near and (len(near[0]) > 2 or found.group(1).lower() == near[0]) else ""
-    return f"'% {found.group(1)}:' is no option: is '% {meant}:' meant?" if meant else ""
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:

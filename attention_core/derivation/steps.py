@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from attention_core.derivation.blocks import Block, Display, Heading, Option, Paragraph
 from attention_core.derivation.declare import Reader, declare
 from attention_core.derivation.declared import Context
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.index_ranges import spread
 from attention_core.derivation.paragraphs import going_on, is_declaration
-from attention_core.derivation.source import MAX_BLOCKS, Block, Display, Heading, Option, Paragraph, blocks_of
+from attention_core.derivation.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.written import SIGNS, name_of, written
 

@@ -62,7 +62,7 @@ def block_sparse_attention(
         raise ValueError(f"block must be at least 1, got {block}")
     scores = (*query.shape[:-1], key.shape[-2])
     cut = plan(mask, scores[-2], scores[-1], block)
-    if cut.batch > 1 and (query.ndim != 4 or cut.batch != max(query.shape[0], key.shape[0])):
+    if cut.batch != 1 and (query.ndim != 4 or cut.batch != max(query.shape[0], key.shape[0])):
         raise ValueError(f"a mask of {cut.batch} sequences does not broadcast to the scores {scores}")
     return _by_pieces(query, key, value, mask, cut, scale)
 
@@ -106,9 +106,8 @@ def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan,
         dtype = torch.get_autocast_dtype(query.device.type)
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
     batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
-    grouped = query.ndim > 2 and query.shape[-3] != key.shape[-3]
     if not (query.numel() and key.numel() and value.numel()):
-        return dot_product_attention(query, key, value, scale=scale, enable_gqa=grouped)
+        return without_numbers(query, key, value, mask, scale)
     four = four_axes(query, batch), four_axes(key, batch), four_axes(value, batch)
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     masks = kept_masks(mask, cut, four[0].dtype, four[0].device)
@@ -121,6 +120,20 @@ def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan,
             _rows(out, piece).copy_(_call(piece, *inputs, mask, cut, pairs, scale))
     result: Tensor = out.reshape(*batch, *query.shape[-3:-1], value.shape[-1])
     return result
+
+
+def without_numbers(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, scale: float | None) -> Tensor:
+    """The answer where one of the inputs is empty: by the definition, since there is next to nothing to compute.
+
+    Heads without channels (d = 0) still have weights, which are equal, and a mask that counts.
+    Example: without_numbers(q[..., :0], k[..., :0], v, causal(), None) are means of the values so far.
+    """
+    batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
+    q, k, v = (four_axes(x, batch) for x in (query, key, value))
+    weighs = mask is not None and not query.shape[-1] and value.numel()
+    pairs = mask.dense(q.shape[-2], k.shape[-2], q.device) if mask is not None and weighs else None
+    out = dot_product_attention(q, k, v, pairs, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    return out.reshape(*batch, *query.shape[-3:-1], value.shape[-1])
 
 
 class _Pieces(torch.autograd.Function):

@@ -18,7 +18,8 @@ import torch
 from attention_core.conformance.implementation import DTYPES, Unavailable
 from attention_core.conformance.report import Report
 from attention_core.conformance.session import Session
-from attention_core.kernels import KERNELS, Kernel, implementation
+from attention_core.kernel_row import Kernel
+from attention_core.kernels import KERNELS, implementation
 
 QUANTITIES = ("out", "lse", "query", "key", "value", "mask")
 INTRODUCTION = """# The kernel table, judged

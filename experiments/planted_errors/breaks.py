@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from attention_core.derivation.blocks import Option
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.source import Option
 from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import (
     Big,

@@ -39,8 +39,9 @@ def sources() -> list[tuple[str, int, str]]:
 def read() -> dict[str, str]:
     """The displays that have their declarations, and what is not understood of each ('' where all is)."""
     sys.path.insert(0, str(ROOT))
+    from attention_core.derivation.blocks import Display
     from attention_core.derivation.claims import claim_of
-    from attention_core.derivation.source import Display, blocks_of
+    from attention_core.derivation.source import blocks_of
     from attention_core.derivation.steps import Step, steps_of
     from attention_core.derivation.syntax import Unreadable
     from attention_core.derivation.terms import ShapeMismatch

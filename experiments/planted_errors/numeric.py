@@ -28,7 +28,8 @@ from attention_core.derivation.graph import TooLarge, Undefined, Unsettled
 from attention_core.derivation.lower import Infeasible, Lowering, register
 from attention_core.derivation.numbers import precision
 from attention_core.derivation.plans import plan
-from attention_core.derivation.spaces import Tuples, relevant
+from attention_core.derivation.relevance import relevant
+from attention_core.derivation.spaces import Tuples
 from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term

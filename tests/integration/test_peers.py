@@ -6,6 +6,7 @@ A finding that no longer shows is news as well: then docs/findings.md and the ke
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
@@ -32,6 +34,9 @@ ON_CUDA = {"torch:efficient", "torch:cudnn", "torch:flex_compiled"}
 FLASH = "aten._scaled_dot_product_flash_attention_for_cpu.default"
 # flex says on every first call that uncompiled it is slow; the adapter is about what it computes.
 quiet_flex = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
+# torch's own compiler calls what torch deprecates; without one there is nothing to see.
+deprecated = pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
+compiler = pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
 
 X = torch.ones(1, 1, 3, 1)
 V = torch.tensor([1.0, 3.0, 8.0]).reshape(1, 1, 3, 1)
@@ -180,6 +185,37 @@ def test_finding_4_flex_has_no_answer_to_empty_calls() -> None:
     with pytest.raises(RuntimeError, match="INTERNAL ASSERT"):
         flex(X[:, :, :0], X[:, :, :1], V[:, :, :1], attn_mask=ALL[:1, :1])
     assert flat(torch_sdpa.default(X, X[:, :, :0], V[:, :, :0])) == [0.0, 0.0, 0.0]
+
+
+@deprecated
+@compiler
+def test_finding_17_flex_compiled_for_the_cpu_turns_nan_to_zeros() -> None:
+    flex = torch.compile(lambda *given, **options: flex_attention(*given, **options), dynamic=False)
+    x = torch.ones(1, 1, 3, 16)
+    query = x.clone()
+    query[0, 0, 0] = torch.nan
+    assert flex(query, x, x)[0, 0, :, 0].tolist() == [0.0, 1.0, 1.0]
+    assert torch_sdpa.math(query, x, x)[0, 0, 0].isnan().all()
+
+
+@deprecated
+@compiler
+@pytest.mark.skipif(
+    not torch.cpu._is_amx_tile_supported() or "ONEDNN_MAX_CPU_ISA" in os.environ,
+    reason="this processor has no AMX, or it is turned off",
+)
+def test_finding_18_odd_blocks_of_bfloat16_are_garbage() -> None:
+    """Outputs are below 4 and off by some roundings of 2^-8; the other block is far from them, or no number."""
+    flex = torch.compile(lambda *given, **options: flex_attention(*given, **options), dynamic=False)
+    x = torch.randn(1, 1, 128, 16, generator=torch.Generator().manual_seed(1)).bfloat16()
+    wanted = torch_sdpa.math(x, x, x, is_causal=True)
+
+    def distance(block: int) -> float:
+        blocks = create_block_mask(lambda b, h, i, j: j <= i, 1, 1, 128, 128, device="cpu", BLOCK_SIZE=block)
+        return float((flex(x, x, x, block_mask=blocks) - wanted).abs().nan_to_num(9).max())
+
+    assert distance(32) < 0.05
+    assert distance(33) > 1
 
 
 def test_finding_6_default_takes_mask_and_causal_together_where_flash_can() -> None:

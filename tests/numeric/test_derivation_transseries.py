@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from flint import arb, fmpq
 
+from attention_core.derivation.expander import Expander, Goal
 from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
-from attention_core.derivation.limits import Expander, Goal
 from attention_core.derivation.numbers import Imprecise, ball, evaluate, precision
 from attention_core.derivation.roots import Roots
 from attention_core.derivation.scales import Scale

@@ -7,9 +7,10 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.blocks import Display
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.parse import parse_statement
-from attention_core.derivation.source import Display, blocks_of
+from attention_core.derivation.source import blocks_of
 from attention_core.derivation.steps import Step, Unread, steps_of
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import ShapeMismatch

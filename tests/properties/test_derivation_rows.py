@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.blocks import Display
 from attention_core.derivation.display import _without_frames, statements_of
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.lexer import tokenize
-from attention_core.derivation.source import Display, blocks_of
+from attention_core.derivation.source import blocks_of
 from attention_core.derivation.steps import Step, steps_of
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.tokens import depth_zero

@@ -17,7 +17,7 @@ import attention_core
 from attention_core import choice, dispatch, plans
 from attention_core.choice import PLANS, forget
 from attention_core.dispatch import attention
-from attention_core.kernels import Kernel
+from attention_core.kernel_row import Kernel
 from attention_core.loading import answers
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from tests.properties.attention_loop import draw_call, rows_of

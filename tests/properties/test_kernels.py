@@ -14,7 +14,8 @@ import pytest
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.known_failures import as_known_failure
 from attention_core.conformance.report import VERDICTS
-from attention_core.kernels import KERNELS, Kernel, implementation, kernel
+from attention_core.kernel_row import Kernel
+from attention_core.kernels import KERNELS, implementation, kernel
 from attention_core.peers import source
 from attention_core.peers.source import standalone
 

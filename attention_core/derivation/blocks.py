@@ -1,0 +1,97 @@
+# What a document is made of: headings, paragraphs, displays, and the options that stand above a display as comments.
+# `source` cuts a document into them; a comment that only looks like an option is told here.
+"""Blocks of a document, and the options of displays."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
+_OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
+_LIKE_OPTION = re.compile(r"^\s*(?:<!--\s*)?%\s*([A-Za-z]+)\s*:")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
+_SECTION = re.compile(r"^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*\{")
+_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+FRAMES = (
+    "align",
+    "aligned",
+    "gather",
+    "gathered",
+    "equation",
+    "alignat",
+    "multline",
+    "split",
+    "eqnarray",
+    "displaymath",
+    "flalign",
+    "math",
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A `%` comment above a step."""
+
+    key: str
+    value: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading and its level."""
+
+    line: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Prose with inline formulas."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Display:
+    """One display: its content without the outer frame, the line its content starts on, the options above it."""
+
+    line: int
+    text: str
+    options: tuple[Option, ...] = ()
+    error: str = ""
+
+
+Block = Heading | Paragraph | Display
+
+
+def option_on(text: str, line: int) -> Option | None:
+    """The option that a line is, None of any other line."""
+    found = _OPTION.match(text)
+    return Option(found.group(1), found.group(2), line) if found else None
+
+
+def heading_on(text: str, line: int) -> Heading | None:
+    """The heading that a line is, of Markdown or of TeX, None of any other line."""
+    heading, section = _HEADING.match(text), _SECTION.match(text)
+    if heading:
+        level = len(heading.group(1))
+    elif section:
+        level = _LEVELS[section.group(1)]
+    else:
+        return None
+    return Heading(line, level, text.strip("# \t"))
+
+
+def misspelt(text: str) -> str:
+    """What is wrong with a comment that looks like an option and is none, '' of any other line."""
+    found = _LIKE_OPTION.match(text)
+    if not found or found.group(1) in OPTIONS:
+        return ""
+    near = difflib.get_close_matches(found.group(1).lower(), OPTIONS, 1, 0.75)
+    meant = near[0] if near and (len(near[0]) > 2 or found.group(1).lower() == near[0]) else ""
+    return f"'% {found.group(1)}:' is no option: is '% {meant}:' meant?" if meant else ""

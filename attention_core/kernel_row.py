@@ -1,0 +1,59 @@
+"""One row of the kernel table, and the conventions that many rows declare alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attention_core.peers.source import standalone
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One row.
+
+    Args:
+        name: what people call it, "origin:kernel", e.g. "torch:flash".
+        origin: "package.module:name", imported only where the kernel runs; that may raise `Unavailable`.
+        about: one line.
+        record: fields of `Implementation` (contract, dtypes, dead_rows, accumulate, ...), with `sizes` as a
+            text such as "d == d_v".
+        expected: "conforms", or "refuted" for a counterexample that is wrong on purpose.
+        known_failures: law name -> reason, for laws a real kernel breaks.
+        compiles: for seconds at every size, so that it is judged with the arguments of its record, which say not to,
+            and timed without them.
+    """
+
+    name: str
+    origin: str
+    about: str
+    record: Mapping[str, Any] = field(default_factory=dict)
+    expected: str = "conforms"
+    known_failures: Mapping[str, str] = field(default_factory=dict)
+    compiles: bool = False
+
+
+def peer(name: str, where: str, about: str, **fields: Any) -> Kernel:
+    """A row for an adapter "module:function" in `peers`, whose source counterexamples carry."""
+    known = fields.pop("known_failures", {})
+    parameters = {"snippet": standalone(*where.split(":")), **fields.pop("parameters", {})}
+    record = {"parameters": parameters, **fields}
+    return Kernel(name, f"attention_core.peers.{where}", about, record, known_failures=known)
+
+
+SDPA_CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
+# torch multiplies a weight of 0 with a masked NaN, which gives NaN.
+TORCH: dict[str, Any] = {"claims": SDPA_CLAIMS, "masked_nan": "propagates", "accumulate": "float32"}
+
+# Laws that real kernels break, with the number of the finding in docs/findings.md. The smallest case of each
+# is saved in peers/cases; it must go on failing, at any effort.
+LENGTHS, GARBAGE = "lengths_of_key_and_value_must_agree", "garbage_is_not_turned_into_a_number"
+FLASH_FAILURES = {
+    LENGTHS: "flash on the CPU counts keys by the values and reads past them (1)",
+    "causal_holds_at_any_scale": "flash on the CPU masks before it scales: -inf * scale <= 0 (2)",
+    GARBAGE: "flash on the CPU gives 0 for a NaN query, with few keys (3)",
+}
+
+# A module is asked for its weights by this flag.
+WEIGHTS = {"weights_flag": "need_weights"}
