@@ -254,11 +254,25 @@ def false_alarms(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
             seeds = len({seed for entry in mine for seed in entry.seeds})
             bound = f"{3 / done:.1e}" if not found else "-"
             yield f"| {effort} | {len(mine)} | {seeds} | {done} | {sum(e.laws for e in mine)} | {found} | {bound} |"
+    yield from ("", *incomplete(alarms))
     told = sorted({processor for entry in alarms for processor in entry.processors})
     yield from (
         "", "The bound is 3/N: the rate that no alarm in N independent runs excludes at 95 %.",
         f"`experiments/power/alarms.json` has every target and seed; they ran on: {', '.join(told)}.", "",
     )  # fmt: skip
+
+
+def incomplete(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
+    """Runs that refuted nothing, and yet could not say that the target conforms."""
+    unsure = [(e.name, e.effort, seed, law) for e in alarms for seed, names in e.odd.items() for law in names]
+    runs = len({line[:3] for line in unsure})
+    if not runs:
+        yield "No run was incomplete: every law that held had met as many cases as it asks for."
+        return
+    yield f"{runs} of these runs were incomplete, which is no alarm: a law held, on fewer cases than it asks for."
+    yield "Another seed or a higher effort tells. Which laws, and how often:"
+    counts = Counter((effort, law) for _, effort, _, law in unsure)
+    yield "; ".join(f"{law} at {effort} {n}" for (effort, law), n in sorted(counts.items())) + "."
 
 
 def laws(quick: Mapping[str, Line]) -> Iterator[str]:

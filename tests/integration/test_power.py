@@ -241,6 +241,16 @@ def test_the_ledger_adds_the_runs_of_machines(power: dict[str, ModuleType], tmp_
     assert entry.refuting == {"1": ["is_a_rotation"]} and entry.odd == {}
 
 
+def test_incomplete_runs_are_told_apart_from_alarms(power: dict[str, ModuleType]) -> None:
+    """Two laws of one run are one run."""
+    entry = power["ledger"].Entry("a", "quick", "key", seeds=[1, 2, 3], odd={"2": ["few", "rare"], "3": ["few"]})
+    told, *_, laws = power["report"].incomplete([entry])
+    assert told.startswith("2 of these runs were incomplete")
+    assert laws == "few at quick 2; rare at quick 1."
+    (told,) = power["report"].incomplete([replace(entry, odd={})])
+    assert told.startswith("No run was incomplete")
+
+
 def test_runs_of_other_code_are_left_out(
     power: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
