@@ -78,10 +78,11 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
             f"{path} is no tuning table of format {FORMAT}: write it again with attention-core bench --tune"
         )
     for name, entry in table["classes"].items():
-        numbers = [entry.get(key) for key in NUMBERS] if isinstance(entry, dict) else [None]
+        numbers: list[Any] = [entry.get(key) for key in NUMBERS] if isinstance(entry, dict) else [None]
         numbers += [entry[key] for key in OPTIONAL if key in entry] if isinstance(entry, dict) else []
-        if not all(isinstance(number, (int, float)) for number in numbers):
-            raise ValueError(f"{path}: class {name!r} needs a number for each of {', '.join(NUMBERS)}")
+        if not all(type(number) in (int, float) and 0 <= number < math.inf for number in numbers):
+            every = ", ".join(NUMBERS)
+            raise ValueError(f"{path}: class {name!r} needs a number for each of {every}; all finite, none below 0")
     classes: dict[str, Mapping[str, float]] = table["classes"]
     return classes
 
@@ -97,12 +98,14 @@ def forget() -> None:
 def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
     classes = read_table(SHIPPED)
-    own = tuning_file()
-    if own.exists():
-        try:
+    try:
+        own = tuning_file()
+        if own.exists():
             classes = {**classes, **read_table(own)}
-        except (ValueError, OSError) as error:
-            warnings.warn(f"the shipped tuning is used: {error}", stacklevel=2)
+    except (ValueError, OSError) as error:
+        warnings.warn(f"the shipped tuning is used: {error}", stacklevel=2)
+    except RuntimeError:  # a user without a home, as in a container, has no cache folder, and no table in it
+        pass
     return classes
 
 

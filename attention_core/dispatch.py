@@ -90,5 +90,13 @@ def _plain_mask(
     if torch_skips(mask, n_q, n_kv, scale):
         return None, True
     if not plain:
-        return mask.dense(n_q, n_kv, query.device), False
-    return dense_mask(mask, n_q, n_kv, query.device, query.dtype if numbers else torch.bool), False
+        return _of_no_more_axes(mask.dense(n_q, n_kv, query.device), query.ndim), False
+    written = dense_mask(mask, n_q, n_kv, query.device, query.dtype if numbers else torch.bool)
+    return _of_no_more_axes(written, query.ndim), False
+
+
+def _of_no_more_axes(mask: Tensor, axes: int) -> Tensor:
+    """A mask without the axes of one, of sequences and heads, that inputs of fewer axes do not have."""
+    while mask.ndim > axes and mask.shape[0] == 1:
+        mask = mask[0]
+    return mask

@@ -1,12 +1,14 @@
-"""One cell in one process: the tensors, every kernel's error on them, then the interleaved samples.
+"""One cell in one process: the tensors, every kernel's error on them, the interleaved samples, and one more look.
 
-Runs in the worker. A kernel whose error leaves the derived budget is told and not timed.
+Runs in the worker. A kernel whose error leaves the derived budget is told and not timed, at its first call or later.
 """
 
 from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,19 +23,25 @@ from attention_core.bench.sampling import Plan, sample
 from attention_core.bench.targets import Call, CannotRun, NoTensor, load, prepare, read_target
 from attention_core.bench.workers import Note
 from attention_core.bench.workload import Workload
-from attention_core.conformance.implementation import TargetError, Unavailable, said
+from attention_core.conformance.implementation import Implementation, TargetError, Unavailable, said
 
 CHANGES = "on these inputs: it changes its inputs"
+LATER = "on these inputs, in a later call"
+THREADS = "it sets the number of torch's threads, which is that of all kernels: it was not timed on as many"
 HEARTBEAT = 1.0
 """Seconds between two signs of life."""
 
 
 def fingerprint(call: Call) -> list[int]:
     """A checksum of every tensor that a kernel is handed, to see whether it changes one."""
-    handed = [*call.tensors, *call.kwargs.values(), call.cotangent]
+    return checksums([*call.tensors, *call.kwargs.values(), call.cotangent])
+
+
+def checksums(values: Iterable[Any]) -> list[int]:
+    """A checksum of every tensor or array among values. Example: checksums([torch.zeros(1), None]) is one number."""
     arrays = [
         t.detach().cpu().contiguous().flatten().view(torch.uint8).numpy() if isinstance(t, Tensor) else t
-        for t in handed
+        for t in values
     ]
     return [zlib.crc32(np.ascontiguousarray(a).data) for a in arrays if isinstance(a, np.ndarray)]
 
@@ -48,56 +56,138 @@ def restore(inputs: Inputs) -> None:
                 getattr(inputs, name).copy_(getattr(fresh, name))
 
 
+@dataclass(frozen=True)
+class Checked:
+    """A kernel that is right on these inputs: its call, and checksums of what it was handed and of what it gave."""
+
+    call: Call
+    implementation: Implementation
+    handed: list[int]
+    gave: list[int]
+
+
+class Measurement:
+    """The steps of one job: every kernel judged, timed side by side, and looked at again.
+
+    Args: job, as `run.measure` writes it; tell, sends a message.
+    """
+
+    def __init__(self, job: dict[str, Any], tell: Tell) -> None:
+        self.job, self.tell, self.note = job, tell, Note(job["note"])
+        self.inputs = draw(Workload.from_json(job["workload"]), job["device"])
+        self.checked: dict[str, Checked] = {}
+        self.threads = torch.get_num_threads()
+        self.threading: set[str] = set()
+        self.running = ""
+        self.last = time.monotonic()
+
+    def fails(self, column: str, message: str, status: str = "failed") -> None:
+        """Tell that a kernel is out, and why."""
+        self.checked.pop(column, None)
+        self.tell({"event": "failed_kernel", "kernel": column, "status": status, "message": message})
+
+    def judge(self) -> None:
+        """Every kernel's error on the inputs, and whether it changes them."""
+        judge = Judge(self.inputs)
+        for column, text in self.job["kernels"].items():
+            named = read_target(text, self.job["device"])
+            self.told(column)
+            try:
+                call = prepare(named, *load(named), self.inputs)
+                before = fingerprint(call)
+                self.tell({"event": "alive"})
+                results = call.results()
+                if fingerprint(call) != before:
+                    restore(self.inputs)
+                    self.fails(column, CHANGES, "refuted")
+                    continue
+                errors = judge.judge(results, named.implementation)
+            except (CannotRun, TargetError, Unavailable, NoTensor) as error:
+                self.fails(column, str(error))
+                continue
+            except BaseException as error:  # also SystemExit: it is the kernel's, and the others go on
+                self.fails(column, f"raised {said(error)}")
+                continue
+            self.tell({"event": "checked", "kernel": column, "errors": errors})
+            if not any(found["refuted"] for found in errors.values()):
+                self.checked[column] = Checked(call, named.implementation, before, checksums(results.values()))
+        judge.forget()
+
+    def told(self, column: str, phase: str = "checking") -> None:
+        """Before a kernel runs: note it, give a sign of life, and set back what the one before may have left."""
+        self.note.write(column)
+        if torch.get_num_threads() != self.threads:
+            self.threading.add(self.running)
+            torch.set_num_threads(self.threads)
+        self.running = column
+        if time.monotonic() - self.last > HEARTBEAT:
+            self.last = time.monotonic()
+            self.tell({"event": "alive", "kernel": column, "phase": phase})
+
+    def sample(self) -> dict[str, Any]:
+        """The message with the samples."""
+        clock = clock_for(self.job["device"])
+        samples = sample(
+            {column: checked.call.run for column, checked in self.checked.items()}, clock, Plan(**self.job["plan"]),
+            baseline=self.job["baseline"], repeats=self.job["repeats"], inner=self.job["inner"], told=self.told,
+            caught=BaseException,
+        )  # fmt: skip
+        self.told("")
+        return {
+            "event": "sampled", "times": {k: v.tolist() for k, v in samples.times.items()}, "inner": samples.inner,
+            "first": samples.first, "warm_up": samples.warm_up, "settled": samples.settled, "failed": samples.failed,
+            "resolution": clock.resolution, "again": False,
+        }  # fmt: skip
+
+    def look_again(self, found: dict[str, Any]) -> None:
+        """One more call of each kernel that was timed: what it gives, and leaves alone, must be what it was at first.
+
+        A kernel may keep an answer, or take another path once it is warm. Where inputs were changed, all were timed on
+        other ones than they were judged on: the others are to be measured again.
+        """
+        timed = {column: checked for column, checked in self.checked.items() if column in found["times"]}
+        changed = any(fingerprint(checked.call) != checked.handed for checked in timed.values())
+        if changed:
+            restore(self.inputs)
+        guilty = False
+        for column, checked in timed.items():
+            self.told(column, "looking again")
+            try:
+                results = checked.call.results()
+            except BaseException as error:
+                self.fails(column, f"raised {said(error)}")
+                continue
+            if fingerprint(checked.call) != checked.handed:
+                guilty = True
+                restore(self.inputs)
+                self.fails(column, CHANGES, "refuted")
+            elif checksums(results.values()) != checked.gave:
+                self.judge_again(column, checked, results)
+        self.told("")
+        for column in self.threading & set(timed):
+            self.fails(column, THREADS)
+        if changed and not guilty:  # by whom cannot be told: all share them
+            for column in set(timed) & set(self.checked):
+                self.fails(column, "its inputs were changed while it was timed")
+        found["again"] = changed and guilty
+        found["times"] = {column: times for column, times in found["times"].items() if column in self.checked}
+
+    def judge_again(self, column: str, checked: Checked, results: dict[str, Tensor]) -> None:
+        """A result that is another one than at first is judged as the first one was."""
+        try:
+            errors = Judge(self.inputs).judge(results, checked.implementation)
+        except ValueError as error:
+            self.fails(column, f"{LATER}: {error}", "refuted")
+            return
+        if any(e["refuted"] for e in errors.values()):
+            del self.checked[column]
+            self.tell({"event": "checked", "kernel": column, "errors": errors, "where": LATER})
+
+
 def measure(job: dict[str, Any], tell: Tell) -> None:
     """Answer one message a kernel ("checked" or "failed_kernel"), signs of life, then {"event": "sampled", ...}."""
-    workload, note = Workload.from_json(job["workload"]), Note(job["note"])
-    inputs = draw(workload, job["device"])
-    judge = Judge(inputs)
-    calls: dict[str, Call] = {}
-    known: dict[str, list[int]] = {}
-    for column, text in job["kernels"].items():
-        named = read_target(text, job["device"])
-        note.write(column)
-        try:
-            call = prepare(named, *load(named), inputs)
-            before = fingerprint(call)
-            tell({"event": "alive"})
-            results = call.results()
-            if fingerprint(call) != before:
-                restore(inputs)
-                tell({"event": "failed_kernel", "kernel": column, "status": "refuted", "message": CHANGES})
-                continue
-            errors = judge.judge(results, named.implementation)
-        except (CannotRun, TargetError, Unavailable, NoTensor) as error:
-            tell({"event": "failed_kernel", "kernel": column, "message": str(error)})
-            continue
-        except BaseException as error:  # also SystemExit: it is the kernel's, and the others go on
-            tell({"event": "failed_kernel", "kernel": column, "message": f"raised {said(error)}"})
-            continue
-        tell({"event": "checked", "kernel": column, "errors": errors})
-        if not any(found["refuted"] for found in errors.values()):
-            calls[column], known[column] = call, before
-    judge.forget()
-    last = time.monotonic()
-
-    def told(column: str, phase: str) -> None:
-        nonlocal last
-        note.write(column)
-        if time.monotonic() - last > HEARTBEAT:
-            last = time.monotonic()
-            tell({"event": "alive", "kernel": column, "phase": phase})
-
-    clock = clock_for(job["device"])
-    samples = sample(
-        {column: call.run for column, call in calls.items()}, clock, Plan(**job["plan"]), baseline=job["baseline"],
-        repeats=job["repeats"], inner=job["inner"], told=told, caught=BaseException,
-    )  # fmt: skip
-    for column, call in calls.items():
-        if column in samples.times and fingerprint(call) != known[column]:  # by whom cannot be told: all share them
-            del samples.times[column]
-            tell({"event": "failed_kernel", "kernel": column, "message": "its inputs were changed while it was timed"})
-    tell({
-        "event": "sampled", "times": {k: v.tolist() for k, v in samples.times.items()}, "inner": samples.inner,
-        "first": samples.first, "warm_up": samples.warm_up, "settled": samples.settled, "failed": samples.failed,
-        "resolution": clock.resolution,
-    })  # fmt: skip
+    measurement = Measurement(job, tell)
+    measurement.judge()
+    found = measurement.sample()
+    measurement.look_again(found)
+    tell(found)

@@ -191,14 +191,17 @@ def measure(
     workers: Workers, workload: Workload, timed: dict[str, str], columns: dict[str, Column], settings: Settings,
     repeats: Mapping[str, float] | None = None, inner: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """The samples of the kernels; one that takes the process with it is told so, and the others are measured again."""
+    """The samples of the kernels, measured again without one that takes the process with it, or spoils the inputs."""
     while timed:
         job: dict[str, Any] = {
             "workload": workload.to_json(), "kernels": timed, "device": settings.device, "plan": asdict(settings.plan),
             "baseline": settings.baseline, "repeats": dict(repeats or {}), "inner": inner,
         }  # fmt: skip
         try:
-            return one_measurement(workers, job, columns)
+            found = one_measurement(workers, job, columns)
+            if not found.get("again"):
+                return found
+            timed = {name: text for name, text in timed.items() if columns[name].status == "timed"}
         except Lost as lost:
             guilty = lost.running if lost.running in timed else ""
             for name in [guilty] if guilty else list(timed):
@@ -222,8 +225,8 @@ def one_measurement(workers: Workers, job: dict[str, Any], columns: dict[str, Co
             column.errors = message["errors"]
             wrong = [name for name, e in column.errors.items() if e["refuted"]]
             if wrong:
-                how = beyond(column.errors[wrong[0]])
-                column.status, column.message = "refuted", f"on these inputs: the error of {wrong[0]} {how}"
+                how, where = beyond(column.errors[wrong[0]]), message.get("where", "on these inputs")
+                column.status, column.message = "refuted", f"{where}: the error of {wrong[0]} {how}"
         elif message["event"] == "sampled":
             found = message
     return found

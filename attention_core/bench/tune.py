@@ -215,7 +215,10 @@ def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] 
     Returns: the file (`choice.tuning_file`). Raises: TargetError for another device, a file that cannot be written.
     """
     torch.set_num_threads(1)
-    path = tuning_file()
+    try:
+        path = tuning_file()
+    except RuntimeError:
+        raise TargetError("cannot tune: there is no home folder; name a file by ATTENTION_CORE_TUNING") from None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -258,6 +258,18 @@ def test_a_table_that_cannot_be_written_is_told_before_anything_is_measured(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fifo", "file"]
 
 
+def test_without_a_home_folder_a_tuning_says_how_to_name_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ATTENTION_CORE_TUNING", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(TargetError, match="there is no home folder; name a file by ATTENTION_CORE_TUNING"):
+        tune.keep_tuning("cpu", ["float32"])
+
+
 def test_a_link_to_the_table_stays_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("own")
     monkeypatch.setenv("ATTENTION_CORE_TUNING", str(tmp_path / "link"))

@@ -80,6 +80,12 @@ def writes_later(query, key, value):
         value.add_(1.0)
     return sdpa(query, key, value)
 
+def keeps_writing(query, key, value):
+    CALLS[0] += 1
+    if CALLS[0] > 12:
+        value.add_(1.0)
+    return sdpa(query, key, value)
+
 def hangs(query, key, value):
     time.sleep(1000)
 
@@ -213,6 +219,15 @@ def test_inputs_that_change_while_they_are_timed_are_told(folder: Path) -> None:
     for column in cell.kernels.values():
         assert (column.status, column.message) == ("failed", "its inputs were changed while it was timed")
         assert column.seconds is None
+
+
+def test_without_the_kernel_that_changes_inputs_the_others_are_timed_again(folder: Path) -> None:
+    k = f"{folder}/k.py:keeps_writing"
+    (cell,) = run_benchmark([k, "core:tiled"], [Workload(**SIZES)], Settings(**QUICK)).cells
+    told = {name: (column.status, column.message) for name, column in cell.kernels.items()}
+    assert told.pop(k) == ("refuted", "on these inputs: it changes its inputs")
+    assert set(told.values()) == {("timed", "")}
+    assert all((column.seconds is None) == (name == k) for name, column in cell.kernels.items())
 
 
 @pytest.mark.parametrize("direction", ["fwd", "bwd"])

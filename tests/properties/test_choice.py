@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,10 @@ def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
         ('{"format": 1, "classes": {}}', "no tuning table of format 2"),
         ('{"format": 2, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of decoding"),
         (json.dumps({"format": 2, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
+        *(
+            (json.dumps({"format": 2, "classes": {"x": {**entry(1), "piece": wrong}}}), "all finite, none below 0")
+            for wrong in (float("nan"), float("inf"), -5, True)
+        ),
     ],
 )
 def test_a_table_that_is_none_is_said_and_not_used(text: str, words: str, no_own_table: Path) -> None:
@@ -277,6 +282,28 @@ def test_a_table_that_cannot_be_read_is_said_and_not_used(no_own_table: Path) ->
     no_own_table.mkdir()
     with pytest.warns(UserWarning, match="the shipped tuning is used: "):
         assert choose(LONG[0], LONG[0], LONG[0], causal()) == FUSED
+
+
+def test_a_table_that_cannot_be_looked_for_is_said_and_not_used(
+    monkeypatch: pytest.MonkeyPatch, no_own_table: Path
+) -> None:
+    monkeypatch.setenv("ATTENTION_CORE_TUNING", "x" * 5000)
+    with pytest.warns(UserWarning, match="the shipped tuning is used: .*File name too long"):
+        assert choose(LONG[0], LONG[0], LONG[0], causal()) == FUSED
+
+
+def test_a_user_without_a_home_has_the_shipped_table(monkeypatch: pytest.MonkeyPatch, no_own_table: Path) -> None:
+    """As in a container that runs under a number that no user has; nothing is to be said about it at every start."""
+    monkeypatch.delenv("ATTENTION_CORE_TUNING")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert choose(LONG[0], LONG[0], LONG[0], causal()) == FUSED
+
+
+def homeless() -> Path:
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_where_the_own_table_lies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,6 +265,22 @@ def test_calls_that_need_other_plans_have_plans_of_their_own(no_plans: None) -> 
     assert len(kept) == len(forms()) - 2, "all but the negative scales: with causality there is no plan, without it one"
 
 
+@pytest.mark.parametrize("kernel", ["auto", "core:dot_product", "core:block_sparse", "core:tiled", "torch:default"])
+@pytest.mark.parametrize("n", [64, 512, 1024])
+@pytest.mark.parametrize("mask", ["packed", "mixed", "padding", "both"])
+def test_inputs_of_three_axes_and_masks_of_one_sequence(mask: str, n: int, kernel: str, no_plans: None) -> None:
+    """What each kernel answers does not hang on whether the mask is cut or written out."""
+    q, k, v = torch.randn(3, 2, n, 16, generator=torch.Generator().manual_seed(n))
+    token = torch.arange(n)[None]
+    structure = {
+        "packed": segments(token // (n // 8)), "mixed": segments(token % 8), "padding": padding(torch.tensor([n // 2])),
+        "both": segments(token // (n // 8)) & causal(),
+    }[mask]  # fmt: skip
+    want = attention(q[None], k[None], v[None], structure, kernel="core:dot_product")[0]
+    torch.testing.assert_close(attention(q, k, v, structure, kernel=kernel), want)
+    torch.testing.assert_close(attention(q[0], k[0], v[0], structure, kernel=kernel), want[0])
+
+
 ONE = torch.zeros(1, 2, 4, 8)
 ALL = dict.fromkeys(("query", "key", "value"), ONE)
 ALLOWED = torch.ones(4, 4, dtype=torch.bool)

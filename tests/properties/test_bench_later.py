@@ -1,0 +1,115 @@
+# Kernels that are right when they are judged, and something else once they are timed: each is told, the others stand.
+"""bench/measure.py: Measurement.look_again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from attention_core.bench.measure import CHANGES, LATER, THREADS, measure
+from attention_core.bench.workers import NOTE
+from attention_core.bench.workload import Workload
+
+KERNELS = '''
+import torch
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+CALLS = [0]
+
+def warm():
+    """Whether it has been judged: the probe and the judgement call it a few times, the warm-up four times at least."""
+    CALLS[0] += 1
+    return CALLS[0] > 12
+
+def good(query, key, value):
+    return sdpa(query, key, value)
+
+def zeros(query, key, value):
+    out = sdpa(query, key, value)
+    return out * 0 if warm() else out
+
+def nan(query, key, value):
+    out = sdpa(query, key, value)
+    return out * float("nan") if warm() else out
+
+def narrower(query, key, value):
+    out = sdpa(query, key, value)
+    return out[..., :1] if warm() else out
+
+def another(query, key, value):
+    """Right at every call, but another number each time."""
+    out = sdpa(query, key, value)
+    return out * (1 + 2.0**-22) if warm() else out
+
+def writes(query, key, value):
+    out = sdpa(query, key, value)
+    if warm():
+        query.mul_(1.0001)
+    return out
+
+def threads(query, key, value):
+    torch.set_num_threads(2)
+    return sdpa(query, key, value)
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("later")
+    (path / "k.py").write_text(KERNELS)
+    (path / "note").write_bytes(bytes(NOTE))
+    return path
+
+
+def messages(folder: Path, names: Sequence[str], direction: str = "fwd") -> list[dict[str, Any]]:
+    """What a job tells, of kernels by their short names."""
+    told: list[dict[str, Any]] = []
+    job = {
+        "workload": Workload(B=1, H=2, n_q=48, n_kv=48, d=8, direction=direction).to_json(),
+        "kernels": {name: f"{folder}/k.py:{name}" for name in names}, "device": "cpu", "baseline": "good",
+        "plan": {"seconds": 0.05, "least": 6, "most": 6, "width": 0.005}, "repeats": {}, "inner": 1,
+        "note": str(folder / "note"),
+    }  # fmt: skip
+    measure(job, told.append)
+    return [message for message in told if message["event"] != "alive"]
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd"])
+@pytest.mark.parametrize("name", ["zeros", "nan"])
+def test_what_is_wrong_once_it_is_warm_is_refuted_and_has_no_times(folder: Path, name: str, direction: str) -> None:
+    *_, judged, sampled = messages(folder, ["good", name], direction)
+    assert (judged["event"], judged["kernel"], judged["where"]) == ("checked", name, LATER)
+    assert judged["errors"]["out"]["refuted"]
+    assert list(sampled["times"]) == ["good"] and not sampled["again"]
+
+
+def test_a_result_of_another_shape_is_told(folder: Path) -> None:
+    *_, failed, sampled = messages(folder, ["good", "narrower"])
+    assert (failed["status"], failed["kernel"]) == ("refuted", "narrower")
+    assert failed["message"].startswith(f"{LATER}: out: got shape (1, 2, 48, 1)")
+    assert list(sampled["times"]) == ["good"]
+
+
+def test_another_right_result_is_right(folder: Path) -> None:
+    *checked, sampled = messages(folder, ["good", "another"])
+    assert [message["kernel"] for message in checked] == ["good", "another"]
+    assert list(sampled["times"]) == ["good", "another"]
+
+
+def test_who_changes_inputs_while_timed_is_told_and_the_others_asked_again(folder: Path) -> None:
+    *told, sampled = messages(folder, ["good", "writes"])
+    (failed,) = (message for message in told if message["event"] == "failed_kernel")
+    assert (failed["status"], failed["kernel"], failed["message"]) == ("refuted", "writes", CHANGES)
+    assert sampled["again"]
+
+
+def test_who_sets_the_number_of_threads_is_told_and_the_others_keep_theirs(folder: Path) -> None:
+    before = torch.get_num_threads()
+    *_, failed, sampled = messages(folder, ["good", "threads"])
+    assert torch.get_num_threads() == before
+    assert (failed["status"], failed["kernel"], failed["message"]) == ("failed", "threads", THREADS)
+    assert list(sampled["times"]) == ["good"] and not sampled["again"]
