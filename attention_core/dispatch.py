@@ -2,24 +2,23 @@
 
 a call met before  -> `plans`: the kernel that was decided on, at once
 another            -> `choice`: decided by the table that is measured for this machine, then kept in `plans`
-structured masks   -> `variants.block_sparse` where they leave enough out, else written out for the kernel
+structured masks   -> `variants.block_sparse` where they leave enough out, else written out for the kernel in `plans`
                       (`variants.flex`, compiled, where it is named)
 """
 
 from __future__ import annotations
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, FLEX, SPARSE, cheapest, choose, torch_skips
+from .choice import DEFAULT, FLEX, SPARSE, cheapest, torch_skips
 from .loading import load
 from .masking import Mask
 from .masking.kept import dense_mask
-from .plans import check_kinds, is_plain, planned, shares_heads, with_both_axes
+from .plans import check_kinds, is_plain, of_no_more_axes, planned, shares_heads, with_both_axes
 from .variants.block_sparse import block_sparse_attention
 
 
@@ -55,7 +54,7 @@ def attention(
     if auto and not traced:
         plan = planned(query, key, value, mask, scale)
         if plan is not None:
-            function, attn_mask, is_causal, grouped = plan
+            function, attn_mask, is_causal, grouped, _ = plan
             return function(
                 query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped
             )
@@ -64,8 +63,8 @@ def attention(
     # The sizes are checked before a structured mask is written out for them.
     check_shapes(query, key, value, grouped)
     plain = is_plain(query) and not traced
-    if auto:
-        kernel = choose(query, key, value, mask) if plain else DEFAULT
+    if auto:  # what has no plan is cut into pieces, or a stand-in, for which nothing is chosen
+        kernel = SPARSE if plain else DEFAULT
     if kernel in (SPARSE, FLEX) and plain and isinstance(mask, Mask) and query.ndim <= 4:
         if kernel == FLEX:
             from .variants.flex import flex_structured_attention  # half a second, for those who ask for it
@@ -73,7 +72,7 @@ def attention(
             return flex_structured_attention(query, key, value, mask, scale)
         block, _ = cheapest(query, key, value, mask)
         return block_sparse_attention(query, key, value, mask, scale, block=block)
-    attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain, auto and kernel == DEFAULT)
+    attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     function = scaled_dot_product_attention if auto and kernel == DEFAULT else load(kernel)
@@ -81,22 +80,13 @@ def attention(
 
 
 def _plain_mask(
-    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None, plain: bool, numbers: bool
+    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None, plain: bool
 ) -> tuple[Tensor | None, bool]:  # fmt: skip
-    """A mask as what every kernel takes, (attn_mask, is_causal); as `numbers` for torch's own function, which adds."""
+    """A mask as what every kernel takes, (attn_mask, is_causal)."""
     if not isinstance(mask, Mask):
         return None if mask is None else with_both_axes(mask), False
     n_q, n_kv = query.shape[-2], key.shape[-2]
     if torch_skips(mask, n_q, n_kv, scale):
         return None, True
-    if not plain:
-        return _of_no_more_axes(mask.dense(n_q, n_kv, query.device), query.ndim), False
-    written = dense_mask(mask, n_q, n_kv, query.device, query.dtype if numbers else torch.bool)
-    return _of_no_more_axes(written, query.ndim), False
-
-
-def _of_no_more_axes(mask: Tensor, axes: int) -> Tensor:
-    """A mask without the axes of one, of sequences and heads, that inputs of fewer axes do not have."""
-    while mask.ndim > axes and mask.shape[0] == 1:
-        mask = mask[0]
-    return mask
+    written = dense_mask(mask, n_q, n_kv, query.device) if plain else mask.dense(n_q, n_kv, query.device)
+    return of_no_more_axes(written, query.ndim), False

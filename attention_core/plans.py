@@ -15,9 +15,10 @@ from torch.nn import Parameter
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, PLANS, choose, torch_skips
+from .choice import DEFAULT, PLANS, SPARSE, choose, table, torch_skips
 from .loading import load
 from .masking import Causal, Mask
+from .masking.kept import dense_mask
 
 MOST = 4096
 """Plans that are kept: a decoder meets a new length with every token."""
@@ -29,31 +30,36 @@ class Plan(NamedTuple):
 
     Args:
         function: the kernel.
-        attn_mask: the mask, with two axes at least.
+        attn_mask: the mask, with two axes at least; None in a plan that is kept, as each call brings its own.
         is_causal: whether the kernel is told of causality, in place of a mask.
         enable_gqa: whether query heads share key heads.
+        written: for a structured mask that is written out, the lengths, device and dtype that it is written for.
     """
 
     function: Callable[..., Tensor]
     attn_mask: Tensor | None
     is_causal: bool
     enable_gqa: bool
+    written: tuple[int, int, torch.device, torch.dtype] | None = None
 
 
 def planned(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None
 ) -> Plan | None:  # fmt: skip
-    """The plan for a call; None where there is more to do than to call a kernel: for most structured masks.
+    """The plan for a call; None where there is more to do than to call a kernel: for a mask that is cut into pieces.
 
     Raises: ValueError for sizes, heads or a mask that contradict each other.
     Example: planned(q, k, v, None, None).function is torch's own where that is best.
     """
     form: Any = None
+    plans = PLANS
     if mask is not None:
         if isinstance(mask, Tensor):
             form = mask.shape, mask.dtype, mask.requires_grad
         elif type(mask) is Causal and (scale is None or scale > 0):
             form = mask.align
+        elif isinstance(mask, Mask):
+            plans, form = _plans_of(mask), scale is None or scale > 0
         else:
             return None
     try:
@@ -64,40 +70,70 @@ def planned(
             value.is_contiguous() or value.stride(),
             query.dtype, key.dtype, value.dtype, query.is_cpu or query.device, type(query), gradients, form,
         )  # fmt: skip
-        plan: Plan | None = PLANS.get(what, UNSEEN)
+        plan: Plan | None = plans.get(what, UNSEEN)
     except AttributeError:
         check_kinds(query, key, value, mask)
         raise
     except TypeError:  # sizes that are symbols, while a program is exported, have no hash
-        return _with_mask(_plan(query, key, value, mask), mask)
+        return _new(query, key, value, mask, scale)[1]
     if plan is UNSEEN:
-        plan = _plan(query, key, value, mask)
-        if len(PLANS) >= MOST:
-            PLANS.clear()
-        PLANS[what] = plan
-    return plan if mask is None else _with_mask(plan, mask)
+        plan, told = _new(query, key, value, mask, scale)
+        if len(plans) >= MOST:
+            plans.clear()
+        plans[what] = plan
+        return told
+    return plan if mask is None else _with_mask(plan, mask, query.ndim)
 
 
-def _with_mask(plan: Plan | None, mask: Tensor | Mask | None) -> Plan | None:
-    if plan is None or not isinstance(mask, Tensor):
+def _plans_of(mask: Mask) -> dict[tuple[Any, ...], Any]:
+    """The plans for a structured mask, kept with it as what is written out of it is; of these tables alone."""
+    kept: tuple[Any, dict[tuple[Any, ...], Any]] | None = mask.__dict__.get("_calls")
+    if kept is None or kept[0] is not table():
+        kept = mask.__dict__["_calls"] = table(), {}
+    return kept[1]
+
+
+def _with_mask(plan: Plan | None, mask: Tensor | Mask | None, axes: int) -> Plan | None:
+    if plan is None or mask is None:
         return plan
-    return plan._replace(attn_mask=with_both_axes(mask))
+    if isinstance(mask, Tensor):
+        return plan._replace(attn_mask=with_both_axes(mask))
+    if plan.written is None:
+        return plan
+    return plan._replace(attn_mask=of_no_more_axes(dense_mask(mask, *plan.written), axes))
 
 
-def _plan(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> Plan | None:
-    """The plan without its mask, which is another one at every call."""
+def _new(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None
+) -> tuple[Plan | None, Plan | None]:  # fmt: skip
+    """The plan without its mask, which is another one at every call, and with it."""
     grouped = shares_heads(query, key)
     check_shapes(query, key, value, grouped)
-    is_causal = isinstance(mask, Mask)
-    if isinstance(mask, Mask):
-        if not torch_skips(mask, query.shape[-2], key.shape[-2]):
-            return None
-    elif mask is not None:
-        check_mask_fits(with_both_axes(mask), query, key, grouped)
-    kernel = choose(query, key, value, mask) if is_plain(query) else DEFAULT
+    plan = _plan(query, key, value, mask, scale, grouped)
+    told = _with_mask(plan, mask, query.ndim)
+    if told is not None and told.attn_mask is not None:
+        check_mask_fits(told.attn_mask, query, key, grouped)
+    return plan, told
+
+
+def _plan(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None, grouped: bool
+) -> Plan | None:  # fmt: skip
+    """What is decided for inputs that fit together."""
+    plain, n_q, n_kv = is_plain(query), query.shape[-2], key.shape[-2]
+    structured = isinstance(mask, Mask)
+    is_causal = isinstance(mask, Mask) and torch_skips(mask, n_q, n_kv, scale)
+    if structured and not is_causal and not plain:
+        return None
+    kernel = choose(query, key, value, mask) if plain else DEFAULT
+    if kernel == SPARSE:
+        return None
+    written = None
+    if structured and not is_causal:  # torch's own function adds a mask, others ask it
+        written = n_q, n_kv, query.device, query.dtype if kernel == DEFAULT else torch.bool
     # torch's own function itself: the row of the table is one more call, which is felt where everything is cold
     function = scaled_dot_product_attention if kernel == DEFAULT else load(kernel)
-    return Plan(function, None, is_causal, grouped)
+    return Plan(function, None, is_causal, grouped, written)
 
 
 def is_plain(query: Tensor) -> bool:
@@ -117,6 +153,16 @@ def check_kinds(query: object, key: object, value: object, mask: object) -> None
 def with_both_axes(mask: Tensor) -> Tensor:
     """A mask with the two axes, of queries and of keys, that torch's kernels want."""
     return mask if mask.ndim >= 2 else mask.reshape(1, -1)
+
+
+def of_no_more_axes(mask: Tensor, axes: int) -> Tensor:
+    """A mask without the axes of one, of sequences and heads, that inputs of fewer axes do not have.
+
+    Example: of_no_more_axes(torch.ones(1, 1, 4, 4), 3).shape is (1, 4, 4).
+    """
+    while mask.ndim > axes and mask.shape[0] == 1:
+        mask = mask[0]
+    return mask
 
 
 def shares_heads(query: Tensor, key: Tensor) -> bool:

@@ -210,7 +210,7 @@ def test_a_window_that_reaches_every_earlier_key_is_causality() -> None:
     told = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            dispatch,
+            plans,
             "scaled_dot_product_attention",
             lambda *a, **named: told.append(named) or scaled_dot_product_attention(*a, **named),
         )

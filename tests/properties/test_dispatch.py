@@ -332,6 +332,45 @@ def test_the_mask_of_a_plan_is_that_of_the_call(no_plans: None) -> None:
     assert len(PLANS) == 1
 
 
+def test_a_structured_mask_keeps_what_was_decided_for_it(monkeypatch: pytest.MonkeyPatch, no_plans: None) -> None:
+    """For a form of call and these tables: each change of either is decided again, nothing else is."""
+    chosen = []
+    monkeypatch.setattr(plans, "choose", lambda *given: chosen.append(given) or choice.choose(*given))
+    x = torch.randn(2, 2, 16, 8, generator=torch.Generator().manual_seed(0))
+    one, other = sliding_window(3), segments(torch.arange(16).expand(2, 16) // 4)
+    calls: list[tuple[dict[str, Any], int]] = [
+        ({"mask": one}, 1), ({"mask": one}, 1), ({"mask": other}, 2), ({"mask": other}, 2), ({"mask": one}, 2),
+        ({"mask": one, "scale": -0.5}, 3), ({"mask": one, "scale": 0.5}, 3), ({"mask": one, "scale": -0.1}, 3),
+        ({"mask": one, "query": x[:, :, :8]}, 4), ({"mask": one, "query": x[:, :, :8]}, 4),
+    ]  # fmt: skip
+    for call, times in calls:
+        full = {"query": x, "key": x, "value": x, **call}
+        torch.testing.assert_close(attention(**full), attention(**full, kernel="core:dot_product"))
+        assert len(chosen) == times
+    forget()
+    attention(x, x, x, one)
+    assert len(chosen) == 5
+    assert not PLANS
+
+
+def test_a_window_of_all_keys_under_a_negative_scale_is_no_causality_to_torch(no_plans: None) -> None:
+    """In either order: torch masks before it scales."""
+    x = torch.randn(1, 2, 16, 8, generator=torch.Generator().manual_seed(0))
+    for scales in ((0.5, -0.5), (-0.5, 0.5)):
+        mask = sliding_window(16)
+        for scale in scales:
+            want = attention(x, x, x, mask, scale=scale, kernel="core:dot_product")
+            torch.testing.assert_close(attention(x, x, x, mask, scale=scale), want)
+
+
+def test_a_structured_mask_that_does_not_fit_is_refused_each_time(no_plans: None) -> None:
+    x = torch.zeros(3, 2, 4, 8)
+    mask = padding(torch.tensor([4, 3]))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="does not broadcast to the scores"):
+            attention(x, x, x, mask)
+
+
 def test_no_more_plans_are_kept_than_stated(monkeypatch: pytest.MonkeyPatch, no_plans: None) -> None:
     monkeypatch.setattr(plans, "MOST", 3)
     for n in range(1, 9):
@@ -414,7 +453,7 @@ def test_within_a_compiled_program_nothing_is_chosen(monkeypatch: pytest.MonkeyP
     def chooses(*_: Any) -> str:
         raise AssertionError("a kernel was chosen")
 
-    monkeypatch.setattr(dispatch, "choose", chooses)
+    monkeypatch.setattr(plans, "choose", chooses)
     x = torch.randn(1, 2, 16, 8, generator=torch.Generator().manual_seed(0))
     compiled = torch.compile(attention, backend="eager", fullgraph=True)
     window = sliding_window(3)
