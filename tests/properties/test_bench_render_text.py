@@ -110,6 +110,14 @@ def test_a_sentence_says_what_came_out(kernels: dict[str, Column], words: str) -
          "k.py:f@layout=bnhd,causal=bottom_right,dead_rows=nan; "
          "`attention-core verify k.py:f --layout bnhd` shows its smallest cases"),
         ("k.py:f", "", "; `attention-core verify k.py:f` shows its smallest cases"),
+        ("k.py:f@factory=true,gradients=false", "",
+         "; `attention-core verify k.py:f --factory --no-gradients` shows its smallest cases"),
+        ("k.py:f", "consistent with --returns out,weights, save for 1 law\nknown kernels break this too: a_law (k)",
+         ": consistent with --returns out,weights, save for 1 law; if that is meant, name it k.py:f@returns=out,weights; "
+         "known kernels break this too: a_law (k); `attention-core verify k.py:f` shows its smallest cases"),
+        ("k.py:f", "give --array numpy (in Python array='numpy')",
+         ": give --array numpy; if that is meant, name it k.py:f@array=numpy; "
+         "`attention-core verify k.py:f` shows its smallest cases"),
     ],
 )  # fmt: skip
 def test_a_refuted_kernel_comes_with_a_way_out(name: str, hint: str, words: str) -> None:
