@@ -28,6 +28,8 @@ def status_of(results: Results, gate: float | None, console: Any, asked: tuple[s
         if columns and all(column.status in ("cannot", "unavailable") for column in columns):
             console.print(escape(f"{name} was not timed: {columns[0].message}"), highlight=False, soft_wrap=True)
             status = status or 2
+    if any(told.get("stale") for told in results.verdicts.values()):  # told with the verdict: the list is strict
+        status = status or 2
     return status
 
 
