@@ -1,4 +1,4 @@
-"""Failures that kernels are known to have: the file of `--known-failures`, with the meaning that it has for `verify`."""
+"""Failures that kernels are known to have: the file of `--known-failures`, which means what it does for `verify`."""
 
 from __future__ import annotations
 

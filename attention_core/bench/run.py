@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.bench.known import Known, check_known, known_of
-from attention_core.bench.limits import Limits
+from attention_core.bench.limits import HALVES, Limits
 from attention_core.bench.machine import busy_cores, describe_machine, versions
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.resume import check_same, check_sources, joined, to_measure
@@ -92,7 +92,9 @@ def run_benchmark(
         for name, kernel in new.items():
             progress(f"{name}: is it right?")
             results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout, known[name])
-        missing = {w.dtype for w in workloads} - set(results.limits.get("flops", ()))
+        dtypes = {w.dtype for w in workloads}
+        dtypes |= {"float32"} if dtypes & set(HALVES) else set()  # in which a kernel may compute
+        missing = dtypes - set(results.limits.get("flops", ()))
         if missing:
             progress("the limits of this machine")
             results.limits = joined(results.limits, limits(workers, sorted(missing), settings.device))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from attention_core.bench.figures import factor
 from attention_core.bench.words import PYTHON, verify_words, with_convention
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def judge_column(name: str, column: Any, baseline: str, gate: float | None) -> t
     if ratio.low is not None and ratio.low > gate:
         return f"{name} takes {ratio.ratio:.3f} times {baseline}, beyond the gate of {gate:g}", 1
     if ratio.high is None or ratio.high > gate:
-        return f"{name} against the gate of {gate:g}: undecided, {ratio.ratio:.3f}; give it more --seconds", 0
+        return f"{name} against the gate of {gate:g}: undecided, {factor(ratio.ratio)}; give it more --seconds", 0
     return "", 0
 
 

@@ -188,7 +188,9 @@ def asked_for(monkeypatch: pytest.MonkeyPatch, *words: str) -> dict[str, Any]:
 def test_known_failures_reach_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Also of the baseline; what is listed of a kernel that is not there is told."""
     path = tmp_path / "known.toml"
-    entries = [f'[[known_failure]]\ntarget = "{t}"\nlaw = "a_law"\nreason = "r"' for t in ("torch:math", "auto", "k.py:f")]
+    entries = [
+        f'[[known_failure]]\ntarget = "{t}"\nlaw = "a_law"\nreason = "r"' for t in ("torch:math", "auto", "k.py:f")
+    ]
     path.write_text("\n".join(entries))
     said: list[str] = []
     monkeypatch.setattr("click.echo", lambda text, **_: said.append(text))

@@ -9,8 +9,8 @@ import pytest
 
 from attention_core.bench import run as running
 from attention_core.bench.known import as_words, check_known, known_of, not_asked
-from attention_core.bench.resume import check_sources
 from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.resume import check_sources
 from attention_core.bench.status import status_of, way_out
 from attention_core.bench.targets import read_target
 from attention_core.bench.verdicts import hidden, verdict
