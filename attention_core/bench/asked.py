@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from attention_core.terminal import check_apart
 
 if TYPE_CHECKING:
     from attention_core.bench.workload import Workload
+    from attention_core.conformance.known_failures import KnownFailure
 
 TUNED = ("dtypes", "device", "quiet")
 """What --tune goes by, beside itself."""
-NOT_SELF_TESTED = ("kernels", "gate", "json_path", "resume", "plot_path", "html_path")
+NOT_SELF_TESTED = ("kernels", "gate", "json_path", "resume", "plot_path", "html_path", "known_path")
 """What --self-test does not go by."""
 CROWDED = 4
 """Threads a core at most."""
@@ -53,6 +55,20 @@ def default_kernels(device: str) -> list[str]:
 
     fit = [r for r in KERNELS if r.record.get("contract", "attention") == "attention" and r.expected == "conforms"]
     return [r.name for r in fit if device != "cpu" or r.record.get("device", "cpu") == "cpu"]
+
+
+def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str, KnownFailure]]:
+    """Target -> law -> known failure; what is listed of others than the kernels of this run is told.
+
+    Raises: TargetError where the file cannot be read.
+    """
+    from attention_core.bench.known import not_asked
+    from attention_core.conformance.known_failures import load_known_failures
+
+    listed = load_known_failures(path) if path is not None else {}
+    for target in not_asked(names, listed):
+        click.echo(f"attention-core: known failures name {target}, which was not asked for", err=True)
+    return listed
 
 
 def check_dtypes(names: tuple[str, ...]) -> None:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from attention_core.bench.workload import Workload
 
 STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
-measured as asked, such as a kernel that is named and cannot be timed at all; else 0."""
+measured as asked, such as a kernel that is named and cannot be timed at all, or if a known failure no longer fails;
+else 0."""
 DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 
 
@@ -58,6 +59,8 @@ class Finite(click.FloatRange):
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the drawn inputs.")
 @click.option("--timeout", type=Finite(0.1), default=120.0, show_default=True, help="Seconds for one call.")
 @click.option("--gate", type=Finite(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
+@click.option("--known-failures", "known_path", type=click.Path(dir_okay=False),
+              help="TOML list of known failures (strict), as for `verify`.")  # fmt: skip
 @click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
               help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
 @click.option("--tune", is_flag=True,
@@ -115,14 +118,16 @@ def run(options: dict[str, Any]) -> int:
     if options["self_test"]:
         return self_test(cells, settings, options)
     console = make_console()
+    names = options["kernels"] or asked.default_kernels(settings.device)
+    listed = asked.known_failures(options["known_path"], [settings.baseline, *names])
     json_path = options["json_path"]
     kept: list[Results] = []
     with interruptible():
         try:
             with Telling(options["quiet"]) as told:
                 results = run_benchmark(
-                    options["kernels"] or asked.default_kernels(settings.device), cells, settings, progress=told,
-                    previous=earlier(options), save=saver(json_path, kept),
+                    names, cells, settings, progress=told, previous=earlier(options), save=saver(json_path, kept),
+                    listed=listed,
                 )  # fmt: skip
         except (KeyboardInterrupt, SystemExit, TargetError):
             for unfinished in kept[-1:]:  # what was measured is shown, whatever ended the run

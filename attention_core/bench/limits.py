@@ -27,6 +27,7 @@ COPIES = (2**17, 2**19, 2**21, 2**23, 2**25, 2**27)
 EXPONENTIALS = 2**14
 """Numbers of which the exponential is taken, in the first cache."""
 REPEATS = 9
+HALVES = ("bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,16 @@ class Limits:
         }
         binding = max(times, key=lambda name: times[name])
         return times[binding], binding
+
+    def without_exponentials(self, workload: Workload) -> float:
+        """Seconds that products and bytes take at least, whichever takes longer.
+
+        Half precision may be computed in float32, which some processors do faster.
+        """
+        rates = [self.flops[workload.dtype]]
+        if workload.dtype in HALVES:
+            rates.append(self.flops.get("float32", 0.0))
+        return max(workload.flops / max(rates), workload.bytes / self.bandwidth_for(workload.bytes))
 
     def bandwidth_for(self, size: int) -> float:
         """The best bandwidth seen with a working set of this size or a larger one: bytes a second."""

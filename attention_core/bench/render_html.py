@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from attention_core.bench.doubts import doubts
+from attention_core.bench.figures import duration, factor, shown
 from attention_core.bench.growth import QUANTITIES, series_of
 from attention_core.bench.machine import busy_words
 from attention_core.bench.pictures import as_svg, pictures
-from attention_core.bench.render_text import duration, largest, ordered, shown, size, what_ran
+from attention_core.bench.render_text import largest, ordered, size, what_ran
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import Interval
 from attention_core.bench.workload import as_gib
@@ -33,7 +35,8 @@ def to_html(results: Results) -> str:
     body.append(escape(", ".join(f"{k} {v}" for k, v in results.versions.items())) + "</p>")
     if words := busy_words(machine.get("busy")):
         body.append(f"<p>Measured while {escape(words)}.</p>")
-    body += [section(cell) for cell in results.cells]
+    for cell in results.cells:
+        body += [section(cell), *(f"<p class='SLOWER'>{escape(line)}</p>" for line in doubts(cell, results.limits))]
     for name, make in pictures(results).items():
         body.append(f"<h2>{TITLES[name]}</h2>{as_svg(make)}")
     body.append(growth_table(results))
@@ -55,7 +58,7 @@ def row(name: str, column: Column, baseline: str) -> Sequence[str]:
     ratio = column.comparison
     return (
         name, duration(column.seconds),
-        "" if ratio is None else f"{ratio.ratio:.3f} [{shown(ratio.low)}, {shown(ratio.high)}]",
+        "" if ratio is None else f"{factor(ratio.ratio)} [{shown(ratio.low)}, {shown(ratio.high)}]",
         "baseline" if name == baseline else "" if ratio is None else ratio.verdict,
         "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"), size(column, "process"),
         "" if column.rms is None else f"{column.rms:.1e}", largest(column), what_ran(column),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from attention_core.bench.doubts import doubts
+from attention_core.bench.figures import duration, factor, shown
 from attention_core.bench.growth import QUANTITIES, series_of
-from attention_core.bench.render_text import duration, ordered, shown, size
+from attention_core.bench.render_text import ordered, size
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.workload import as_gib
 
@@ -14,7 +16,7 @@ HEADS = ("kernel", "time", "ratio", "verdict", "of limit", "memory", "error", "r
 
 def to_markdown(results: Results) -> str:
     """Every cell as a table, then the exponents of growth."""
-    parts = [cell_table(cell) for cell in results.cells]
+    parts = ["\n\n".join([cell_table(cell), *map(escaped, doubts(cell, results.limits))]) for cell in results.cells]
     grown = growth_table(results)
     return "\n\n".join(parts + ([grown] if grown else [])) + "\n"
 
@@ -45,7 +47,7 @@ def row(name: str, column: Column, baseline: str) -> Sequence[str]:
     operators = column.probe.get("operators", [])
     return (
         name, duration(column.seconds),
-        "" if ratio is None else f"{ratio.ratio:.3f} [{shown(ratio.low)}, {shown(ratio.high)}]",
+        "" if ratio is None else f"{factor(ratio.ratio)} [{shown(ratio.low)}, {shown(ratio.high)}]",
         "baseline" if name == baseline else "" if ratio is None else ratio.verdict,
         "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"),
         "" if column.rms is None else f"{column.rms:.1e}",

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from attention_core.bench.doubts import doubts
+from attention_core.bench.figures import duration, factor, shown
 from attention_core.bench.growth import QUANTITIES, series_of
 from attention_core.bench.machine import busy_words
 from attention_core.bench.results import Cell, Column, Results
@@ -33,6 +35,8 @@ def print_results(console: Console, results: Results) -> None:
 
     for cell in results.cells:
         print_cell(console, cell)
+        for line in doubts(cell, results.limits):
+            console.print(escape(line), style="red", highlight=False)
     print_growth(console, results)
     if words := busy_words(results.machine.get("busy")):
         console.print(f"measured while {words}", style="yellow", highlight=False)
@@ -129,7 +133,7 @@ def outcome(cell: Cell) -> str:
     if not timed:
         return "nothing could be timed"
     ratios = [(name, ratio) for name, ratio in timed if name != cell.baseline and ratio is not None]
-    faster = [f"{name} takes {r.ratio:.2f} of its time" for name, r in ratios if r.verdict == "FASTER"]
+    faster = [f"{name} takes {factor(r.ratio, 2)} of its time" for name, r in ratios if r.verdict == "FASTER"]
     open_ones = [f"{name} ({r.blocks} blocks)" for name, r in ratios if r.verdict == "AMBIGUOUS"]
     if len(timed) == 1:
         return f"only {timed[0][0]} was timed"
@@ -163,12 +167,7 @@ def interval(column: Column) -> str:
     ratio = column.comparison
     if ratio is None:
         return "no baseline"
-    return f"{ratio.ratio:.3f} [{shown(ratio.low)}, {shown(ratio.high)}]".replace("[", r"\[")
-
-
-def shown(end: float | None) -> str:
-    """The end of an interval; JSON holds None for an infinite one."""
-    return "?" if end is None or not 0 < end < math.inf else f"{end:.3f}"
+    return f"{factor(ratio.ratio)} [{shown(ratio.low)}, {shown(ratio.high)}]".replace("[", r"\[")
 
 
 def largest(column: Column) -> str:
@@ -198,11 +197,3 @@ def what_ran(column: Column) -> str:
 def compile_time(column: Column) -> float:
     """What the first call took beyond the second."""
     return max(0.0, float(column.probe.get("first", 0.0)) - float(column.probe.get("second", 0.0)))
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people."""
-    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"

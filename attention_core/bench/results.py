@@ -36,6 +36,8 @@ class Told(TypedDict):
     effort: NotRequired[str]
     source: NotRequired[str]
     hint: NotRequired[str]
+    known: NotRequired[str]
+    stale: NotRequired[str]
 
 
 class Error(TypedDict):

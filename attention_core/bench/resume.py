@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attention_core.bench.known import Known, as_words, known_of
 from attention_core.bench.results import Cell, Results
 from attention_core.bench.targets import Named, read_target
 from attention_core.bench.verdicts import source
@@ -30,12 +31,14 @@ def check_same(previous: Results, now: Results) -> None:
         cell.workload.check_memory()
 
 
-def check_sources(previous: Results, named: Mapping[str, Named]) -> None:
-    """Raises: TargetError where a kernel's file is not the one that was timed."""
+def check_sources(previous: Results, named: Mapping[str, Named], listed: Mapping[str, Known]) -> None:
+    """Raises: TargetError where a kernel's file is not the one that was timed, or other failures of it are listed."""
     for name, kernel in named.items():
-        now = source(kernel)
-        if previous.verdicts.get(name, {}).get("source", now) != now:
+        told, now = previous.verdicts.get(name), source(kernel)
+        if told is not None and told.get("source", now) != now:
             raise TargetError(f"cannot resume: the file of {name} has changed since; {INSTEAD}")
+        if told is not None and told.get("known", "") != as_words(known_of(name, listed)):
+            raise TargetError(f"cannot resume: {name} was judged by other known failures; {INSTEAD}")
 
 
 def to_measure(cell: Cell | None, named: Mapping[str, Named], device: str) -> dict[str, Named]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.bench.limits import Limits
+from attention_core.bench.known import Known, check_known, known_of
+from attention_core.bench.limits import HALVES, Limits
 from attention_core.bench.machine import busy_cores, describe_machine, versions
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.resume import check_same, check_sources, joined, to_measure
@@ -55,14 +56,14 @@ class Settings:
 def run_benchmark(
     kernels: Sequence[str], workloads: Sequence[Workload], settings: Settings | None = None, *,
     previous: Results | None = None, progress: Progress = lambda text: None,
-    save: Callable[[Results], None] | None = None,
+    save: Callable[[Results], None] | None = None, listed: Mapping[str, Known] | None = None,
 ) -> Results:  # fmt: skip
     """Verify and time kernels side by side on each workload.
 
     Args: kernels, in words (see `targets.read_target`); the baseline is added where it is not among them; previous, the
         results of an interrupted run with the same settings, whose cells are not measured again but where they lack a
         kernel (then with all the kernels that they have); progress, is told what happens; save, is called with the
-        results after every cell.
+        results after every cell; listed, target -> known failures, beside those of the kernel table.
     Returns: Results; whatever goes wrong with one kernel stands in its column.
     Raises: TargetError before anything is measured: an unknown kernel, a workload that does not fit in memory, results
         that cannot be gone on from.
@@ -80,15 +81,20 @@ def run_benchmark(
         results = previous
     cells = [(workload, to_measure(results.cell(workload), named, settings.device)) for workload in workloads]
     every = {name: kernel for own in [named, *(own for _, own in cells)] for name, kernel in own.items()}
-    check_sources(results, every)
+    known = {name: known_of(name, listed or {}) for name in every}
+    for name, kernel in every.items():
+        check_known(kernel, known[name])
+    check_sources(results, every, listed or {})
     with Workers(settings.threads, settings.timeout, settings.device) as workers:
         new = {name: kernel for name, kernel in every.items() if name not in results.verdicts}
         for name, kernel in new.items():
             check_loads(workers, name, kernel, settings.device)
         for name, kernel in new.items():
             progress(f"{name}: is it right?")
-            results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout)
-        missing = {w.dtype for w in workloads} - set(results.limits.get("flops", ()))
+            results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout, known[name])
+        dtypes = {w.dtype for w in workloads}
+        dtypes |= {"float32"} if dtypes & set(HALVES) else set()  # in which a kernel may compute
+        missing = dtypes - set(results.limits.get("flops", ()))
         if missing:
             progress("the limits of this machine")
             results.limits = joined(results.limits, limits(workers, sorted(missing), settings.device))

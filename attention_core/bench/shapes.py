@@ -114,7 +114,7 @@ def sizes_of(given: Mapping[str, Any], where: str) -> dict[str, int]:
 
 
 def from_file(path: Path) -> list[Shape]:
-    """Shapes of a TOML file: tables [[shape]] with sizes, and optionally name and mask."""
+    """Shapes of a TOML file: tables [[shape]] with sizes, and optionally name and mask, and nothing else."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -123,6 +123,9 @@ def from_file(path: Path) -> list[Shape]:
         raise TargetError(f"{path} is not TOML: {error}") from error
     except RecursionError:
         raise TargetError(f"{path} is not TOML that can be read: it is nested too deeply") from None
+    unknown = [name for name in data if name != "shape"]
+    if unknown:  # left unread without a word, a slip in the name would time another shape than is meant
+        raise TargetError(f"{path}: {shortened(repr(unknown[0]))} is not understood: write every shape under [[shape]]")
     tables = data.get("shape")
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise TargetError(f"{path} holds no tables [[shape]]")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from attention_core.bench.figures import factor
+from attention_core.bench.words import PYTHON, verify_words, with_convention
+
 if TYPE_CHECKING:
     from attention_core.bench.results import Results
 
@@ -26,6 +29,8 @@ def status_of(results: Results, gate: float | None, console: Any, asked: tuple[s
         if columns and all(column.status in ("cannot", "unavailable") for column in columns):
             console.print(escape(f"{name} was not timed: {columns[0].message}"), highlight=False, soft_wrap=True)
             status = status or 2
+    if any(told.get("stale") for told in results.verdicts.values()):  # told with the verdict: the list is strict
+        status = status or 2
     return status
 
 
@@ -43,7 +48,7 @@ def judge_column(name: str, column: Any, baseline: str, gate: float | None) -> t
     if ratio.low is not None and ratio.low > gate:
         return f"{name} takes {ratio.ratio:.3f} times {baseline}, beyond the gate of {gate:g}", 1
     if ratio.high is None or ratio.high > gate:
-        return f"{name} against the gate of {gate:g}: undecided, {ratio.ratio:.3f}; give it more --seconds", 0
+        return f"{name} against the gate of {gate:g}: undecided, {factor(ratio.ratio)}; give it more --seconds", 0
     return "", 0
 
 
@@ -52,10 +57,13 @@ def way_out(name: str, results: Results) -> str:
     told = results.verdicts.get(name, {})
     if told.get("verdict") != "refuted" or name.startswith("auto"):
         return ""  # wrong on these inputs alone, which `verify` does not draw; or no target that it takes
-    hint = told.get("hint", "")
-    fields = ",".join(f"{a.replace('-', '_')}={b}" for a, b in re.findall(r"--([a-z-]+) (\w+)", hint))
-    join = "," if "@" in name else "@"
-    declared = f": {hint}; if that is meant, name it {name}{join}{fields}" if fields else ""
-    target, _, given = name.partition("@")
-    options = "".join(f" --{a.replace('_', '-')} {b}" for a, _, b in (f.partition("=") for f in given.split(",") if f))
-    return f"{declared}; `attention-core verify {target}{options}` shows its smallest cases"
+    sentences = [f"; {declared(name, line)}" for line in told.get("hint", "").splitlines()]
+    hints = "".join(sentences).replace(";", ":", 1)
+    return f"{hints}; `attention-core verify {verify_words(name)}` shows its smallest cases"
+
+
+def declared(name: str, hint: str) -> str:
+    """A hint of the suite, with how the kernel is named if the conventions in it are meant."""
+    fields = ",".join(f"{a.replace('-', '_')}={b}" for a, b in re.findall(r"--([a-z-]+) (\w+(?:,\w+)*)", hint))
+    hint = PYTHON.sub("", hint)
+    return f"{hint}; if that is meant, name it {with_convention(name, fields)}" if fields else hint

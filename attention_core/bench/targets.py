@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_core.bench.inputs import Inputs
+from attention_core.bench.words import REPEATED, bench_words, conventions
 from attention_core.bench.workload import Workload
 from attention_core.conformance.binding import Binding, bind
 from attention_core.conformance.executor import Executor
@@ -78,20 +79,18 @@ def read_target(text: str, device: str = "cpu") -> Named:
 
     Raises: TargetError where it names nothing. Example: read_target("torch:flash").origin.
     """
-    where, _, declared = text.partition("@")
+    with bench_words(text):
+        return _read_target(text, device)
+
+
+def _read_target(text: str, device: str) -> Named:
     given: dict[str, Any] = {}
-    field = ""
-    for word in filter(None, declared.split(",")):
-        if "=" in word:
-            field, _, value = word.partition("=")
-            given[field] = value
-        elif field:  # the value itself has a comma, as in returns=out,weights
-            given[field] += f",{word}"
-        else:
-            raise TargetError(f"kernel {text!r}: write TARGET@FIELD=VALUE,...")
+    for field, value in conventions(text):
+        given[field] = (*given.get(field, ()), value) if field in REPEATED else value
     fields = fields_from_text(given)
     if device != "cpu":
         fields.setdefault("device", device)
+    where = text.partition("@")[0]
     head, _, kernel = where.partition(":")
     if head != AUTO:
         implementation, origin = implementation_for(where, fields)
@@ -118,9 +117,10 @@ def load(named: Named) -> tuple[Callable[..., Any], Binding]:
 
     Raises: TargetError: it cannot be loaded. Unavailable: it cannot run on this machine.
     """
-    target = load_target(named.origin)
-    executor = Executor(target, factory=named.implementation.factory, array="torch")
-    return executor.target, bind(named.implementation, executor.describe())
+    with bench_words(named.name):
+        target = load_target(named.origin)
+        executor = Executor(target, factory=named.implementation.factory, array="torch")
+        return executor.target, bind(named.implementation, executor.describe())
 
 
 @dataclass(frozen=True)

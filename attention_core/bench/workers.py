@@ -11,10 +11,13 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import attention_core
 from attention_core.bench.exchange import Ended, TimedOut, receive, send
 from attention_core.conformance.implementation import TargetError, Unavailable
 from attention_core.conformance.runner import KEEP, Tail, memory_limit
@@ -92,8 +95,11 @@ class Workers:
         self.out, child_writes = os.pipe()
         environment = {k: v for k, v in os.environ.items() if k in KEEP}
         environment |= {"PYTHONHASHSEED": "0", **dict.fromkeys(THREADS, str(self.threads))}
+        environment |= {"PYTHONPATH": module_path(environment.get("PYTHONPATH", ""))}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attention_core.bench.worker", str(child_reads), str(child_writes)],
+            # -P: a file of the user's folder that is named like a module (glob.py) would be imported in its place;
+            # kernels find their neighbours all the same, by `load_target`
+            [sys.executable, "-P", "-m", "attention_core.bench.worker", str(child_reads), str(child_writes)],
             pass_fds=(child_reads, child_writes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env=environment, start_new_session=True,
         )  # fmt: skip
@@ -134,6 +140,16 @@ class Workers:
         """End everything."""
         self._stop()
         self.note.close()
+
+
+def module_path(given: str) -> str:
+    """PYTHONPATH of a worker, which does not look into its own folder, where a checkout is that is not installed.
+
+    An installed package is found anyway; its folder must not come before the standard library.
+    """
+    root = str(Path(attention_core.__file__).parents[1])
+    installed = root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    return given if installed else os.pathsep.join(filter(None, (root, given)))
 
 
 class Note:

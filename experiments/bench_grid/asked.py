@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_core.bench.figures import duration, shown
 from attention_core.bench.growth import series_of
 from attention_core.bench.render_markdown import table
-from attention_core.bench.render_text import duration, shown
 from attention_core.bench.results import Cell, Results
 from attention_core.bench.statistics import Comparison, compare
 

@@ -154,6 +154,8 @@ BAD: list[tuple[list[str], str]] = [
     (["--self-test", "3", "torch:flash", "--gate", "1.05"], "--self-test does not go with KERNEL, --gate: it prints"),
     (["--self-test", "3", "--json", "r.json"], "--self-test does not go with --json"),
     (["--tune", "--self-test", "3"], "--tune does not go with --self-test"),
+    (["--self-test", "3", "--known-failures", "k.toml"], "--self-test does not go with --known-failures"),
+    (["--known-failures", "nothing.toml"], "known failures: nothing.toml cannot be read: No such file or directory"),
 ]
 
 
@@ -181,6 +183,25 @@ def asked_for(monkeypatch: pytest.MonkeyPatch, *words: str) -> dict[str, Any]:
     monkeypatch.setattr("attention_core.bench.run.run_benchmark", runs)
     assert isinstance(CliRunner().invoke(main, ["bench", *words]).exception, Asked)
     return seen
+
+
+def test_known_failures_reach_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also of the baseline; what is listed of a kernel that is not there is told."""
+    path = tmp_path / "known.toml"
+    entries = [
+        f'[[known_failure]]\ntarget = "{t}"\nlaw = "a_law"\nreason = "r"' for t in ("torch:math", "auto", "k.py:f")
+    ]
+    path.write_text("\n".join(entries))
+    said: list[str] = []
+    monkeypatch.setattr("click.echo", lambda text, **_: said.append(text))
+    found = asked_for(monkeypatch, "auto", "--baseline", "torch:math", "--known-failures", str(path))
+    assert {target: list(laws) for target, laws in found["listed"].items()} == {
+        "torch:math": ["a_law"], "auto": ["a_law"], "k.py:f": ["a_law"],
+    }  # fmt: skip
+    assert [line for line in said if "known failures" in line] == [
+        "attention-core: known failures name k.py:f, which was not asked for"
+    ]
+    assert asked_for(monkeypatch, "auto")["listed"] == {}
 
 
 def test_every_word_reaches_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,28 @@ def test_a_job_that_says_nothing_has_no_note_of_the_one_before(monkeypatch: pyte
         assert lost.value.running == ""
 
 
+def test_a_file_named_like_a_module_of_pythons_own_hinders_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel finds its neighbours all the same, as a file and as a module."""
+    monkeypatch.chdir(tmp_path)
+    Path("glob.py").write_text("raise ImportError('my own glob')")
+    Path("helper.py").write_text("from torch.nn.functional import scaled_dot_product_attention as attend")
+    Path("mine.py").write_text("from helper import attend\ndef f(query, key, value): return attend(query, key, value)")
+    with Workers() as workers:
+        for kernel in ("mine.py:f", "mine:f"):
+            assert list(workers.job("load", kernel=kernel, device="cpu")) == []
+
+
+@pytest.mark.parametrize("given", ["", "elsewhere"])
+def test_a_worker_finds_the_package_wherever_it_was_found(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = str(Path(workers_module.__file__).parents[2])
+    monkeypatch.setattr("sysconfig.get_path", lambda name: "/site-packages")
+    assert workers_module.module_path(given).split(os.pathsep) == [root, *filter(None, [given])]
+    monkeypatch.setattr("sysconfig.get_path", lambda name: root)
+    assert workers_module.module_path(given) == given
+
+
 class Started(Exception):
     """Stands for a worker that starts."""
 

@@ -8,7 +8,8 @@ import io
 import pytest
 from rich.console import Console
 
-from attention_core.bench.render_text import duration, outcome, print_results, shown
+from attention_core.bench.figures import duration, factor, shown
+from attention_core.bench.render_text import outcome, print_results
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import Comparison
 from attention_core.bench.status import way_out
@@ -63,6 +64,15 @@ def test_ends_of_intervals(end: float | None, words: str) -> None:
     assert shown(end) == words
 
 
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(1.04, "1.040"), (0.5, "0.500"), (0.0031, "0.0031"), (3.14159e-5, "3.14e-05"), (123.4567, "123.457")],
+)
+def test_no_ratio_reads_as_nothing(ratio: float, words: str) -> None:
+    assert factor(ratio) == words
+    assert shown(0.0003) == "0.0003" and factor(0.0031, 2) == "0.0031" and factor(0.04, 2) == "0.04"
+
+
 def test_a_narrow_terminal_shows_times_ratios_and_verdicts_whole() -> None:
     """What does not fit stands below, a line a kernel: a table cut to fit would show neither."""
     lines = printed(80)
@@ -86,6 +96,8 @@ def compared(verdict: str, ratio: float = 0.5) -> Column:
     [
         ({"base": compared("SAME", 1.0), "a": compared("FASTER"), "b": compared("SLOWER")},
          "faster than base: a takes 0.50 of its time"),
+        ({"base": compared("SAME", 1.0), "a": compared("FASTER", 0.0031)},
+         "faster than base: a takes 0.0031 of its time"),
         ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "nothing beats base for certain"),
         ({"base": compared("SAME", 1.0), "a": compared("AMBIGUOUS")},
          "nothing beats base for certain; not decided at 99%, give it more --seconds: a (20 blocks)"),
@@ -110,6 +122,14 @@ def test_a_sentence_says_what_came_out(kernels: dict[str, Column], words: str) -
          "k.py:f@layout=bnhd,causal=bottom_right,dead_rows=nan; "
          "`attention-core verify k.py:f --layout bnhd` shows its smallest cases"),
         ("k.py:f", "", "; `attention-core verify k.py:f` shows its smallest cases"),
+        ("k.py:f@factory=true,gradients=false", "",
+         "; `attention-core verify k.py:f --factory --no-gradients` shows its smallest cases"),
+        ("k.py:f", "consistent with --returns out,weights, save for 1 law\nknown kernels break this too: a_law (k)",
+         ": consistent with --returns out,weights, save for 1 law; if that is meant, name it k.py:f@returns=out,weights; "
+         "known kernels break this too: a_law (k); `attention-core verify k.py:f` shows its smallest cases"),
+        ("k.py:f", "give --array numpy (in Python array='numpy')",
+         ": give --array numpy; if that is meant, name it k.py:f@array=numpy; "
+         "`attention-core verify k.py:f` shows its smallest cases"),
     ],
 )  # fmt: skip
 def test_a_refuted_kernel_comes_with_a_way_out(name: str, hint: str, words: str) -> None:

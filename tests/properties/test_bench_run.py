@@ -471,6 +471,8 @@ def test_limits_are_measured_for_a_dtype_that_they_lack(monkeypatch: pytest.Monk
     both = [Workload(**SIZES), Workload(**SIZES, dtype="bfloat16")]
     run_benchmark([], both, Settings(**QUICK), previous=done)
     assert asked == [["float32"], ["bfloat16"]]
+    run_benchmark([], [Workload(**SIZES, dtype="float16")], Settings(**QUICK))
+    assert asked[2:] == [["float16", "float32"]], "in which a kernel may compute"
 
 
 def test_a_ratio_is_the_kernels_time_over_the_baselines() -> None:

@@ -56,6 +56,8 @@ BAD_FILES = {
     "shape = 3": "holds no tables [[shape]]",
     "": "holds no tables [[shape]]",
     "[[shape": "is not TOML",
+    "[[shapes]]\nn = 3": "'shapes' is not understood: write every shape under [[shape]]",
+    "[[shape]]\nn = 3\n[other]\nn = 4": "'other' is not understood: write every shape under [[shape]]",
     "[[shape]]\nn = " + "9" * 5000: "is not TOML",
     "[[shape]]\nn = 0x" + "f" * 5000: "shape 1: n_q has more than 15 digits",
     "[[shape]]\nn = nan": "n_q=nan is not a whole number",
