@@ -44,8 +44,8 @@ class Finite(click.FloatRange):
 @click.option("--lengths", metavar="N,N,...", help="These lengths instead of each shape's own.")
 @click.option("--direction", type=click.Choice(["fwd", "bwd", "both"]), default="fwd", show_default=True,
               help="Forward, forward and backward together, or a cell of each.")  # fmt: skip
-@click.option("--dtype", "dtypes", multiple=True, metavar="T", default=("float32",), show_default=True,
-              help="float32, bfloat16, float16, float64. Repeatable.")  # fmt: skip
+@click.option("--dtype", "dtypes", multiple=True, metavar="T",
+              help="float32, bfloat16, float16, float64. Repeatable.  [default: float32; with --tune, all]")  # fmt: skip
 @click.option("--mask", "masks", multiple=True, metavar="MASK",
               help="none, causal, bool, bias, window:W, prefix:P, segments:K, or several joined by +. Repeatable.  "
               "[default: the shape's own, or none]")  # fmt: skip
@@ -107,6 +107,7 @@ def run(options: dict[str, Any]) -> int:
     asked.check_dtypes(options["dtypes"])
     if options["tune"]:
         return tune(options)
+    options = options | {"dtypes": options["dtypes"] or ("float32",)}
     settings = Settings(
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
         seed=options["seed"], timeout=options["timeout"],
@@ -156,12 +157,12 @@ def is_attended() -> bool:
 def tune(options: dict[str, Any]) -> int:
     """Measure what `auto` chooses by; on a busy machine whoever sits before it is asked."""
     from attention_core.bench.progress import Telling
-    from attention_core.bench.tune import keep_tuning
+    from attention_core.bench.tune import DTYPES, keep_tuning
 
     if warn_of_others() and is_attended() and not click.confirm("Tune all the same?", err=True):
         return 2
     with interruptible(), Telling(options["quiet"]) as told:
-        table = keep_tuning(options["device"], options["dtypes"], told)
+        table = keep_tuning(options["device"], options["dtypes"] or DTYPES, told)
     click.echo(f"attention(kernel='auto') follows {table} from now on")
     return 0
 

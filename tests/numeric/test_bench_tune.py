@@ -297,7 +297,12 @@ def test_what_tuning_would_not_read_is_refused(words: list[str], named: str, mon
     assert f"--tune does not go with {named}: it takes --dtype, --device and --quiet\n" in result.stderr
 
 
-def test_the_command_tunes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "tuned"),
+    [(["--dtype", "float64"], "float64"), ([], "float32-bfloat16-float16-float64")],
+    ids=["one dtype", "all of them"],
+)
+def test_the_command_tunes(words: list[str], tuned: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tune, "keep_tuning", lambda device, dtypes, told: tmp_path / f"{device}-{'-'.join(dtypes)}")
-    result = CliRunner().invoke(bench, ["--tune", "--dtype", "float64"])
-    assert result.exit_code == 0 and "cpu-float64 from now on" in result.output.replace("\n", "")
+    result = CliRunner().invoke(bench, ["--tune", *words])
+    assert result.exit_code == 0 and f"cpu-{tuned} from now on" in result.output.replace("\n", "")
