@@ -42,6 +42,10 @@ def narrower(query, key, value):
     out = sdpa(query, key, value)
     return out[..., :1] if warm() else out
 
+def scalar(query, key, value):
+    out = sdpa(query, key, value)
+    return out.sum() if warm() else out
+
 def another(query, key, value):
     """Right at every call, but another number each time."""
     out = sdpa(query, key, value)
@@ -107,10 +111,11 @@ def test_what_is_wrong_once_it_is_warm_is_refuted_and_has_no_times(folder: Path,
     assert list(sampled["times"]) == ["good"] and not sampled["again"]
 
 
-def test_a_result_of_another_shape_is_told(folder: Path) -> None:
-    *_, failed, sampled = messages(folder, ["good", "narrower"])
-    assert (failed["status"], failed["kernel"]) == ("refuted", "narrower")
-    assert failed["message"].startswith(f"{LATER}: out: got shape (1, 2, 48, 1)")
+@pytest.mark.parametrize(("name", "shape"), [("narrower", "(1, 2, 48, 1)"), ("scalar", "()")])
+def test_a_result_of_another_shape_is_told(folder: Path, name: str, shape: str) -> None:
+    *_, failed, sampled = messages(folder, ["good", name])
+    assert (failed["status"], failed["kernel"]) == ("refuted", name)
+    assert failed["message"].startswith(f"{LATER}: out: got shape {shape}")
     assert list(sampled["times"]) == ["good"]
 
 
