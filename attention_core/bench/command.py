@@ -45,7 +45,7 @@ class Finite(click.FloatRange):
 @click.option("--direction", type=click.Choice(["fwd", "bwd", "both"]), default="fwd", show_default=True,
               help="Forward, forward and backward together, or a cell of each.")  # fmt: skip
 @click.option("--dtype", "dtypes", multiple=True, metavar="T",
-              help="float32, bfloat16, float16, float64. Repeatable.  [default: float32; with --tune, all]")  # fmt: skip
+              help="float32, bfloat16, float16, float64. Repeatable.  [default: float32; for --tune, all]")  # fmt: skip
 @click.option("--mask", "masks", multiple=True, metavar="MASK",
               help="none, causal, bool, bias, window:W, prefix:P, segments:K, or several joined by +. Repeatable.  "
               "[default: the shape's own, or none]")  # fmt: skip

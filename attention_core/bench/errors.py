@@ -7,6 +7,7 @@ told.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +100,14 @@ class Judge:
 
         Raises: ValueError where a result has another shape or dtype than it should.
         """
+        self.check_shapes(results)
+        found = {"out": self._forward(results["out"], implementation)}
+        if len(results) > 1:
+            found |= self._backward(results, implementation)
+        return {name: errors.told(results[name].numel()) for name, errors in found.items()}
+
+    def check_shapes(self, results: Mapping[str, Tensor]) -> None:
+        """Raises: ValueError where a result has another shape or dtype than it should."""
         w = self.workload
         q, k, v = self.inputs.query, self.inputs.key, self.inputs.value
         shapes = {"out": (w.B, w.H, w.n_q, w.d_v), "query": q.shape, "key": k.shape, "value": v.shape}
@@ -106,10 +115,6 @@ class Judge:
             if tuple(got.shape) != tuple(shapes[name]) or got.dtype != q.dtype:
                 want = f"{tuple(shapes[name])} {q.dtype}"
                 raise ValueError(f"{name}: got shape {tuple(got.shape)} {got.dtype}, but should be {want}")
-        found = {"out": self._forward(results["out"], implementation)}
-        if len(results) > 1:
-            found |= self._backward(results, implementation)
-        return {name: errors.told(results[name].numel()) for name, errors in found.items()}
 
     def forget(self) -> None:
         """Free the truth, which the timing does not need."""

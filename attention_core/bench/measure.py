@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from attention_core.conformance.implementation import Implementation, TargetErro
 
 CHANGES = "on these inputs: it changes its inputs"
 LATER = "on these inputs, in a later call"
+KEPT = "on these inputs: it keeps its answer, and gave it again once its inputs were others"
 THREADS = "it sets the number of torch's threads, which is that of all kernels: it was not timed on as many"
 HEARTBEAT = 1.0
 """Seconds between two signs of life."""
@@ -35,6 +36,34 @@ HEARTBEAT = 1.0
 def fingerprint(call: Call) -> list[int]:
     """A checksum of every tensor that a kernel is handed, to see whether it changes one."""
     return checksums([*call.tensors, *call.kwargs.values(), call.cotangent])
+
+
+def turn(call: Call, by: int = 1) -> None:
+    """Move the query, key, value and cotangent of each key head to the head `by` further on, with their signs turned.
+
+    In place; `by` = -1 gives back what was there, bit by bit.
+    """
+    group = call.workload.H // call.workload.H_kv
+    layouts = (call.layout, call.layout, call.layout, call.out_layout)
+    with torch.no_grad():
+        for array, layout, heads in zip((*call.tensors, call.cotangent), layouts, (group, 1, 1, group), strict=True):
+            if array is not None:
+                tensor = array if isinstance(array, Tensor) else torch.from_numpy(array)
+                tensor.copy_(-tensor.roll(by * heads, -2 if layout == "bnhd" else -3))
+
+
+def turned_back(results: Mapping[str, Tensor], workload: Workload) -> dict[str, Tensor]:
+    """Results for turned inputs as results for what they were: the same, to the bit, of what treats all heads alike.
+
+    Both signs of a score's factors turn, so that the weights stay, and all that is linear in value or cotangent turns.
+    """
+    group = workload.H // workload.H_kv
+    return {n: -result.roll(-1 if n in ("key", "value") else -group, 1) for n, result in results.items()}
+
+
+def without_minus_zeros(result: Tensor) -> Tensor:
+    """A copy in which a zero has no sign: a row that sees nothing is 0, whatever the signs of its inputs."""
+    return result + 0
 
 
 def checksums(values: Iterable[Any]) -> list[int]:
@@ -110,7 +139,8 @@ class Measurement:
                 continue
             self.tell({"event": "checked", "kernel": column, "errors": errors})
             if not any(found["refuted"] for found in errors.values()):
-                self.checked[column] = Checked(call, named.implementation, before, checksums(results.values()))
+                gave = checksums(map(without_minus_zeros, results.values()))
+                self.checked[column] = Checked(call, named.implementation, before, gave)
         judge.forget()
 
     def told(self, column: str, phase: str = "checking") -> None:
@@ -142,8 +172,9 @@ class Measurement:
     def look_again(self, found: dict[str, Any]) -> None:
         """One more call of each kernel that was timed: what it gives, and leaves alone, must be what it was at first.
 
-        A kernel may keep an answer, or take another path once it is warm. Where inputs were changed, all were timed on
-        other ones than they were judged on: the others are to be measured again.
+        A kernel may take another path once it is warm, or keep an answer: its inputs are turned for this call, and what
+        it gives is turned back, so that no other truth is needed. Where inputs were changed, all were timed on other
+        ones than they were judged on: the others are to be measured again.
         """
         timed = {column: checked for column, checked in self.checked.items() if column in found["times"]}
         changed = any(fingerprint(checked.call) != checked.handed for checked in timed.values())
@@ -152,16 +183,19 @@ class Measurement:
         guilty = False
         for column, checked in timed.items():
             self.told(column, "looking again")
+            turn(checked.call)
             try:
-                results = checked.call.results()
+                results = {n: without_minus_zeros(result) for n, result in checked.call.results().items()}
             except BaseException as error:
                 self.fails(column, f"raised {said(error)}")
                 continue
+            finally:
+                turn(checked.call, -1)
             if fingerprint(checked.call) != checked.handed:
                 guilty = True
                 restore(self.inputs)
                 self.fails(column, CHANGES, "refuted")
-            elif checksums(results.values()) != checked.gave:
+            else:
                 self.judge_again(column, checked, results)
         self.told("")
         for column in self.threading & set(timed):
@@ -172,10 +206,18 @@ class Measurement:
         found["again"] = changed and guilty
         found["times"] = {column: times for column, times in found["times"].items() if column in self.checked}
 
-    def judge_again(self, column: str, checked: Checked, results: dict[str, Tensor]) -> None:
-        """A result that is another one than at first is judged as the first one was."""
+    def judge_again(self, column: str, checked: Checked, given: dict[str, Tensor]) -> None:
+        """What a kernel gave for turned inputs; another result than at first is judged as the first one was."""
+        judge = Judge(self.inputs)
         try:
-            errors = Judge(self.inputs).judge(results, checked.implementation)
+            judge.check_shapes(given)
+            results = {n: without_minus_zeros(result) for n, result in turned_back(given, judge.workload).items()}
+            if checksums(results.values()) == checked.gave:
+                return
+            if checksums(given.values()) == checked.gave:
+                self.fails(column, KEPT, "refuted")
+                return
+            errors = judge.judge(results, checked.implementation)
         except ValueError as error:
             self.fails(column, f"{LATER}: {error}", "refuted")
             return

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench.measure import CHANGES, LATER, THREADS, measure
+from attention_core.bench.errors import Judge
+from attention_core.bench.masks import read_mask
+from attention_core.bench.measure import CHANGES, KEPT, LATER, THREADS, measure
 from attention_core.bench.workers import NOTE
 from attention_core.bench.workload import Workload
 
@@ -40,6 +42,10 @@ def narrower(query, key, value):
     out = sdpa(query, key, value)
     return out[..., :1] if warm() else out
 
+def scalar(query, key, value):
+    out = sdpa(query, key, value)
+    return out.sum() if warm() else out
+
 def another(query, key, value):
     """Right at every call, but another number each time."""
     out = sdpa(query, key, value)
@@ -50,6 +56,23 @@ def writes(query, key, value):
     if warm():
         query.mul_(1.0001)
     return out
+
+ANSWERS = {}
+
+def keeps(query, key, value):
+    """By the objects that it gets, as who forgets that their values may be others."""
+    return ANSWERS.setdefault(query.data_ptr(), sdpa(query, key, value))
+
+def keeps_products(query, key, value):
+    """Half of the work is kept; what is left depends on the inputs."""
+    scores = ANSWERS.setdefault(("scores", query.data_ptr()), query.detach() @ key.detach().mT)
+    return torch.softmax(scores * query.shape[-1] ** -0.5, -1) @ value
+
+def turned(query, key, value, attn_mask=None, is_causal=False, enable_gqa=False):
+    """In the layout (B, n, H, d)."""
+    tensors = (t.transpose(-3, -2) for t in (query, key, value))
+    out = sdpa(*tensors, attn_mask=attn_mask, is_causal=is_causal, enable_gqa=enable_gqa)
+    return out.transpose(-3, -2)
 
 def threads(query, key, value):
     torch.set_num_threads(2)
@@ -65,12 +88,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def messages(folder: Path, names: Sequence[str], direction: str = "fwd") -> list[dict[str, Any]]:
-    """What a job tells, of kernels by their short names."""
+def messages(folder: Path, names: Sequence[str], direction: str = "fwd", **sizes: Any) -> list[dict[str, Any]]:
+    """What a job tells, of kernels of the file by their short names, or of others."""
     told: list[dict[str, Any]] = []
     job = {
-        "workload": Workload(B=1, H=2, n_q=48, n_kv=48, d=8, direction=direction).to_json(),
-        "kernels": {name: f"{folder}/k.py:{name}" for name in names}, "device": "cpu", "baseline": "good",
+        "workload": Workload(**{"B": 1, "H": 2, "n_q": 48, "n_kv": 48, "d": 8, "direction": direction} | sizes).to_json(),
+        "kernels": {name: name if ":" in name else f"{folder}/k.py:{name}" for name in names}, "device": "cpu",
+        "baseline": names[0],
         "plan": {"seconds": 0.05, "least": 6, "most": 6, "width": 0.005}, "repeats": {}, "inner": 1,
         "note": str(folder / "note"),
     }  # fmt: skip
@@ -87,10 +111,11 @@ def test_what_is_wrong_once_it_is_warm_is_refuted_and_has_no_times(folder: Path,
     assert list(sampled["times"]) == ["good"] and not sampled["again"]
 
 
-def test_a_result_of_another_shape_is_told(folder: Path) -> None:
-    *_, failed, sampled = messages(folder, ["good", "narrower"])
-    assert (failed["status"], failed["kernel"]) == ("refuted", "narrower")
-    assert failed["message"].startswith(f"{LATER}: out: got shape (1, 2, 48, 1)")
+@pytest.mark.parametrize(("name", "shape"), [("narrower", "(1, 2, 48, 1)"), ("scalar", "()")])
+def test_a_result_of_another_shape_is_told(folder: Path, name: str, shape: str) -> None:
+    *_, failed, sampled = messages(folder, ["good", name])
+    assert (failed["status"], failed["kernel"]) == ("refuted", name)
+    assert failed["message"].startswith(f"{LATER}: out: got shape {shape}")
     assert list(sampled["times"]) == ["good"]
 
 
@@ -98,6 +123,47 @@ def test_another_right_result_is_right(folder: Path) -> None:
     *checked, sampled = messages(folder, ["good", "another"])
     assert [message["kernel"] for message in checked] == ["good", "another"]
     assert list(sampled["times"]) == ["good", "another"]
+
+
+def test_who_keeps_an_answer_is_told(folder: Path) -> None:
+    *_, failed, sampled = messages(folder, ["good", "keeps"])
+    assert (failed["status"], failed["kernel"], failed["message"]) == ("refuted", "keeps", KEPT)
+    assert list(sampled["times"]) == ["good"] and not sampled["again"]
+
+
+def test_who_keeps_a_part_of_it_is_refuted(folder: Path) -> None:
+    *_, judged, sampled = messages(folder, ["good", "keeps_products"])
+    assert (judged["event"], judged["kernel"], judged["where"]) == ("checked", "keeps_products", LATER)
+    assert judged["errors"]["out"]["rms"] > 0.1 and judged["errors"]["out"]["refuted"]
+    assert list(sampled["times"]) == ["good"]
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"H": 8, "H_kv": 2},
+        {"B": 2, "H": 3, "dtype": "bfloat16"},
+        {"form": "3d"},
+        {"form": "5d", "d_v": 5},
+        {"form": "strided", "dtype": "float16"},
+        {"mask": read_mask("causal"), "n_q": 16},
+        {"mask": read_mask("bias"), "n_q": 1, "dtype": "bfloat16"},
+        {"mask": read_mask("window:5"), "dtype": "float64"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("direction", ["fwd", "bwd"])
+def test_what_kernels_give_for_turned_inputs_is_the_same_to_the_bit(
+    folder: Path, direction: str, sizes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no kernel of the table pays for another truth: each is judged once."""
+    judged: list[int] = []
+    judge = Judge.judge
+    monkeypatch.setattr(Judge, "judge", lambda *args: judged.append(1) or judge(*args))  # type: ignore[func-returns-value]
+    kernels = ["torch:math", "auto", "core:tiled", "core:dot_product@layout=bhnd", "turned@layout=bnhd"]
+    *told, sampled = messages(folder, kernels, direction, **sizes)
+    checked = [message["kernel"] for message in told if message["event"] == "checked"]
+    assert len(judged) == len(checked) >= 2 and set(sampled["times"]) == set(checked)
 
 
 def test_who_changes_inputs_while_timed_is_told_and_the_others_asked_again(folder: Path) -> None:
