@@ -36,6 +36,23 @@ class WallClock:
         return (time.perf_counter_ns() - start) * 1e-9
 
 
+def slowed(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
+    """The same call, and then waiting until it has taken `factor` times as long, by the wall clock.
+
+    Example: slowed(f, 1.05) takes 5 % longer than f.
+    """
+
+    def call() -> Any:
+        start = time.perf_counter()
+        result = function()
+        end = start + factor * (time.perf_counter() - start)
+        while time.perf_counter() < end:
+            pass
+        return result
+
+    return call
+
+
 def measured_resolution(reads: int = 200) -> float:
     """The median of the smallest steps that the clock makes, its own cost included: seconds."""
     steps = []

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.bench.clocks import Clock
+from attention_core.bench.clocks import Clock, WallClock, slowed
 from attention_core.bench.statistics import SHOWN, effective_count, log_ratios, median_interval
 
 RESOLUTIONS = 100
 """A sample lasts at least so many steps of the clock."""
 LEAST_SAMPLE = 200e-6
 """Seconds that a sample should last at least: shorter ones see little of a call but its start."""
+LONGEST_SAMPLE = 0.02
+"""Seconds that a sample is not made longer than for the sake of whole calls: the longer, the less do blocks share."""
 WINDOW = 4
 """Samples of one window of the warm-up."""
 LEAST = 10
@@ -115,9 +117,9 @@ def sample(
 
     Args: functions, name -> call without arguments; baseline, whom the stopping rule compares with (the first by
         default); repeats, name -> factor on the calls of its samples, which plants a known slow-down in a test of the
-        harness; inner, calls a sample at least (the same for all then, so that such factors are exact); told, is
-        called with (name, phase) before a function runs; caught, what a function may raise: in a worker everything, as
-        nobody else raises there.
+        harness; inner, calls a sample at least, so that such factors are whole calls (where these take too long, each
+        call is waited for that much longer, by the wall clock); told, is called with (name, phase) before a function
+        runs; caught, what a function may raise: in a worker everything, as nobody else raises there.
     Returns: Samples; functions that failed have no times.
     Example: sample({"a": f, "b": g}, WallClock(), Plan(seconds=1)).times["a"].shape is (blocks, 2).
     """
@@ -133,15 +135,14 @@ def sample(
             alive()
             # a second estimate from a whole sample: single short calls are mostly the clock's own cost
             found.inner[name] = calls_per_sample(clock.time(functions[name], count) / count, clock.resolution)
-            if inner > 1:
-                found.inner[name] = inner * math.ceil(found.inner[name] / inner)
         except caught as error:
             _drop(name, error, running, found)
+    repeats = _plant(repeats or {}, inner, running, clock, found)
     taken: dict[str, list[list[float]]] = {name: [] for name in running}
     baseline = baseline if baseline in running else next(iter(running), "")
     spent, check = 0.0, plan.least
     for block in range(plan.most if running else 0):
-        times = _block(block, running, clock, found, repeats or {}, told, caught)
+        times = _block(block, running, clock, found, repeats, told, caught)
         for name, pair in times.items():
             taken[name].append(pair)
             spent += sum(pair) * found.inner[name]
@@ -153,6 +154,23 @@ def sample(
                 break
     found.times = {name: np.array(taken[name]) for name in running}
     return found
+
+
+def _plant(
+    repeats: Mapping[str, float], inner: int, running: dict[str, Callable[[], Any]], clock: Clock, found: Samples
+) -> Mapping[str, float]:
+    """Samples of as many calls as make the factors whole; where these take too long, calls that wait.
+
+    Returns: the factors on the calls of a sample that are left.
+    """
+    longest = max((min(found.warm_up[name]) for name in running), default=0.0)
+    if inner * longest <= LONGEST_SAMPLE or not isinstance(clock, WallClock):
+        for name in running:
+            found.inner[name] = inner * math.ceil(found.inner[name] / inner)
+        return repeats
+    for name in running.keys() & repeats.keys():
+        running[name] = slowed(running[name], repeats[name])
+    return {}
 
 
 def _narrow(times: list[list[float]], base: list[list[float]], width: float) -> bool:

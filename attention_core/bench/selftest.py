@@ -1,6 +1,7 @@
 """The harness put to the test on this machine: a kernel beside itself, and beside itself with 5 % more to do.
 
-The slow-down is planted without another kernel: its samples hold 21 calls for every 20 of the other's.
+The slow-down is planted without another kernel: its samples hold 21 calls for every 20 of the other's, or, where 20
+calls would make samples so long that the machine changes within a block, every call is waited for 5 % longer.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def run_self_test(
 
 
 def one_trial(workers: Workers, workload: Workload, settings: Settings, factor: float) -> tuple[Comparison, float]:
-    """A kernel and itself, whose samples hold `factor` times as many calls; and the seconds that the samples took."""
+    """A kernel and itself, whose samples take `factor` times as long; and the seconds that the samples took."""
     pair = {"A": settings.baseline, "B": settings.baseline}
     columns = {name: Column("timed") for name in pair}
     message: dict[str, Any] = measure(workers, workload, dict(pair), columns, settings, {"B": factor}, inner=20)

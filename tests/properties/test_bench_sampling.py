@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.bench import sampling
+from attention_core.bench import clocks, sampling
 from attention_core.bench.sampling import LEAST, Plan, calls_per_sample, order_of, sample, warm_up
 from attention_core.bench.synthetic import Machine, SyntheticClock, Work
 
@@ -124,6 +124,44 @@ def test_a_planted_factor_is_exact() -> None:
     works = {"A": Work(1e-6), "B": Work(1e-6)}
     found = sample(works, SyntheticClock(STILL, 0), Plan(seconds=0.1), repeats={"B": 1.05}, inner=20)
     assert np.allclose(found.times["B"] / found.times["A"], 1.05)
+
+
+class FakeTime:
+    """The two clocks of `time`, which go on by what is spent, and by a little whenever they are read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 1e-7
+        return self.now
+
+    def perf_counter_ns(self) -> int:
+        return round(self.perf_counter() * 1e9)
+
+    def work(self, seconds: float) -> Callable[[], None]:
+        def call() -> None:
+            self.now += seconds
+
+        return call
+
+
+@pytest.mark.parametrize("factor", [1.05, 1.6])
+@pytest.mark.parametrize(
+    ("seconds", "calls"),
+    [(1e-4, 20), (1e-3 - 1e-5, 20), (1.1e-3, 1), (0.015, 1)],
+    ids=["20 short calls", "20 calls at the limit", "waited for, beyond it", "waited for"],
+)
+def test_a_planted_factor_is_exact_on_the_wall_clock_and_never_makes_samples_long(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, calls: int, factor: float
+) -> None:
+    fake = FakeTime()
+    monkeypatch.setattr(clocks, "time", fake)
+    work = fake.work(seconds)
+    found = sample({"A": work, "B": work}, clocks.WallClock(), Plan(seconds=2.0), repeats={"B": factor}, inner=20)
+    assert found.inner == {"A": calls, "B": calls}
+    assert np.allclose(found.times["B"] / found.times["A"], factor, rtol=2e-3)
+    assert found.times["A"].max() * calls <= 0.021
 
 
 class Failing:
