@@ -229,7 +229,7 @@ def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] 
     except (OSError, ValueError) as error:
         raise TargetError(f"cannot tune: {error}; remove that file first") from None
     try:
-        told(f"tuning {', '.join(dtypes)}: up to half a minute for each dtype and direction")
+        told(f"tuning {', '.join(dtypes)}: for each dtype and direction half a minute, with gradients up to four")
         for name, numbers in tune(device, WallClock(), dtypes=tuple(dtypes)):
             told(f"tuned {name}")
             kept[name] = numbers
