@@ -1,8 +1,8 @@
 """Which kernel `attention(kernel="auto")` takes: a small table of numbers, and the rules that read it.
 
-`attention-core bench --tune` measures the table for a machine; the one that ships was measured so on one core of an AMD
-EPYC with bfloat16 products, beside another load (the short lengths of bfloat16 again, for longer). A device that no
-table names gets torch's own choice.
+`attention-core bench --tune` measures the table for a machine. Two ship, each measured so on one core of an AMD EPYC:
+one with AVX-512 and bfloat16 products (beside another load; the short lengths of bfloat16 again, for longer), and one
+with AVX2 alone. A device that no table names gets torch's own choice.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from .masking import Causal, Mask, SlidingWindow
 from .masking.pieces import MOST_PLANS, keep, plan
+from .variants.upcast import HALVES
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
 FLEX = "core:flex"
@@ -34,12 +35,16 @@ WHY = ("decoding", "groups", "axes", "width", "stride", "broadcast")
 SHORT = ("short_from", "short_to")
 """The lengths from and up to which torch's unfused kernel is faster, with no mask; (0, 0) where it never is."""
 NUMBERS = (*WHY, *SHORT, "piece")
+UPCAST = ("upcast_from", "upcast_to")
+"""The lengths from and up to which half precision is faster in float32, whatever kernel; where a table does not name
+them, nowhere."""
 PAIRS = {"rate": 1.0, "wide_rate": 1.0, "open": 1.0, "masked": 1.0}
 """What a pair costs beside an attended one of a mask written out: in a rectangle of 128 queries with a mask, in one of
 256, in one without, and where it is masked out of a mask written out. 1 where a table does not tell."""
-OPTIONAL = (*PAIRS, "wide_piece")
+OPTIONAL = (*PAIRS, *UPCAST, "wide_piece")
 """Where a table does not name the last, there are no rectangles of 256 queries."""
-SHIPPED = Path(__file__).parent / "tuning.json"
+SHIPPED = {name: Path(__file__).parent / f"tuning_{name.lower()}.json" for name in ("AVX2", "AVX512")}
+"""The tables that ship, by the instructions that torch uses (`torch.backends.cpu.get_cpu_capability`)."""
 FORMAT = 2
 PLANS: dict[tuple[Any, ...], Any] = {}
 """What was decided by the tables, by the form of the call; `plans.py` fills it."""
@@ -67,7 +72,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     that of one of 256; what pairs cost is told by `PAIRS`.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
-    Example: read_table(SHIPPED)["cpu/float32/forward"]["piece"].
+    Example: read_table(shipped())["cpu/float32/forward"]["piece"].
     """
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
@@ -87,6 +92,14 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     return classes
 
 
+def shipped() -> Path:
+    """The table that ships for this processor: that of AVX-512 where none was measured for its instructions.
+
+    Example: shipped().name is "tuning_avx2.json" on a processor without AVX-512.
+    """
+    return SHIPPED.get(torch.backends.cpu.get_cpu_capability(), SHIPPED["AVX512"])
+
+
 def forget() -> None:
     """Read the tables again at the next call: after a tuning, or when the environment has changed."""
     table.cache_clear()
@@ -97,7 +110,7 @@ def forget() -> None:
 @cache
 def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
-    classes = read_table(SHIPPED)
+    classes = read_table(shipped())
     try:
         own = tuning_file()
         if own.exists():
@@ -115,11 +128,28 @@ def _entry(device: str, dtype: torch.dtype, gradients: bool) -> Mapping[str, flo
 
 
 def entry_of(query: Tensor, key: Tensor, value: Tensor) -> Mapping[str, float] | None:
-    """The numbers of the class of a call, None for a class that nobody measured.
+    """The numbers of the class of a call, by the dtype it is computed in; None for a class that nobody measured.
 
     Example: entry_of(q, k, v) is that of "cpu/float32/forward" for float32 on the CPU without gradients.
     """
-    return _entry(query.device.type, query.dtype, wants_gradients(query, key, value))
+    return _entry(query.device.type, computed_in(query, key, value), wants_gradients(query, key, value))
+
+
+def computed_in(query: Tensor, key: Tensor, value: Tensor) -> torch.dtype:
+    """The dtype that a call is fastest in: that of its inputs, or float32 for half precision of certain lengths.
+
+    Both lengths must lie between those that were measured, with as many queries as keys: one query pays for turning
+    all keys.
+    Example: computed_in(q, k, v) is torch.float32 for bfloat16 with gradients on a processor with AVX2 alone.
+    """
+    if query.dtype not in HALVES:
+        return query.dtype
+    entry = _entry(query.device.type, query.dtype, wants_gradients(query, key, value))
+    if entry is None or UPCAST[0] not in entry or work_of(query, key, value) < LEAST:
+        return query.dtype
+    n_q, n_kv = query.shape[-2], key.shape[-2]
+    between = entry[UPCAST[0]] <= min(n_q, n_kv) and max(n_q, n_kv) <= entry.get(UPCAST[1], 0.0)
+    return torch.float32 if between else query.dtype
 
 
 def wants_gradients(query: Tensor, key: Tensor, value: Tensor) -> bool:

@@ -14,12 +14,13 @@ from torch.compiler import is_dynamo_compiling
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, FLEX, SPARSE, cheapest, torch_skips
+from .choice import DEFAULT, FLEX, SPARSE, cheapest, computed_in, torch_skips
 from .loading import load
 from .masking import Mask
 from .masking.kept import dense_mask
 from .plans import check_kinds, is_plain, of_no_more_axes, planned, shares_heads, with_both_axes
 from .variants.block_sparse import block_sparse_attention
+from .variants.upcast import in_float32
 
 
 def attention(
@@ -39,7 +40,8 @@ def attention(
         scale, None = 1/sqrt(d); kernel, "auto" or a name of the table in `kernels.py`.
         "auto" is chosen by a table for the device, dtype and direction (`choice.py`): torch's own
         choice, or `core:fused` where torch would fall back to its unfused kernel, or that kernel where sequences are
-        so short that it is faster, or `core:block_sparse` where a structured mask leaves enough out. Elsewhere a
+        so short that it is faster, or `core:block_sparse` where a structured mask leaves enough out; of these any in
+        float32 (`core:upcast`), where that is faster for inputs of half precision. Elsewhere a
         kernel is told that a mask is causal where the alignment allows; other masks are written out. What is masked
         must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
         Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
@@ -71,7 +73,12 @@ def attention(
 
             return flex_structured_attention(query, key, value, mask, scale)
         block, _ = cheapest(query, key, value, mask)
-        return block_sparse_attention(query, key, value, mask, scale, block=block)
+
+        def sparse(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            return block_sparse_attention(query, key, value, mask, scale, block=block)
+
+        upcast = auto and computed_in(query, key, value) != query.dtype
+        return in_float32(sparse, query, key, value) if upcast else sparse(query, key, value)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)

@@ -74,6 +74,13 @@ OURS = (
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
     ),
     Kernel(
+        "core:upcast",
+        "attention_core.variants.upcast:upcast_attention",
+        "half precision computed in float32: faster where a processor has no products of it",
+        {**TORCH, "mask_gradient": True},
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
         "core:block_sparse",
         "attention_core.variants.block_sparse:block_sparse_written",
         "only the rectangles that a mask leaves, each by torch's fused kernel",

@@ -7,6 +7,7 @@ takes 60 then, nearly all of it waiting for memory. So a call that was met befor
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -15,10 +16,11 @@ from torch.nn import Parameter
 from torch.nn.functional import scaled_dot_product_attention
 
 from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, PLANS, SPARSE, choose, table, torch_skips
+from .choice import DEFAULT, PLANS, SPARSE, choose, computed_in, table, torch_skips
 from .loading import load
 from .masking import Causal, Mask
 from .masking.kept import dense_mask
+from .variants.upcast import upcast_attention
 
 MOST = 4096
 """Plans that are kept: a decoder meets a new length with every token."""
@@ -128,11 +130,14 @@ def _plan(
     kernel = choose(query, key, value, mask) if plain else DEFAULT
     if kernel == SPARSE:
         return None
+    dtype = computed_in(query, key, value) if plain else query.dtype
     written = None
     if structured and not is_causal:  # torch's own function adds a mask, others ask it
-        written = n_q, n_kv, query.device, query.dtype if kernel == DEFAULT else torch.bool
+        written = n_q, n_kv, query.device, dtype if kernel == DEFAULT else torch.bool
     # torch's own function itself: the row of the table is one more call, which is felt where everything is cold
     function = scaled_dot_product_attention if kernel == DEFAULT else load(kernel)
+    if dtype != query.dtype:
+        function = partial(upcast_attention, inner=function)
     return Plan(function, None, is_causal, grouped, written)
 
 

@@ -44,7 +44,7 @@ class Limits:
     def seconds(self, workload: Workload) -> tuple[float, str]:
         """The shortest time a workload can take here, and what binds it: "matmul", "exp" or "bandwidth"."""
         times = {
-            "matmul": workload.flops / self.flops[workload.dtype],
+            "matmul": workload.flops / self.products(workload.dtype),
             "exp": workload.exponentials / self.exponentials,
             "bandwidth": workload.bytes / self.bandwidth_for(workload.bytes),
         }
@@ -52,14 +52,16 @@ class Limits:
         return times[binding], binding
 
     def without_exponentials(self, workload: Workload) -> float:
-        """Seconds that products and bytes take at least, whichever takes longer.
+        """Seconds that products and bytes take at least, whichever takes longer."""
+        products = workload.flops / self.products(workload.dtype)
+        return max(products, workload.bytes / self.bandwidth_for(workload.bytes))
 
-        Half precision may be computed in float32, which some processors do faster.
+    def products(self, dtype: str) -> float:
+        """FLOP/s of the matmuls that inputs of a dtype can be computed by: half precision also by those of float32.
+
+        Example: that of float32 for "bfloat16" on a processor with AVX2 alone.
         """
-        rates = [self.flops[workload.dtype]]
-        if workload.dtype in HALVES:
-            rates.append(self.flops.get("float32", 0.0))
-        return max(workload.flops / max(rates), workload.bytes / self.bandwidth_for(workload.bytes))
+        return max(self.flops[dtype], self.flops.get("float32", 0.0) if dtype in HALVES else 0.0)
 
     def bandwidth_for(self, size: int) -> float:
         """The best bandwidth seen with a working set of this size or a larger one: bytes a second."""

@@ -222,9 +222,9 @@ def roofs(panel: Any, cells: Sequence[Cell], limits: Limits, dtype: str) -> None
 
     None for a dtype whose peak was not measured.
     """
-    peak = limits.flops.get(dtype)
-    if peak is None:
+    if dtype not in limits.flops:
         return
+    peak = limits.products(dtype)
     xs = [cell.workload.flops / cell.workload.bytes for cell in cells]
     rates = sorted({min(limits.bandwidth.values()), max(limits.bandwidth.values())})
     left, right = min([*xs, peak / rates[-1]]) / 3, max([*xs, peak / rates[0]]) * 3

@@ -1,14 +1,15 @@
 """Measure the table by which `attention(kernel="auto")` chooses: `attention-core bench --tune`.
 
-For every dtype and direction: from which work on the fused form beats torch's default where that would fall back, what
-one rectangle of a mask costs beyond its pairs, and what pairs cost where. Each number comes from functions timed side
-by side in one process.
+For every dtype and direction: from which work on the fused form beats torch's default where that would fall back, at
+which lengths its unfused kernel or float32 do, what one rectangle of a mask costs beyond its pairs, and what pairs cost
+where. Each number comes from functions timed side by side in one process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from attention_core.choice import (
     LEAST,
     SHORT,
     UNFUSED,
+    UPCAST,
     WHY,
     as_json,
     forget,
@@ -42,17 +44,23 @@ from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
 from attention_core.variants.block_sparse import block_sparse_attention
 from attention_core.variants.fused import fused_attention
+from attention_core.variants.upcast import HALVES, upcast_attention
 
 Inputs = tuple[Tensor, Tensor, Tensor]
 Call = Callable[[], Any]
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 LADDER = (16, 32, 64, 128, 256, 512)
 """Lengths at which a fallback is measured: work grows fourfold from step to step."""
+LONGEST = 1024
+"""What is faster in float32 up to these is so beyond, too: both kernels' time is that of their products by then."""
+WORTH = 0.97
+"""Part of the time for which float32 is worth the memory of its copies."""
 H, D = HEADS, 64
 CACHE_LADDER = (16, 64, 256, 1024, 4096)
 CACHE_H, CACHE_H_KV, CACHE_D = 32, 8, 128
 """Decoding is bound by the bytes of the cache: it is measured on heads as models have them, and fourfold from step to
 step. One shared head of 64 numbers would lie in the core's own cache at any of these lengths."""
+IN_FLOAT32 = "core:upcast"
 NEVER = 1e300
 """Stands for "at no length that was measured"."""
 ROWS, LENGTH = 512, 4096
@@ -124,22 +132,52 @@ def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timin
 def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
     """The smallest and the largest length of the ladder at which torch's unfused kernel is faster than its default.
 
-    Returns: both; (0, 0) where it never is. A length between them at which it is slower ends the range; one at which
-    that cannot be told does not.
+    Returns: both; (0, 0) where it never is.
+    """
+    found = _lengths(UNFUSED, LADDER, dtype, gradients, clock, timing)
+    return (found[0], found[-1]) if found else (0.0, 0.0)
+
+
+def upcast_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
+    """The smallest and the largest length at which inputs of half precision are faster in float32, by torch's default.
+
+    Returns: both; the largest is `NEVER` where the longest that is measured is one, (0, 0) where it never is.
+    """
+    found = _lengths(IN_FLOAT32, (*LADDER, LONGEST), dtype, gradients, clock, timing, WORTH, (UNFUSED,))
+    if not found:
+        return 0.0, 0.0
+    return found[0], NEVER if found[-1] == LONGEST else found[-1]
+
+
+def _lengths(
+    name: str, lengths: Sequence[int], dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan,
+    worth: float = 1.0, beside: tuple[str, ...] = (),
+) -> list[float]:  # fmt: skip
+    """The lengths at which a kernel is faster than torch's default, and than none of `beside` slower for certain.
+
+    The first is one at which it is faster for certain; after it what is likely is enough, as calls are longer and
+    samples fewer. A length at which it is slower for certain ends the range; one at which that cannot be told does not.
     """
     found: list[float] = []
-    for n in LADDER:
+    for n in lengths:
         inputs = fallback("", n, dtype)
-        functions = {name: call(load(name), inputs, gradients) for name in (DEFAULT, UNFUSED)}
+        rivals = [rival for rival in beside if n <= LADDER[-1]]  # memory of the unfused kernel is quadratic
+        functions = {name_: call(_kernel(name_), inputs, gradients) for name_ in (DEFAULT, name, *rivals)}
         times = sample(functions, clock, timing).times
-        if UNFUSED not in times or DEFAULT not in times:
+        if name not in times or DEFAULT not in times:
             break
-        ratio = compare(times[UNFUSED], times[DEFAULT])
-        if ratio.high < 1 and work_of(*inputs) >= LEAST:
+        ratio = compare(times[name], times[DEFAULT])
+        beaten = any(compare(times[name], times[rival]).low > 1 for rival in rivals if rival in times)
+        faster = (ratio.ratio if found else ratio.high) < worth
+        if faster and not beaten and work_of(*inputs) >= LEAST:
             found.append(float(n))
-        elif found and ratio.low > 1:
+        elif found and (ratio.low > 1 or beaten):
             break
-    return (found[0], found[-1]) if found else (0.0, 0.0)
+    return found
+
+
+def _kernel(name: str) -> Callable[..., Tensor]:
+    return partial(upcast_attention, inner=scaled_dot_product_attention) if name == IN_FLOAT32 else load(name)
 
 
 def piece_costs(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> dict[str, float]:
@@ -200,6 +238,8 @@ def tune(
         for gradients in (False, True):
             numbers = {why: crossover(why, dtype, gradients, clock, timing) for why in WHY}
             numbers |= dict(zip(SHORT, short_lengths(dtype, gradients, clock, timing), strict=True))
+            if dtype in HALVES:
+                numbers |= dict(zip(UPCAST, upcast_lengths(dtype, gradients, clock, timing), strict=True))
             numbers |= piece_costs(dtype, gradients, clock, timing)
             yield (
                 f"{device}/{name}/{'both' if gradients else 'forward'}",

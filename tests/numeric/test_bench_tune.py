@@ -183,7 +183,9 @@ def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tune, "call", lambda function, inputs, gradients, *args, **options: lambda: 1e-3)
     found = dict(tune.tune("cpu", Counting(), 0.01, ("float32",)))
     assert set(found) == {"cpu/float32/forward", "cpu/float32/both"}
-    assert all(set(numbers) == {*choice.NUMBERS, *choice.OPTIONAL} for numbers in found.values())
+    every = {*choice.NUMBERS, *choice.OPTIONAL}
+    assert all(set(numbers) == every - {*choice.UPCAST} for numbers in found.values())
+    assert all(set(numbers) == every for _, numbers in tune.tune("cpu", Counting(), 0.01, ("float16",)))
     with pytest.raises(ValueError, match="only the processor is tuned"):
         next(tune.tune("cuda", Counting()))
 
@@ -205,6 +207,61 @@ def test_two_windows_leave_rectangles_of_two_widths(block: int) -> None:
     few, many = (plan(m, tune.ROWS, tune.LENGTH, block) for m in masks)
     assert len(few.pieces) == len(many.pieces) == tune.ROWS // block and many.pairs > 3 * few.pairs
     assert {piece.kind for piece in (*few.pieces, *many.pieces)} == {"masked"}
+
+
+def test_what_is_likely_continues_a_range_and_does_not_begin_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 64 it is certain, at the others the interval holds 1; and 2 % are not worth the memory of float32."""
+    wide = {
+        32: (0.5, 0.1, 9.0),
+        64: (0.8, 0.7, 0.9),
+        128: (0.9, 0.6, 1.2),
+        512: (1.02, 0.7, 1.3),
+        1024: (0.5, 0.0, 9.0),
+    }
+    asked: list[int] = []
+
+    def compared(times: Any, others: Any) -> Any:
+        ratio, low, high = wide.get(asked[-1], (0.98, 0.97, 0.99))
+        return type("Comparison", (), {"ratio": ratio, "low": low, "high": high})
+
+    monkeypatch.setattr(tune, "compare", compared)
+    monkeypatch.setattr(tune, "sample", lambda functions, *_: type("Found", (), {"times": dict.fromkeys(functions)}))
+    monkeypatch.setattr(tune, "fallback", lambda why, n, dtype: asked.append(n) or [torch.zeros(1, 4, n, 64)] * 3)
+    half = torch.bfloat16, False, Counting(), TIMING
+    assert tune.upcast_lengths(*half) == (64.0, tune.NEVER)
+    del wide[1024]
+    assert tune.upcast_lengths(*half) == (64.0, 128.0)
+    wide[512] = (1.1, 1.01, 1.2)
+    wide[1024] = (0.5, 0.4, 0.6)
+    assert tune.upcast_lengths(*half) == (64.0, 128.0), "slower for certain between"
+
+
+@pytest.mark.parametrize(
+    ("costs", "found"),
+    [
+        ({}, (64.0, tune.NEVER)), ({"from": 1024}, (1024.0, tune.NEVER)), ({"to": 256}, (64.0, 256.0)),
+        ({"from": 2048}, (0.0, 0.0)), ({"unfused": {128}}, (64.0, 64.0)), ({"unfused": {64, 128}}, (256.0, tune.NEVER)),
+        ({"unfused": {1024}}, (64.0, tune.NEVER)),
+    ],
+)  # fmt: skip
+def test_lengths_at_which_halves_are_faster_in_float32(
+    monkeypatch: pytest.MonkeyPatch, costs: dict[str, Any], found: tuple[float, float]
+) -> None:
+    """Half as long between two lengths; the unfused kernel a quarter as long, and never asked beyond the ladder."""
+
+    def fused(q: torch.Tensor, *_: Any, **__: Any) -> float:
+        return 2e-3
+
+    def upcast(q: torch.Tensor, *_: Any, **__: Any) -> float:
+        return 1e-3 if costs.get("from", 64) <= q.shape[2] <= costs.get("to", 1024) else 3e-3
+
+    def unfused(q: torch.Tensor, *_: Any, **__: Any) -> float:
+        assert q.shape[2] <= 512, "its memory is quadratic"
+        return 5e-4 if q.shape[2] in costs.get("unfused", ()) else 4e-3
+
+    kernels = {choice.DEFAULT: fused, tune.IN_FLOAT32: upcast, choice.UNFUSED: unfused}
+    monkeypatch.setattr(tune, "_kernel", kernels.__getitem__)
+    assert tune.upcast_lengths(torch.bfloat16, False, Counting(), TIMING) == found
 
 
 def test_what_is_tuned_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -38,6 +38,16 @@ def test_the_longest_of_three_times_binds() -> None:
     assert LIMITS.seconds(decode) == (decode.bytes / 1e9, "bandwidth")
 
 
+def test_half_precision_may_be_computed_in_float32() -> None:
+    """Where its own products are slower, or nobody measured the others; float64 may not."""
+    slow = Limits({"float32": 1e9, "bfloat16": 1e7, "float64": 1e8}, 1e8, {1 << 20: 1e10})
+    assert [slow.products(t) for t in ("bfloat16", "float64", "float32")] == [1e9, 1e8, 1e9]
+    assert [LIMITS.products("bfloat16"), Limits({"float16": 2.0}, 1.0, {1: 1.0}).products("float16")] == [1e10, 2.0]
+    w = Workload(H=1, n_q=100, n_kv=100, d=64, dtype="bfloat16")
+    assert slow.seconds(w) == (w.flops / 1e9, "matmul")
+    assert slow.without_exponentials(w) == w.flops / 1e9
+
+
 @pytest.mark.parametrize(("size", "rate"), [(100, 1e10), (1 << 20, 1e10), ((1 << 20) + 1, 1e9), (1 << 40, 1e9)])
 def test_bandwidth_is_that_of_the_size(size: int, rate: float) -> None:
     assert LIMITS.bandwidth_for(size) == rate

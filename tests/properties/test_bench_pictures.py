@@ -97,6 +97,14 @@ def test_a_dtype_without_limits_has_no_roof() -> None:
     assert lines["bfloat16"] == ["base"]
 
 
+def test_the_roof_of_half_precision_is_that_of_float32_where_it_is_higher() -> None:
+    results = example((64,))
+    results.limits = {**results.limits, "flops": {"float32": 4e12, "bfloat16": 1e9}}
+    results.cells.append(Cell(Workload(n_q=64, n_kv=64, dtype="bfloat16"), "base", {"base": column(1e-3, 1e-3)}))
+    panels = pictures.pictures(results)["roofline"]().axes
+    assert [text.get_text() for panel in panels for text in panel.texts] == ["matmul 4e+03 GFLOP/s"] * 2
+
+
 def test_the_names_that_are_refused_at_the_door_are_those_that_are_drawn() -> None:
     assert set(pictures.pictures(example())) == set(pictures.NAMES)
 

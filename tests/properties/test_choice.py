@@ -193,6 +193,71 @@ def test_short_sequences_take_the_unfused_kernel(no_own_table: Path) -> None:
     assert taken == [UNFUSED, DEFAULT]
 
 
+HALF = torch.randn(1, 4, 512, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
+UP = {"upcast_from": 64, "upcast_to": 512}
+
+
+def dtypes_seen(mask: Any, x: torch.Tensor = HALF, **options: Any) -> list[torch.dtype]:
+    """In what the kernels of one call compute; the result is of its inputs' dtype."""
+    seen: list[torch.dtype] = []
+
+    def kernel(q: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        seen.append(q.dtype)
+        return torch.zeros_like(q)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "load", lambda name: kernel)
+        patch.setattr(dispatch, "load", lambda name: kernel)
+        patch.setattr(plans, "scaled_dot_product_attention", kernel)
+        patch.setattr(dispatch, "block_sparse_attention", kernel)
+        choice.forget()
+        assert dispatch.attention(x, x, x, mask, **options).dtype == x.dtype
+        choice.forget()
+    return seen
+
+
+@pytest.mark.parametrize("mask", [None, causal(), sliding_window(16), prefix(2), torch.zeros(512, 512) > 0])
+def test_halves_are_computed_in_float32_where_that_is_faster(no_own_table: Path, mask: Any) -> None:
+    """Whatever kernel is taken then, and never where one was named."""
+    single = {**entry(0), "piece": 1.0}
+    write(no_own_table, cpu_bfloat16_forward={**entry(0), **UP}, cpu_float32_forward=single)
+    assert dtypes_seen(mask) == dtypes_seen(mask, HALF[0]) == [torch.float32]
+    assert dtypes_seen(mask, kernel="core:fused") == dtypes_seen(mask, kernel=SPARSE) == [torch.bfloat16]
+    assert dtypes_seen(mask, HALF.double()) == [torch.float64]
+    write(no_own_table, cpu_bfloat16_forward={**entry(0), "upcast_from": 0, "upcast_to": 0}, cpu_float32_forward=single)
+    assert dtypes_seen(mask) == [torch.bfloat16]
+
+
+def test_float32_is_taken_between_the_lengths_that_were_measured(no_own_table: Path) -> None:
+    write(no_own_table, cpu_bfloat16_forward={**entry(0), **UP}, cpu_bfloat16_both=entry(0))
+
+    def dtype(n_q: int, n_kv: int, H: int = 4, gradients: bool = False) -> torch.dtype:
+        q, k = (torch.zeros(1, H, n, 64, dtype=torch.bfloat16, requires_grad=gradients) for n in (n_q, n_kv))
+        return choice.computed_in(q, k, k)
+
+    inside, outside = (
+        [(64, 64), (512, 512), (64, 512), (512, 64)],
+        [(63, 512), (512, 63), (1, 512), (513, 64), (64, 513)],
+    )
+    assert {dtype(*n) for n in inside} == {torch.float32}
+    assert {dtype(*n) for n in outside} == {torch.bfloat16}
+    assert dtype(512, 512, gradients=True) == torch.bfloat16, "a class of its own, which does not name them"
+    write(no_own_table, cpu_bfloat16_forward={**entry(0), "upcast_from": 1, "upcast_to": 512})
+    assert [dtype(16, 16, H) for H in (1, 4)] == [torch.bfloat16, torch.float32], "so little work is not looked at"
+
+
+def test_in_float32_the_kernel_is_chosen_by_the_numbers_of_float32(no_own_table: Path) -> None:
+    """A last axis with gaps: the fused form pays in one class and not in the other."""
+    gaps = torch.zeros(1, 4, 512, 128, dtype=torch.bfloat16)[..., ::2]
+    for half, single, kernel_name in ((0, 1e18, DEFAULT), (1e18, 0, FUSED)):
+        write(no_own_table, cpu_bfloat16_forward={**entry(half), **UP}, cpu_float32_forward=entry(single))
+        assert choose(gaps, gaps, gaps, None) == kernel_name
+    x = torch.randn(1, 4, 512, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
+    for mask in (None, causal(), sliding_window(16), padding([100])):
+        found, in_float32 = dispatch.attention(x, x, x, mask), dispatch.attention(x.float(), x.float(), x.float(), mask)
+        assert torch.equal(found, in_float32.bfloat16()), mask
+
+
 def test_causality_that_torch_knows_of_is_left_to_torch() -> None:
     """Its fused kernel leaves out what is above the diagonal by itself."""
     assert choose(LONG, LONG, LONG, causal()) == DEFAULT
@@ -251,8 +316,9 @@ def test_directions_are_classes_of_their_own(which: tuple[int, ...], no_own_tabl
 
 def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
     dtypes, directions = ("float64", "float32", "bfloat16", "float16"), ("forward", "both")
-    assert set(choice.read_table(choice.SHIPPED)) >= {f"cpu/{t}/{d}" for t in dtypes for d in directions}
-    for name in (DEFAULT, FUSED, SPARSE):
+    assert set(choice.read_table(choice.SHIPPED["AVX512"])) == set(choice.read_table(choice.SHIPPED["AVX2"]))
+    assert set(choice.read_table(choice.shipped())) >= {f"cpu/{t}/{d}" for t in dtypes for d in directions}
+    for name in (DEFAULT, FUSED, SPARSE, "core:upcast"):
         assert kernel(name).expected == "conforms"
 
 
