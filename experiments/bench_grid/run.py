@@ -7,13 +7,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from asked import asked
 
+from attention_core.bench.limits import HALVES
 from attention_core.bench.machine import describe_machine, versions
 from attention_core.bench.pictures import write_pictures
 from attention_core.bench.render_markdown import disagreements, to_markdown
@@ -101,6 +102,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=10.0, help="for the samples of a cell")
     parser.add_argument("--section", action="append", help="only this one (the page is then not written)")
+    parser.add_argument(
+        "--without", help="a kernel to leave out of sections with half precision: it takes minutes here"
+    )
     parser.add_argument("--page", type=Path, default=PAGE, help="another page, with pictures of its own name")
     parser.add_argument("--again", action="store_true", help="measure twice, and compare the orders of kernels")
     options = parser.parse_args()
@@ -115,6 +119,8 @@ def main() -> None:
     for section in sections():
         if options.section and section.name not in options.section:
             continue
+        if options.without and any(cell.dtype in HALVES for cell in section.cells):
+            section = replace(section, kernels=tuple(name for name in section.kernels if name != options.without))
         results = measured(section, settings, "", verdicts)
         found[section.name] = results
         parts = parts or heading(results)
