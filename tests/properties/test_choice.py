@@ -16,6 +16,7 @@ from attention_core import choice, dispatch, plans
 from attention_core.choice import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.kernels import kernel
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
+from attention_core.masking.kept import dense_mask
 from attention_core.masking.pieces import plan
 
 
@@ -228,6 +229,17 @@ def test_halves_are_computed_in_float32_where_that_is_faster(no_own_table: Path,
     assert dtypes_seen(mask) == [torch.bfloat16]
 
 
+def test_a_structured_mask_is_written_for_the_dtype_of_the_call(no_own_table: Path) -> None:
+    """Numbers to add, kept with the mask: turned at every call they would cost what they save."""
+    asked: list[torch.dtype] = []
+    write(no_own_table, cpu_bfloat16_forward={**entry(1e18), **UP}, cpu_float32_forward=entry(1e18))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "dense_mask", lambda mask, *form: asked.append(form[-1]) or dense_mask(mask, *form))
+        for n in (512, 32):
+            dispatch.attention(*[HALF[:, :, :n]] * 3, sliding_window(16))
+    assert asked == [torch.float32, torch.bfloat16]
+
+
 def test_float32_is_taken_between_the_lengths_that_were_measured(no_own_table: Path) -> None:
     write(no_own_table, cpu_bfloat16_forward={**entry(0), **UP}, cpu_bfloat16_both=entry(0))
 
@@ -312,6 +324,18 @@ def test_directions_are_classes_of_their_own(which: tuple[int, ...], no_own_tabl
     assert choose(query, key, value, None) == DEFAULT
     with torch.no_grad():
         assert choose(query, key, value, None) == FUSED
+
+
+@pytest.mark.parametrize(("instructions", "name"), [("AVX2", "avx2"), ("AVX512", "avx512"), ("DEFAULT", "avx512")])
+def test_the_shipped_table_is_that_of_the_instructions(
+    instructions: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other instructions than those that were measured get what shipped first."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
+    choice.forget()
+    assert choice.shipped().name == f"tuning_{name}.json" and choice.table() == choice.read_table(choice.shipped())
+    long = torch.zeros(1, 4, 512, 64, dtype=torch.float16, requires_grad=True)
+    assert (choice.computed_in(long, long, long) == torch.float32) is (name == "avx2")
 
 
 def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
