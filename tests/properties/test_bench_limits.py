@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attention_core.bench import limits
-from attention_core.bench.limits import COPIES, MATMUL, Limits, copy_rate, exp_rate, matmul_peak, measure_limits
+from attention_core.bench.limits import COPIES, MATMUL, Limits, best, copy_rate, exp_rate, matmul_peak, measure_limits
 from attention_core.bench.workload import Workload
 
 LIMITS = Limits({"float32": 1e9, "bfloat16": 1e10}, 1e8, {1 << 20: 1e10, 1 << 30: 1e9})
@@ -59,9 +59,17 @@ def test_json_comes_back() -> None:
 
 def test_peaks_are_the_best_of_the_samples() -> None:
     largest = max(2 * n * n * k for n, k in MATMUL)
-    assert matmul_peak("bfloat16", Fixed([3.0, 1.0, 2.0]), "cpu") == largest
-    assert exp_rate(Fixed([2.0, 1.0]), "cpu") == 2**14
+    assert matmul_peak("bfloat16", Fixed([0.3, 0.1, 0.2]), "cpu") == pytest.approx(10 * largest)
+    assert exp_rate(Fixed([2e-3, 1e-3]), "cpu") == pytest.approx(1e3 * 2**14)
     assert copy_rate(COPIES[0], Fixed([1.0]), "cpu") == 2 * COPIES[0]
+
+
+@pytest.mark.parametrize(("seconds", "samples"), [(1e-3, 9), (0.3, 4), (0.5, 2), (5.0, 1)])
+def test_what_takes_long_is_sampled_less_often(seconds: float, samples: int) -> None:
+    """Until a second is full, so that slow products do not use up the time for measuring the limits."""
+    clock, calls = Fixed([seconds]), []
+    assert best(clock, lambda: calls.append(1)) == seconds
+    assert clock.calls == samples and len(calls) == samples + 1
 
 
 def test_what_is_copied_lies_in_two_places(monkeypatch: pytest.MonkeyPatch) -> None:
