@@ -28,8 +28,8 @@ EXPONENTIALS = 2**14
 """Numbers of which the exponential is taken, in the first cache."""
 REPEATS = 9
 ENOUGH = 1.0
-"""Seconds of samples after which no more are taken: a matmul of a dtype that the processor has no products of takes some
-by itself."""
+"""Seconds of samples after which no more are taken: one matmul in a dtype that the processor has no products of takes
+some."""
 HALVES = ("bfloat16", "float16")
 
 
