@@ -1,8 +1,8 @@
 """Which kernel `attention(kernel="auto")` takes: a small table of numbers, and the rules that read it.
 
-`attention-core bench --tune` measures the table for a machine. Two ship, each measured so on one core of an AMD EPYC:
-one with AVX-512 and bfloat16 products (beside another load; the short lengths of bfloat16 again, for longer), and one
-with AVX2 alone. A device that no table names gets torch's own choice.
+`attention-core bench --tune` measures the table for a machine. Two ship, each measured so on one core of an AMD EPYC
+with nothing beside: one with AVX-512 and bfloat16 products, and one with AVX2 alone. A device that no table names gets
+torch's own choice.
 """
 
 from __future__ import annotations
@@ -45,6 +45,12 @@ OPTIONAL = (*PAIRS, *UPCAST, "wide_piece")
 """Where a table does not name the last, there are no rectangles of 256 queries."""
 SHIPPED = {name: Path(__file__).parent / f"tuning_{name.lower()}.json" for name in ("AVX2", "AVX512")}
 """The tables that ship, by the instructions that torch uses (`torch.backends.cpu.get_cpu_capability`)."""
+PRODUCTS = {
+    "bfloat16": ("amx_bf16", "bf16", "sve_bf16"),
+    "float16": ("avx512_fp16", "amx_fp16", "fp16_arith"),
+}
+"""Instructions for products of half precision with which neither shipped table was measured: `UPCAST` of theirs does
+not hold for a processor that has one of them."""
 FORMAT = 2
 PLANS: dict[tuple[Any, ...], Any] = {}
 """What was decided by the tables, by the form of the call; `plans.py` fills it."""
@@ -110,7 +116,7 @@ def forget() -> None:
 @cache
 def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
-    classes = read_table(shipped())
+    classes = {name: _held_here(name, entry) for name, entry in read_table(shipped()).items()}
     try:
         own = tuning_file()
         if own.exists():
@@ -120,6 +126,17 @@ def table() -> dict[str, Mapping[str, float]]:
     except RuntimeError:  # a user without a home, as in a container, has no cache folder, and no table in it
         pass
     return classes
+
+
+def _held_here(name: str, entry: Mapping[str, float]) -> Mapping[str, float]:
+    """A class of the shipped table, without `UPCAST` where this processor has products it was not measured with."""
+    dtype = name.split("/")[1]
+    told = getattr(torch.cpu, "get_capabilities", None)  # which older versions of torch lack
+    if dtype not in PRODUCTS or (told is None and torch.backends.cpu.get_cpu_capability() == "AVX2"):
+        return entry
+    if told is not None and not any(told().get(instruction) for instruction in PRODUCTS[dtype]):
+        return entry
+    return {key: number for key, number in entry.items() if key not in UPCAST}
 
 
 @cache

@@ -332,10 +332,55 @@ def test_the_shipped_table_is_that_of_the_instructions(
 ) -> None:
     """Other instructions than those that were measured get what shipped first."""
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True}, raising=False)
     choice.forget()
     assert choice.shipped().name == f"tuning_{name}.json" and choice.table() == choice.read_table(choice.shipped())
-    long = torch.zeros(1, 4, 512, 64, dtype=torch.float16, requires_grad=True)
+    long = torch.zeros(1, 4, 512, 64, dtype=torch.bfloat16, requires_grad=True)
     assert (choice.computed_in(long, long, long) == torch.float32) is (name == "avx2")
+
+
+@pytest.mark.parametrize("limited_to", ["AVX2", "AVX512"])
+@pytest.mark.parametrize(
+    ("instruction", "dtype", "other"),
+    [
+        ("avx512_fp16", torch.float16, torch.bfloat16),
+        ("amx_fp16", torch.float16, torch.bfloat16),
+        ("fp16_arith", torch.float16, torch.bfloat16),
+        ("amx_bf16", torch.bfloat16, torch.float16),
+        ("bf16", torch.bfloat16, torch.float16),
+        ("sve_bf16", torch.bfloat16, torch.float16),
+    ],
+)
+def test_products_that_no_shipped_table_was_measured_with_are_used(
+    instruction: str,
+    dtype: torch.dtype,
+    other: torch.dtype,
+    limited_to: str,
+    monkeypatch: pytest.MonkeyPatch,
+    no_own_table: Path,
+) -> None:
+    """Whatever torch's own code is limited to. The user's own table was measured with them, and holds."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: limited_to)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, instruction: True}, raising=False)
+    choice.forget()
+    with_, without = (torch.zeros(1, 4, 128, 64, dtype=t, requires_grad=True) for t in (dtype, other))
+    assert choice.computed_in(with_, with_, with_) == dtype
+    assert choice.computed_in(without, without, without) == torch.float32
+    no_own_table.write_bytes(choice.shipped().read_bytes())
+    choice.forget()
+    assert choice.computed_in(with_, with_, with_) == torch.float32
+
+
+@pytest.mark.parametrize(("instructions", "dtype"), [("AVX2", torch.float32), ("AVX512", torch.bfloat16)])
+def test_an_older_torch_does_not_tell_of_its_products(
+    instructions: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch, no_own_table: Path
+) -> None:
+    """With AVX2 alone there are none."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    choice.forget()
+    short = torch.zeros(1, 4, 128, 64, dtype=torch.bfloat16, requires_grad=True)
+    assert choice.computed_in(short, short, short) == dtype
 
 
 def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
