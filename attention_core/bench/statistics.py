@@ -29,10 +29,10 @@ QUANTILE = 0.2
 """The low quantile of the cross-check: the times of the undisturbed samples."""
 AGREEMENT = 0.25
 """The share of the effect that the low quantiles must show too."""
-PLAIN, PLAIN_LEAST = 4.0, math.log(1.1)
-"""A difference is plain where all blocks show a tenth at least, and 1 lies this many times further away than the blocks
-lie apart. Blocks that drift together have no interval, as nobody knows how far the drift may go; but kernels that take
-turns drift alike, and what moved the ratio by that much has no reason to stand still while it is measured."""
+PLAIN = ((4.0, math.log(1.1)), (1.0, math.log(2.0)))
+"""A difference is plain where all blocks show this much at least (a tenth; a factor of two), and 1 lies so many times
+further away than the blocks lie apart. Blocks that drift together have no interval, as nobody knows how far the drift
+may go; but kernels that take turns drift alike, and what moved the ratio by that much has no reason to stand still."""
 LEAST_BLOCKS = 6
 """With fewer blocks no interval of the median has 95 %."""
 OUTLIER = 5.0
@@ -98,9 +98,9 @@ def is_plain(ratios: Array) -> bool:
 
     Example: is_plain(np.log([0.155, 0.16, 0.165] * 4)), not is_plain(np.log([1.02] * 12)).
     """
-    nearest = float(np.abs(ratios).min())
+    nearest, apart = float(np.abs(ratios).min()), float(np.ptp(ratios))
     one_side = bool((ratios > 0).all() or (ratios < 0).all())
-    return len(ratios) >= LEAST_BLOCKS and one_side and nearest >= max(PLAIN_LEAST, PLAIN * float(np.ptp(ratios)))
+    return len(ratios) >= LEAST_BLOCKS and one_side and any(nearest >= max(least, k * apart) for k, least in PLAIN)
 
 
 def verdict_of(shown: Interval, deciding: Interval, quantiles: float, plain: bool = False) -> str:

@@ -90,12 +90,19 @@ def test_a_plain_difference_is_said_though_blocks_drift_together(center: float, 
     [
         np.log([0.95] * 10),  # near 1, however steady
         np.log([0.5] * 9 + [0.7]),  # apart by a third of the way
+        np.log([0.4] * 9 + [0.55]),  # so, and one by less than a factor of two
+        np.log([0.45] * 9 + [0.1]),  # twice as fast, but further apart than that
         np.log([0.5] * 9 + [2.0]),  # on both sides
         np.log([0.16] * 5),  # too few
     ],
 )
 def test_other_differences_are_not_plain(ratios: Array) -> None:
     assert not is_plain(ratios)
+
+
+@pytest.mark.parametrize("ratios", [[0.2] * 6 + [0.4] * 6, [2.5, 3.0, 3.5] * 4])
+def test_a_factor_of_two_in_every_block_is_plain_if_they_lie_nearer_each_other(ratios: list[float]) -> None:
+    assert is_plain(np.log(ratios))
 
 
 def test_drift_alone_is_hardly_ever_plain() -> None:
