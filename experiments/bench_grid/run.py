@@ -60,6 +60,12 @@ def sections() -> list[Section]:
         *(w for form in ("3d", "5d", "strided") for w in workloads(fallen, ["float32"], ["none"], both, form=form)),
         *workloads(unlike, ["float32"], ["none"], both),
     ]
+    brief = read_shapes(["B=1,H=4,n=64,d=64"])
+    ways = ["none", "causal", "bool", "window:16", "segments:4"]
+    calls = [
+        *workloads(brief, floats, ways, both),
+        *workloads(read_shapes(["B=1,H=8,H_kv=2,n=128,d=64"]), floats, ["none"], ["fwd"], decode=True),
+    ]
     growing = workloads(short, ["float32"], ["causal", "window:256"], ["fwd"], lengths=lengths)
     return [
         Section("models", "Models", tuple(workloads(models, floats, [], both))),
@@ -67,6 +73,7 @@ def sections() -> list[Section]:
         Section("decoding", "Decoding one query", tuple(workloads(llama, floats, ["none"], ["fwd"], decode=True))),
         Section("fallback", "Where torch falls back without a word", tuple(fell)),
         Section("growth", "Growth with n", tuple(growing)),
+        Section("brief", "Calls of microseconds", tuple(calls), ("auto", "torch:flash")),
     ]
 
 

@@ -85,6 +85,7 @@ def test_what_is_missed_is_said(grid: ModuleType) -> None:
     found = {
         "masks": results(cell(workload, base=1e-3, auto=1.1e-3, other=9e-4)),
         "models": results(cell(Workload(), base=1e-4, auto=1.1e-4)),
+        "brief": results(cell(Workload(n_q=64, n_kv=64), base=2e-5, auto=2.4e-5)),
         "fallback": results(
             cell(Workload(form="3d"), base=1e-4, auto=4e-5),
             cell(Workload(form="3d", direction="bwd"), base=3e-4, auto=2e-4),
@@ -93,14 +94,15 @@ def test_what_is_missed_is_said(grid: ModuleType) -> None:
     told = lines(grid.asked(found))
     missed = {name for name, row in told.items() if row[2] == "NO"}
     assert missed == {
-        "over torch's default, geometric mean of all cells", "window of 256 at n = 4096, the least",
+        "over torch's default, geometric mean of 2 cells", "window of 256 at n = 4096, the least",
         "where torch takes 200 µs or more, the least", "elsewhere, the most that auto adds",
         "within 3 % of the best kernel of the same accuracy", "where torch falls back without a word, bwd, the least",
     }  # fmt: skip
     fell = told["where torch falls back without a word, bwd, the least"][1]
     assert fell.startswith("1.50x") and fell.endswith("; 3.0x at the limit of the machine")
     nearest = told["within 3 % of the best kernel of the same accuracy"][1]
-    assert nearest.startswith("2 of 4 cells; not: ") and "torch:math, auto takes 1.22" in nearest
+    assert nearest.startswith("3 of 5 cells; not: ") and "torch:math, auto takes 1.22" in nearest
+    assert told["over torch's default, geometric mean of 2 cells"][1] == "1.17x"  # of 1 / 1.1 and of 3 / 2
 
 
 def test_memory_that_grows_faster_than_a_line_is_not_enough(grid: ModuleType) -> None:
