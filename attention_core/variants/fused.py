@@ -16,6 +16,7 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from ..arguments import broadcast, check_dropout, check_mask_fits, check_shapes
 from ..dot_product import dot_product_attention
 from ..heads import expand_kv_heads
+from .row_blocks import row_blocks, suits_row_blocks
 
 
 def fused_attention(
@@ -31,8 +32,9 @@ def fused_attention(
     """The function of `dot_product_attention` by torch's fused kernel: o_i = sum_j w_ij v_j.
 
     Queries that share a key head become queries of that head where the mask allows it; a value that is narrower or
-    wider than the key is met by zeros, which change no score; sequences are flattened to one axis. A mask that needs a
-    gradient goes to torch's unfused kernel, empty inputs to `dot_product_attention`.
+    wider than the key is met by zeros, which change no score, or where that is faster multiplied in blocks of rows
+    (`row_blocks.py`); sequences are flattened to one axis. A mask that needs a gradient goes to torch's unfused
+    kernel, empty inputs to `dot_product_attention`.
 
     Args, Returns, Raises: as `dot_product_attention`. Masked NaN values give NaN, as in torch.
     Example: fused_attention(q, k, v, enable_gqa=True) with q (1, 32, 1, 128), k and v (1, 8, 4096, 128).
@@ -67,6 +69,9 @@ def fused(
             mask = mask.reshape(mask.shape[0], H_kv, group, mask.shape[-1])
     elif group > 1 and query.device.type != "cpu":  # on a processor torch's fused kernel shares them by itself
         key, value = expand_kv_heads(key, H), expand_kv_heads(value, H)
+    if mask is None and not is_causal and not dropout_p and suits_row_blocks(query, key, value):
+        out = row_blocks(query, key, value, scale)
+        return out.reshape(B, H, n_q, d_v) if folded else out
     query, key, value = (_of_width(x, max(d, d_v)) for x in (query, key, value))
     shared = key.shape[1] != query.shape[1]
     out = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale=scale, enable_gqa=shared)
