@@ -84,7 +84,9 @@ def planned(
             plans.clear()
         plans[what] = plan
         return told
-    return plan if mask is None else _with_mask(plan, mask, query.ndim)
+    if mask is None or plan is None or (plan.written is None and not isinstance(mask, Tensor)):
+        return plan
+    return _with_mask(plan, mask, query.ndim)
 
 
 def _plans_of(mask: Mask) -> dict[tuple[Any, ...], Any]:
