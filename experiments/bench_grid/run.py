@@ -108,8 +108,8 @@ def heading(results: Results) -> list[str]:
     where = f"{machine['processor']} ({torch.backends.cpu.get_cpu_capability()}), one of {machine['cores']} cores"
     return [
         "# Figures of the benchmarks",
-        f"Written by `{command}` on {date.today()}; `tox run -e bench` does it where you are.\n"
-        "[benchmarks.md](benchmarks.md) says what the columns mean.",
+        f"Written by `{command}` on {date.today()};\n"
+        "`tox run -e bench` does it where you are. [benchmarks.md](benchmarks.md) says what the columns mean.",
         f"{where}, {machine['memory'] / 2**30:.0f} GiB; {told}.",
         f"Measured limits of one core: {limits} {max(rates) / 1e9:.0f} GB/s.",
     ]
