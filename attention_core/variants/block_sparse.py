@@ -102,7 +102,8 @@ def block_sparse_written(
 
 def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, scale: float | None) -> Tensor:
     """Inputs that fit together and the plan of their mask; the pieces keep their graphs where gradients are wanted."""
-    if torch.is_autocast_enabled(query.device.type):  # what torch's own function does before anything else
+    # What torch does to its own function before anything else.
+    if torch.is_autocast_enabled(query.device.type) and query.dtype != torch.float64:
         dtype = torch.get_autocast_dtype(query.device.type)
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
     batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()

@@ -69,7 +69,7 @@ def fused(
             mask = mask.reshape(mask.shape[0], H_kv, group, mask.shape[-1])
     elif group > 1 and query.device.type != "cpu":  # on a processor torch's fused kernel shares them by itself
         key, value = expand_kv_heads(key, H), expand_kv_heads(value, H)
-    if mask is None and not is_causal and not dropout_p and suits_row_blocks(query, key, value):
+    if mask is None and not is_causal and not dropout_p and suits_row_blocks(query, key, value, scale):
         out = row_blocks(query, key, value, scale)
         return out.reshape(B, H, n_q, d_v) if folded else out
     query, key, value = (_of_width(x, max(d, d_v)) for x in (query, key, value))

@@ -7,6 +7,8 @@ numbers (one core each of two processors); of one width the fused kernel is fast
 
 from __future__ import annotations
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -17,11 +19,12 @@ LEAST, MOST = 256, 4096
 """Fewer queries or keys than this, and calling costs what is saved; more keys, and a block leaves the cache."""
 
 
-def suits_row_blocks(query: Tensor, key: Tensor, value: Tensor) -> bool:
+def suits_row_blocks(query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0) -> bool:
     """Whether row blocks are faster than zeros beside the narrower of key and value: (B, H, n, width), unmasked.
 
     Results are written into place, which neither gradients nor what only looks like a tensor (a compiler's, that of
-    torch.func) can follow, and autocast would round.
+    torch.func) nor a trace can follow, and autocast would round. A scale of 0 or NaN is a factor that a product does
+    without: what is NaN would be lost.
     Example: suits_row_blocks(q, k, v) for q, k (1, 8, 512, 64), v (1, 8, 512, 32) of float32, none with gradients.
     """
     tensors = query, key, value
@@ -33,6 +36,9 @@ def suits_row_blocks(query: Tensor, key: Tensor, value: Tensor) -> bool:
         and all(type(x) in (Tensor, torch.nn.Parameter) and x.is_cpu for x in tensors)
         and not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
         and not torch.is_autocast_enabled("cpu")
+        and not torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        and math.isfinite(scale)
+        and scale != 0
         and torch._C._functorch.peek_interpreter_stack() is None  # there is no public way to ask
     )
 

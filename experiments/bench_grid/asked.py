@@ -87,10 +87,13 @@ def behind(results: Mapping[str, Results]) -> list[str]:
     found = []
     for section in results.values():
         for cell in section.cells:
-            best = max(rivals(cell), key=lambda r: r[1].ratio, default=None)
-            if best and best[1].ratio > NEAR and best[1].low > 1 and seconds_behind(cell, best[0]) > ADDED:
-                c = best[1]
-                found.append(f"{cell.workload.name()}: {best[0]}, auto takes {c.ratio:.2f} [{c.low:.2f}, {c.high:.2f}]")
+            before = [
+                (name, c) for name, c in rivals(cell)
+                if c.ratio > NEAR and c.low > 1 and seconds_behind(cell, name) > ADDED
+            ]  # fmt: skip
+            if before:
+                name, c = max(before, key=lambda rival: rival[1].ratio)
+                found.append(f"{cell.workload.name()}: {name}, auto takes {c.ratio:.2f} [{c.low:.2f}, {c.high:.2f}]")
     return found
 
 

@@ -121,3 +121,16 @@ def test_a_kernel_of_less_accuracy_is_no_rival(grid: ModuleType) -> None:
 def test_nothing_measured_is_no_table(grid: ModuleType) -> None:
     broken = Cell(Workload(), "torch:default", {"auto": Column("failed", "it died")})
     assert grid.asked({"models": results(broken)}) == ""
+
+
+def test_a_noisy_kernel_does_not_hide_that_another_is_faster(grid: ModuleType) -> None:
+    """torch:math is 8 % faster for certain; the other has a larger ratio and an interval that holds 1."""
+    one = cell(Workload(), base=1.2e-3, auto=1e-3, other=1e-3 / 1.08, half=9e-4)
+    half = one.kernels["auto:core:half_accuracy"]
+    half.errors = one.kernels["auto"].errors
+    noise = np.exp(np.where(np.arange(40) % 2, 0.3, -0.6))[:, None]
+    half.samples = (9e-4 * noise * np.ones((40, 2))).tolist()
+    (told,) = grid.behind({"x": results(one)})
+    assert "torch:math, auto takes 1.08" in told
+    del one.kernels["torch:math"]
+    assert grid.behind({"x": results(one)}) == []

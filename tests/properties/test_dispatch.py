@@ -458,3 +458,12 @@ def test_within_a_compiled_program_nothing_is_chosen(monkeypatch: pytest.MonkeyP
     compiled = torch.compile(attention, backend="eager", fullgraph=True)
     window = sliding_window(3)
     assert torch.equal(compiled(x, x, x, window), attention(x, x, x, window, kernel="torch:default"))
+
+
+def test_autocast_leaves_float64_as_it_is(no_plans: None) -> None:
+    """As torch does for its own function, whichever kernel a mask is answered by."""
+    x = torch.randn(1, 4, 512, 64, dtype=torch.float64)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attention(x, x, x, sliding_window(64))
+        assert found.dtype == torch.nn.functional.scaled_dot_product_attention(x, x, x).dtype == torch.float64
+    torch.testing.assert_close(found, attention(x, x, x, sliding_window(64)), rtol=0, atol=1e-12)

@@ -101,6 +101,9 @@ OTHERS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "dropout": lambda q, k, v: fused_attention(q, k, v, dropout_p=0.5),
     "a gradient of the query": lambda q, k, v: fused_attention(q.requires_grad_(), k, v),
     "a gradient of the value": lambda q, k, v: fused_attention(q, k, v.requires_grad_()),
+    "a gradient of the key": lambda q, k, v: fused_attention(q, k.requires_grad_(), v),
+    "a scale of 0": lambda q, k, v: fused_attention(q, k, v, scale=0.0),
+    "a scale of NaN": lambda q, k, v: fused_attention(q, k, v, scale=float("nan")),
     "torch.func": lambda q, k, v: torch.func.vmap(fused_attention)(q, k, v),
     "another device": lambda q, k, v: fused_attention(q.to("meta"), k.to("meta"), v.to("meta")),
 }
@@ -138,4 +141,27 @@ def test_a_tensor_of_another_kind_is_left_alone() -> None:
 
     q, k, v = inputs()
     assert suits_row_blocks(torch.nn.Parameter(q, requires_grad=False), k, v)
-    assert not suits_row_blocks(q.as_subclass(Mine), k, v)
+    for which in range(3):
+        assert not suits_row_blocks(*(x.as_subclass(Mine) if which == j else x for j, x in enumerate((q, k, v))))
+
+
+@pytest.mark.parametrize("scale", [0.0, float("nan")])
+def test_garbage_is_not_lost_in_a_product_with_nothing(scale: float) -> None:
+    q, k, v = inputs()
+    k[0, 0, 3, 2] = torch.nan
+    assert fused_attention(q, k, v, scale=scale)[0, 0].isnan().all()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.trace.* is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_a_trace_is_left_to_the_fused_kernel() -> None:
+    """Loops over blocks would be those of the length that was traced."""
+    x = inputs()
+    found: list[bool] = []
+
+    def asked(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        found.append(suits_row_blocks(q, k, v))
+        return q
+
+    torch.jit.trace(asked, tuple(x), check_trace=False)
+    assert suits_row_blocks(*x) and found == [False]
