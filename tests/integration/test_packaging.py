@@ -197,12 +197,20 @@ def test_readme_gives_the_two_commands() -> None:
     assert commands == [MAIN_COMMAND, TEST_COMMAND]
 
 
-def test_ci_runs_the_readme_command() -> None:
+def test_readme_says_how_to_install_without_cuda() -> None:
+    """The usual wheel of torch for Linux brings CUDA: the command of the README, with PyTorch's own index beside it."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    commands = [line.strip() for line in lines if line.strip().startswith("python -m pip install -c constraints.txt .")]
+    usual = "python -m pip install -c constraints.txt ."
+    assert commands == [usual, f"{usual} --extra-index-url https://download.pytorch.org/whl/cpu"]
+
+
+def test_ci_runs_both_commands_of_the_readme() -> None:
     script = ROOT / ".ci" / "run"
     lines = script.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "#!/usr/bin/env bash"
     assert "set -euo pipefail" in lines
-    assert lines[-1] == TEST_COMMAND
+    assert lines[-2:] == [TEST_COMMAND, MAIN_COMMAND]
     assert os.access(script, os.X_OK)
 
 
