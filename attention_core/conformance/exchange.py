@@ -185,11 +185,15 @@ class Value:
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception on the other side: class names from the most derived up, message, traceback text."""
+    """An exception on the other side: class names from the most derived up, message, traceback text.
+
+    `homes` are the modules that define these classes, in the same order.
+    """
 
     types: tuple[str, ...]
     message: str
     traceback: str = ""
+    homes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -275,9 +275,10 @@ def as_outputs(result: Any) -> list[Any]:
 
 def describe_failure(error: BaseException) -> Failure:
     """An exception as bounded text."""
-    names = tuple(t.__name__ for t in type(error).__mro__ if t is not object)
+    classes = [t for t in type(error).__mro__ if t is not object]
+    names, homes = tuple(t.__name__ for t in classes), tuple(str(t.__module__) for t in classes)
     try:
         text = "".join(traceback.format_exception(error))
-        return Failure(names, str(error)[:2000], text[-8000:])
+        return Failure(names, str(error)[:2000], text[-8000:], homes)
     except Exception:  # an exception may fail to describe itself
-        return Failure(names, "(no message: the exception cannot be shown)")
+        return Failure(names, "(no message: the exception cannot be shown)", "", homes)

@@ -5,12 +5,34 @@ Knows the outer form of responses alone; what a result should be is the business
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import replace
 
 from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation
-from attention_core.conformance.exchange import Request, Response
+from attention_core.conformance.exchange import Failure, Request, Response
+from attention_core.conformance.implementation import TargetError
 
 REFUSALS = ("ValueError", "TypeError", "NotImplementedError", "AssertionError")
+INTERNAL_NAMES = re.compile(
+    "Internal|Fatal|OutOfMemory|ResourceExhausted|DataLoss|UnknownError|Aborted|Cancelled|DeadlineExceeded|EngineError"
+)
+"""In the name of a library's exception: it reports a fault of its own or of the device, not of the arguments."""
+INTERNAL_WORDS = re.compile(
+    r"INTERNAL ASSERT|device-side assert|CUDA error|[Oo]ut of memory|can't allocate memory|"
+    r"^(?:INTERNAL|RESOURCE_EXHAUSTED|DATA_LOSS|ABORTED|UNKNOWN)\b"
+)
+"""In the message of an exception: likewise. The words in capitals are how XLA's messages begin."""
+NOT_HERE = re.compile(
+    r"not compiled with CUDA|not linked with|NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|"
+    r"driver version is insufficient|0 active drivers|no kernel image is available|Unable to initialize backend|"
+    r"[Nn]o (?:Metal|visible GPU|GPU|HIP) (?:device|GPU)s?\b|MPS backend is not (?:available|supported)|"
+    r"invalid device ordinal|lib(?:cuda|cudart|hip|amdhip|nvcuda)\S*: cannot open|Failed to find C compiler"
+)
+"""In the message of an exception: a device, its driver or a compiler is missing on this machine."""
+MOST_RESULTS = 4
+"""Results that a call may have."""
+TOO_MANY = re.compile(rf"expected at most {MOST_RESULTS} results, got (\d+)$")
 LOST = {"died": 1, "hung": 100}
 """How much patience a lost call costs; a session gives a target up when it is spent."""
 
@@ -23,6 +45,10 @@ EVENTS = {
     "different answers": "The same call gives the same answer.",
 }  # fmt: skip
 """What a call can come to under any law alike, and what should be so; results carry this name."""
+
+
+class SetUpError(TargetError):
+    """The target cannot be judged as it is called here: something is missing, or it returns what nobody declared."""
 
 
 def event(message: str) -> str:
@@ -44,7 +70,9 @@ def check_response(response: Response, request: Request) -> Response:
         text = f"{failure.types[0]}: {failure.message.splitlines()[0] if failure.message else ''}"
         if "WrongReturn" in failure.types:
             raise Violation(f"wrong result: {failure.message}", Evidence((Shown(request),), kind="shape"))
-        if is_refusal(failure.types, failure.message):
+        if missing := what_is_missing(failure):
+            raise SetUpError(f"the target cannot run here: {missing}")
+        if declines(failure):
             raise Refused(text)
         raise Violation(f"a valid call raised {text}", crash)
     if response.mutated:
@@ -54,6 +82,14 @@ def check_response(response: Response, request: Request) -> Response:
             Evidence((Shown(request),), kind="mutated"),
         )
     return response
+
+
+def number_of_results(response: Response) -> int | None:
+    """How many results a call gave; None where it gave none for another reason than their number."""
+    if response.status == "ok":
+        return len(response.outputs)
+    too_many = TOO_MANY.match(response.failure.message) if response.failure is not None else None
+    return int(too_many[1]) if too_many else None
 
 
 def declared_returns(returns: str, got: int) -> str:
@@ -66,14 +102,49 @@ def declared_returns(returns: str, got: int) -> str:
     return f"{told}: let it return the output alone, (output, weights) or (output, lse)"
 
 
-def is_refusal(types: tuple[str, ...], message: str) -> bool:
-    """Whether an exception is an allowed way to decline a case (design: refusal is allowed, silence is not)."""
+def declines(failure: Failure) -> bool:
+    """Whether an exception is an allowed way to decline a case: refusal is allowed, silence is not.
+
+    So are builtin ones for wrong arguments, a RuntimeError, and a class that a library or the target defines for the
+    purpose (onnxruntime's derive from Exception alone), unless they report an internal fault or one of the device.
+    """
+    return is_refusal(failure.types, failure.message, failure.homes)
+
+
+def is_refusal(types: tuple[str, ...], message: str, homes: tuple[str, ...] = ()) -> bool:
+    """`declines`, of an exception's classes, its message and the modules that define the classes.
+
+    Example:
+        >>> is_refusal(("InvalidArgument", "Exception"), "rank", ("onnxruntime.capi", "builtins"))
+        True
+        >>> is_refusal(("KeyError", "LookupError", "Exception"), "'a'", ("builtins",) * 3)
+        False
+    """
     if any(t in types for t in REFUSALS):
         return True
     if "RecursionError" in types:  # a RuntimeError by descent, but nobody raises it to decline
         return False
-    internal = ("INTERNAL ASSERT", "device-side assert", "CUDA error", "out of memory", "can't allocate memory")
-    return "RuntimeError" in types and not any(word in message for word in internal)
+    foreign = [t for t, home in zip(types, homes, strict=False) if not of_python(home)]
+    if any(map(INTERNAL_NAMES.search, foreign)) or INTERNAL_WORDS.search(message):
+        return False
+    builtin = [t for t in types if t not in foreign]
+    return "RuntimeError" in types or (bool(foreign) and builtin[:1] == ["Exception"])
+
+
+def of_python(module: str) -> bool:
+    """Whether a module is Python's own."""
+    return module.partition(".")[0] in {"builtins", *sys.stdlib_module_names}
+
+
+def what_is_missing(failure: Failure) -> str:
+    """What an exception says is not on this machine (a module, a device, its driver, a compiler); "" if nothing."""
+    line = failure.message.splitlines()[0] if failure.message else ""
+    if "ImportError" in failure.types:
+        module = re.match(r"No module named '([^']+)'", line)
+        return f"it needs the module {module[1]!r} (is it installed beside attention-core?)" if module else line
+    if not {"RuntimeError", "AssertionError", "OSError"}.isdisjoint(failure.types) and NOT_HERE.search(failure.message):
+        return f"{failure.types[0]}: {line}"
+    return ""
 
 
 def _input_name(name: str) -> str:

@@ -23,6 +23,7 @@ from attention_core.conformance.known_failures import KnownFailure, as_known_fai
 from attention_core.conformance.law import Law
 from attention_core.conformance.other_arrays import own_library, told
 from attention_core.conformance.report import NOT_RUN, LawResult, Report
+from attention_core.conformance.responses import SetUpError
 from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.small_search import warm_up
@@ -75,6 +76,7 @@ class Session:
         self.core_message: str | None = None
         self.searches: dict[str, Search] = {}
         self.refuted = 0
+        self.broken = ""  # why the target cannot be judged as it is called here
         self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
 
     @property
@@ -114,6 +116,9 @@ class Session:
         """
         try:
             return self._run(law, effort or self.effort)
+        except SetUpError as error:
+            self.broken = str(error)
+            return self._not_run(law, self.broken)
         except TargetError as error:
             return LawResult(law.name, "error", 0, 0.0, None, str(error), law.family)
         except Exception as error:
@@ -121,13 +126,9 @@ class Session:
             return LawResult(law.name, "error", 0, 0.0, None, message, law.family)
 
     def _run(self, law: Law, effort: str) -> LawResult:
-        if getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES:
-            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{GIVEN_UP}")
-        if self.misnamed:
-            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{self.misnamed}", law.family)
-        misfit: str = getattr(self.subject, "misfit", "")
-        if self.refuted and misfit:
-            return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{misfit}", law.family)
+        lost = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
+        if why := GIVEN_UP if lost else self.misnamed or self.broken:
+            return self._not_run(law, why)
         known = self.implementation.known_failures.get(law.name)
         if known is None:
             calls = (SHRINK_CALLS if self.refuted < FULLY_SHRUNK else SHRINK_CALLS // 6) if self.shrink else 0
@@ -137,6 +138,10 @@ class Session:
             self.refuted += result.status == "refuted"
             return result
         return self._run_known(law, as_known_failure(known), effort)
+
+    @staticmethod
+    def _not_run(law: Law, why: str) -> LawResult:
+        return LawResult(law.name, "not_applicable", 0, 0.0, None, f"{NOT_RUN}{why}", law.family)
 
     def _search(self, law: Law) -> Search:
         if law.name not in self.searches:
@@ -188,7 +193,10 @@ class Session:
         """What the core lacks: "" when the plain call is accepted at aligned and unaligned sizes in one dtype."""
         if self.core_message is None:
             given_up = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
-            self.core_message = GIVEN_UP if given_up else what_the_core_lacks(self.contract, self.subject)
+            try:
+                self.core_message = GIVEN_UP if given_up else what_the_core_lacks(self.contract, self.subject)
+            except SetUpError as error:
+                self.core_message = self.broken = str(error)
         return self.core_message
 
     def report(self, results: Sequence[LawResult], *, complete: bool = True) -> Report:
@@ -199,19 +207,21 @@ class Session:
         broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
         advice, explained = known_of_others(self.implementation, broken, self.description), list[str]()
         steady = DIFFERENT not in {r.counterexample.event for r in results if r.counterexample is not None}
+        broken = self.broken or ("" if self.misnamed else broken_elsewhere(results))
+        if broken and not refuted:
+            refuted = [law for law in self.laws if law.central]  # what the right number of results would be
         if refuted and steady and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
             sentence, explained = advise(*described, self.contract, refuted, self.seed)
             advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]
-        problem = getattr(subject, "misfit", "") if refuted else ""
-        problem = problem or self.misnamed or (self.core() if complete else "")
+        problem = self.misnamed or broken or (self.core() if complete else "")
         if (refuted or problem) and not self.misnamed:
             advice = [*other_library(self.implementation, self.description), *advice]
         if not problem and not any(r.status in JUDGED for r in results):
             problem = "no law could be judged: " + next((r.message for r in results if r.message), "no law applies")
         return Report(
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
-            versions(self.implementation.array), self.seed, self.effort, problem, False,
+            versions(self.implementation.array), self.seed, self.effort, problem, bool(broken),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
             advice, explained=explained, partial=not complete,
         )  # fmt: skip
@@ -240,6 +250,12 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def broken_elsewhere(results: Sequence[LawResult]) -> str:
+    """Why the target could not be judged in another process that ran a share of the laws; "" if it could."""
+    reasons = [r.message.removeprefix(NOT_RUN) for r in results if r.message.startswith(NOT_RUN)]
+    return next((why for why in reasons if why != GIVEN_UP), "")
 
 
 def versions(array: str) -> dict[str, str]:

@@ -20,7 +20,14 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import Evidence, Result, Shown, Violation
 from attention_core.conformance.exchange import NDArray, Request, Response, Value, array
 from attention_core.conformance.nulls import Power
-from attention_core.conformance.responses import LOST, check_response, declared_returns
+from attention_core.conformance.responses import (
+    LOST,
+    MOST_RESULTS,
+    SetUpError,
+    check_response,
+    declared_returns,
+    number_of_results,
+)
 from attention_core.conformance.runner import Runner
 
 REMEMBERED = 96
@@ -52,7 +59,7 @@ class Subject:
         self.runner, self.binding, self.seed = runner, binding, seed
         self.implementation = binding.implementation
         self.calls = self.lost = 0
-        self.fits, self.misfit = False, ""  # whether a call gave as many results as declared; what is said if none did
+        self.fits = False  # whether a call gave as many results as declared
         self.origin = ""
         self.ratios: dict[tuple[str, str], float] = {}
         self.relevant: Counter[tuple[str, str]] = Counter()  # (law, null model) -> problems it would get wrong
@@ -79,6 +86,9 @@ class Subject:
         self.calls += 1
         response = self.runner.run(request, meanwhile)
         self.lost += LOST.get(response.status, 0)
+        number = number_of_results(response)
+        if number is not None and number > MOST_RESULTS:
+            raise self._wrong_number(request, number)
         return check_response(response, request)
 
     def forward(self, case: Case, *, fresh: bool = False, **extra: Any) -> Forward:
@@ -108,16 +118,20 @@ class Subject:
         return found
 
     def _wrong_number(self, request: Request, got: int) -> Violation:
-        """Another number of results than declared; shown on the smallest call where that does the same."""
-        told = declared_returns(self.implementation.returns, got)
+        """Another number of results than declared.
+
+        Raises:
+            SetUpError: no call gives the declared number, so the declaration is wrong, and nothing is judged.
+        """
+        message = declared_returns(self.implementation.returns, got)
         if not self.fits:
-            self.misfit = told
-            one = np.ones((1, 1, 1, 1))
-            small = self.binding.request(Case(self.implementation.dtypes[0], one, one, one))
-            answer = self.runner.run(small)
-            if answer.status == "ok" and len(answer.outputs) == got:
-                request = small
-        return Violation(told, Evidence((Shown(request),), kind="shape"))
+            plain = [np.ones((1, 1, n, 1)) for n in (1, 5)]
+            small = [self.binding.request(Case(self.implementation.dtypes[0], one, one, one)) for one in plain]
+            numbers = [number_of_results(self.runner.run(each)) for each in small]
+            if {*numbers} <= {got, None}:
+                raise SetUpError(message)
+            request = next((r for r, n in zip(small, numbers, strict=True) if n == got), request)
+        return Violation(message, Evidence((Shown(request),), kind="shape"))
 
     def _output(self, case: Case, request: Request, value: Value) -> Result:
         q, v = case.query.shape, case.value.shape

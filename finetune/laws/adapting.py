@@ -19,7 +19,7 @@ from attention_core.conformance.evidence import (
 )
 from attention_core.conformance.exchange import NDArray, Request, Response
 from attention_core.conformance.parameter_case import ParameterCase, after
-from attention_core.conformance.responses import is_refusal
+from attention_core.conformance.responses import declines
 from finetune.laws.interrupted import Interrupted, Interruptible, Place, shown
 from finetune.laws.model import noise
 
@@ -70,7 +70,7 @@ class Adapting(Interrupted):
         failure = response.failure
         if failure is not None and "Lacks" in failure.types:
             raise NotApplicable(failure.message.splitlines()[0])
-        if failure is not None and "WrongReturn" not in failure.types and is_refusal(failure.types, failure.message):
+        if failure is not None and "WrongReturn" not in failure.types and declines(failure):
             raise Refused(f"{failure.types[0]}: {failure.message.splitlines()[0] if failure.message else ''}")
         return request, response
 

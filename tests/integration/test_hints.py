@@ -153,12 +153,10 @@ RETURNS = [
 def test_another_number_of_results_is_told_first(target: str, returns: str, words: str) -> None:
     laws = ("evaluation_has_no_dropout", LAW, "weights_are_a_distribution")
     report = verified(target, *laws, returns=returns)
-    assert report.verdict == "refuted"
-    (found,) = report.counterexamples
-    assert words in found.message
+    assert report.verdict == "error"
+    assert not report.counterexamples
     assert words in report.reason()
-    assert "base64" not in found.snippet and len(found.snippet) < 900
-    assert [r.message.partition(":")[0] for r in report.laws[1:]] == ["not run", "not run"]
+    assert [r.message.partition(":")[0] for r in report.laws] == ["not run"] * 3
     if target == "t.py:both":
         assert report.advice == ["refuted as returns=out; consistent with --returns out,weights"]
 
