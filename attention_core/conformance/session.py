@@ -207,21 +207,21 @@ class Session:
         broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
         advice, explained = known_of_others(self.implementation, broken, self.description), list[str]()
         steady = DIFFERENT not in {r.counterexample.event for r in results if r.counterexample is not None}
-        broken = self.broken or ("" if self.misnamed else broken_elsewhere(results))
-        if broken and not refuted:
+        why = self.broken or ("" if self.misnamed else broken_elsewhere(results))
+        if why and not refuted:
             refuted = [law for law in self.laws if law.central]  # what the right number of results would be
         if refuted and steady and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
             described = (self.runner, self.implementation, self.description)
             sentence, explained = advise(*described, self.contract, refuted, self.seed)
             advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]
-        problem = self.misnamed or broken or (self.core() if complete else "")
+        problem = self.misnamed or why or (self.core() if complete else "")
         if (refuted or problem) and not self.misnamed:
             advice = [*other_library(self.implementation, self.description), *advice]
         if not problem and not any(r.status in JUDGED for r in results):
             problem = "no law could be judged: " + next((r.message for r in results if r.message), "no law applies")
         return Report(
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
-            versions(self.implementation.array), self.seed, self.effort, problem, bool(broken),
+            versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
             advice, explained=explained, partial=not complete,
         )  # fmt: skip
