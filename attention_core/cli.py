@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from attention_core.terminal import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from attention_core.conformance.first_look import FirstLook
     from attention_core.conformance.report import Report
 
 EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
@@ -122,10 +124,12 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     reports: list[Report] = []
     jobs = options["jobs"] or (1 if options["effort"] == "quick" else min(2, os.cpu_count() or 1))
     for target in _expanded(targets):
-        with interruptible(), progress(target, options["quiet"]) as tick:
+        bar = progress(target, options["quiet"])
+        with interruptible(), bar as tick:
             report = verify_target(
                 target, fields, effort=options["effort"], seed=options["seed"], timeout=options["timeout"], laws=laws,
                 known=known.get(target), progress=tick, jobs=jobs,
+                announce=None if options["quiet"] else partial(_announce, console, bar),
             )  # fmt: skip
         reports.append(report)
         _show(console, target, fields, report, options)
@@ -143,16 +147,29 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     sys.exit(exit_status(reports))
 
 
+def _announce(console: Console, bar: progress, look: FirstLook) -> None:
+    """Print the first look before the laws run."""
+    from attention_core.conformance.render_text import print_first_look
+
+    with bar.aside():
+        print_first_look(console, look)
+    sys.stdout.flush()
+
+
 def _show(console: Console, target: str, fields: dict[str, Any], report: Report, options: dict[str, Any]) -> None:
     from attention_core.conformance.render_text import print_report
     from attention_core.conformance.verify import save_cases
 
     print_report(
-        console, report, details=not options["quiet"], traceback=options["traceback"], everything=options["verbose"]
-    )
+        console, report, details=not options["quiet"], traceback=options["traceback"], everything=options["verbose"],
+        looked=True,
+    )  # fmt: skip
     if report.verdict == "refuted":
         try:
             saved = save_cases(Path(options["folder"]), target, fields, report)
+            if report.under_found is not None and report.first_look is not None:
+                under, inner = {**fields, **report.first_look.found}, Path(options["folder"]) / "under_found"
+                saved += save_cases(inner, target, under, report.under_found)
             line = f"to run it again: attention-core replay {saved[0]}" if saved and not options["quiet"] else ""
         except OSError as error:  # the verdict stands without the file
             line = f"counterexamples cannot be saved in {options['folder']}: {error.strerror}"

@@ -155,5 +155,12 @@ class progress:  # noqa: N801 (a context manager used like a function)
 
         self.bar.update(self.task, total=total, advance=1, description=escape(f"{target}: {result.law}"))
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the bar away while something else is printed."""
+        self.bar.stop()
+        yield
+        self.bar.start()
+
     def __exit__(self, *_: object) -> None:
         self.bar.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from attention_core.conformance.first_look.second_judgement import judge_under_found
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.report import LawResult, Report
 from attention_core.conformance.session import Session, select_laws
@@ -46,4 +47,6 @@ def check_implementation(
             found[result.law] = result
             if progress is not None:
                 progress(result)
-        return session.report([found[law.name] for law in chosen], complete=not laws)
+        report = session.report([found[law.name] for law in chosen], complete=not laws)
+        judge_under_found(session, report, [law.name for law in chosen], complete=not laws)
+        return report

@@ -19,6 +19,7 @@ from attention_core.conformance.binding import bind
 from attention_core.conformance.case import Case
 from attention_core.conformance.core import plain_call, plain_cases
 from attention_core.conformance.draw import draw
+from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.implementation import Implementation, TargetError, said
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws import (
@@ -61,6 +62,7 @@ class Contract:
         allows: `(subject, space, case)`: whether a shrunk case may still be asked.
         widest: `(subject, space)`: a space whose small cases serve this one too where they fit, or None.
         ask: `(subject, case)`: the plain call of a core case.
+        look: `(runner, implementation, description, seed)`: the first look at a target, before any law; None without.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Contract:
     widest: Callable[[Any, Any], Any] = lambda subject, space: None
     laws: tuple[Law, ...] = ()
     ask: Callable[[Any, Any], object] = lambda subject, case: subject.forward(case)
+    look: Callable[[Runner, Implementation, Mapping[str, Any], int], FirstLook | None] | None = None
 
 
 def _attention_subject(runner: Runner, implementation: Implementation, description: Any, seed: int) -> Subject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from attention_core.conformance.render_text import opening, remark
+from attention_core.conformance.render_text import opening, remark, under_found_lines
 from attention_core.conformance.report import LawResult, Report
 
 STYLE = """
@@ -46,9 +46,12 @@ def verdicts(reports: Sequence[Report]) -> str:
 def section(report: Report) -> str:
     """Everything about one target."""
     parts = [f"<h2>{escape(report.target)}: <span class='{report.verdict}'>{escape(report.verdict)}</span></h2>"]
+    if report.first_look is not None:
+        parts += [f"<p>{escape(line)}</p>" for line in report.first_look.lines]
     if report.laws:
         parts += [f"<p>{escape(line)}</p>" for line in opening(report)]
     parts += [f"<p>{escape(line)}</p>" for line in (*report.missing(), report.unavailable, *report.advice) if line]
+    parts += [f"<p>{escape(line)}</p>" for line in under_found_lines(report)]
     for found in report.counterexamples:
         case = f"<br>smallest case: {escape(found.case)}" if found.case else ""
         parts.append(f"<h3>{escape(found.title)}</h3><p>{escape(found.message)}{case}</p>")
@@ -57,6 +60,8 @@ def section(report: Report) -> str:
         parts.append(table(("law", "status", "problems", "seconds", ""), [law_row(r) for r in report.laws]))
     versions = ", ".join(f"{k} {v}" for k, v in report.versions.items())
     parts.append(f"<p>{escape(versions)}; seed {report.seed}, effort {escape(report.effort)}</p>")
+    if report.under_found is not None:
+        parts.append(section(report.under_found))
     return "".join(parts)
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from attention_core.conformance.core import CORE_REFUSED
+from attention_core.conformance.first_look.findings import FirstLook, changed, command
 from attention_core.conformance.flaky import SAME_CALL
 from attention_core.conformance.report import LOST, NOT_RUN, Counterexample, LawResult, Report, count, listed
 from attention_core.conformance.telling import without_consequences
@@ -55,9 +56,15 @@ def opening(report: Report) -> list[str]:
 
 
 def print_report(
-    console: Console, report: Report, *, details: bool = True, traceback: bool = False, everything: bool = False
-) -> None:
-    """One target's result for people; `everything` adds the laws that do not apply and all counterexamples."""
+    console: Console, report: Report, *, details: bool = True, traceback: bool = False, everything: bool = False,
+    looked: bool = False,
+) -> None:  # fmt: skip
+    """One target's result for people; `everything` adds the laws that do not apply and all counterexamples.
+
+    `looked` leaves out the first look, which was shown before the laws ran.
+    """
+    if report.first_look is not None and details and not looked:
+        print_first_look(console, report.first_look)
     if report.laws and details:
         for line in opening(report):
             say(console, line)
@@ -69,6 +76,33 @@ def print_report(
     if report.traceback and traceback:
         say(console, report.traceback)
     console.print(verdict_line(report), highlight=False, soft_wrap=not console.is_terminal)
+    for line in under_found_lines(report) if details else []:
+        say(console, line, "bold")
+
+
+def print_first_look(console: Console, look: FirstLook) -> None:
+    """What a few calls found, before any law."""
+    for number, line in enumerate(look.lines):
+        say(console, f"first look: {line}" if number == 0 else f"  {line}")
+
+
+def under_found_lines(report: Report) -> list[str]:
+    """The verdict under the conventions found, and the command that declares them."""
+    under, look = report.under_found, report.first_look
+    if under is None or look is None:
+        return []
+    lines = [f"under the conventions found ({look.options()}): {under.verdict} ({under.reason()})"]
+    return [*lines, f"to declare them: {how_to_declare(report)}"]
+
+
+def how_to_declare(report: Report) -> str:
+    """The command, or the record of a target in this process, that declares the conventions found."""
+    look, under = report.first_look, report.under_found
+    assert look is not None and under is not None
+    if report.isolated:
+        return command(report.target, under.declared)
+    fields = ", ".join(f"{name}={value!r}" for name, value in changed(report.target, under.declared).items())
+    return f"Implementation({report.target}, {fields})"
 
 
 def say(console: Console, line: str, style: str = "") -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.flaky import SAME_CALL
 from attention_core.conformance.telling import by_telling
 
@@ -103,6 +104,8 @@ class Report:
         unavailable: why a known target cannot run on this machine.
         partial: whether only some laws were asked for; a verdict needs all, so such a report never says "conforms".
         asked: what came of them in words, where "the chosen laws held" is not it.
+        first_look: what a few calls found before any law; None where the contract has no first look.
+        under_found: the report under the conventions that the first look found, where these were judged as well.
     """
 
     target: str
@@ -122,6 +125,8 @@ class Report:
     traceback: str = ""
     partial: bool = False
     asked: str = ""
+    first_look: FirstLook | None = None
+    under_found: Report | None = None
 
     def __str__(self) -> str:
         return f"{self.target}: {self.verdict} ({self.reason()})"
@@ -227,6 +232,8 @@ class Report:
             "advice": list(self.advice),
             "unavailable": self.unavailable,
             "partial": self.partial,
+            "first_look": None if self.first_look is None else self.first_look.to_dict(),
+            "under_found": None if self.under_found is None else self.under_found.to_dict(),
         }
 
     def to_json(self) -> str:

@@ -7,15 +7,19 @@ report. Nothing here knows how results are shown.
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from attention_core.conformance.advice import advise, known_of_others, nan_in_dead_rows, other_library
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.core import what_the_core_lacks
+from attention_core.conformance.first_look.findings import FirstLook
+from attention_core.conformance.first_look.second_judgement import EXPLAINED
 from attention_core.conformance.flaky import DIFFERENT
 from attention_core.conformance.implementation import CLAIMS, Implementation, TargetError, said
 from attention_core.conformance.judging import SHRINK_CALLS
@@ -37,6 +41,8 @@ GIVEN_UP = "the target kept crashing or hanging"
 JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
 FINAL = ("refuted", "known_failure", "error")
 """What no further case can change."""
+FIRST = ("agrees_with_truth", "causal_alignment_is_as_declared", "dead_rows_are_as_declared")
+"""The laws most likely to show that other conventions are meant than those declared."""
 
 
 class Session:
@@ -48,17 +54,20 @@ class Session:
 
     def __init__(
         self, implementation: Implementation, origin: str | None = None, *, effort: str = "standard", seed: int = 0,
-        timeout: float = 60.0, shrink: bool = True,
+        timeout: float = 60.0, shrink: bool = True, runner: Runner | None = None, looks: bool = True,
     ) -> None:  # fmt: skip
         if seed < 0:
             raise TargetError(f"seed={seed} is negative")
         if effort not in EFFORTS:
             raise TargetError(f"effort={effort!r} is not one of {', '.join(EFFORTS)}")
         self.implementation, self.effort, self.seed, self.shrink = implementation, effort, seed, shrink
+        self.origin, self.timeout, self.looks, self.owns_runner = origin, timeout, looks, runner is None
         self.contract: Contract = contract_named(implementation.contract)
         options: dict[str, Any] = {"array": implementation.array, "device": implementation.device}
         self.runner: Runner
-        if origin is None:
+        if runner is not None:
+            self.runner = runner
+        elif origin is None:
             self.runner = LocalRunner(implementation.function, factory=implementation.factory, **options)
         else:
             self.runner = WorkerRunner(origin, factory=implementation.factory, timeout=timeout, **options)
@@ -70,7 +79,7 @@ class Session:
             self.subject = self.contract.subject(self.runner, implementation, self.description, seed)
             self._check_known()
         except BaseException:
-            self.runner.close()
+            self.close()
             raise
         self.subject.origin = origin or ""
         self.core_message: str | None = None
@@ -78,6 +87,19 @@ class Session:
         self.refuted = 0
         self.broken = ""  # why the target cannot be judged as it is called here
         self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
+        self._first_look: FirstLook | None = None
+
+    @property
+    def first_look(self) -> FirstLook | None:
+        """What a few calls find before any law; made once, None where the contract has no first look."""
+        if self.looks and self.contract.look is not None:
+            self.looks, start = False, time.perf_counter()
+            try:
+                found = self.contract.look(self.runner, self.implementation, self.description, self.seed)
+            except TargetError:  # what cannot be called as declared is told by the laws
+                found = None
+            self._first_look = found and replace(found, seconds=time.perf_counter() - start)
+        return self._first_look
 
     @property
     def laws(self) -> tuple[Law, ...]:
@@ -92,6 +114,25 @@ class Session:
 
     def results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         """The results of several laws, each as soon as it is certain.
+
+        Where other conventions explain what is refuted, one refutation is enough: all laws are then judged under the
+        conventions found.
+        """
+        look = self.first_look
+        done: dict[str, LawResult] = {}
+        if look is not None and look.explains:
+            for law in sorted(laws, key=lambda law: law.name not in FIRST):
+                done[law.name] = self.run(law, "quick")
+                if done[law.name].status == "refuted":
+                    left_out = partial(LawResult, status="not_applicable", cases=0, seconds=0.0)
+                    for one in laws:
+                        message = f"{NOT_RUN}{EXPLAINED}"
+                        yield done.get(one.name) or left_out(one.name, message=message, family=one.family)
+                    return
+        yield from self._by_effort(laws)
+
+    def _by_effort(self, laws: Sequence[Law]) -> Iterator[LawResult]:
+        """The results of several laws at the session's effort.
 
         Every law is put at effort "quick" before any goes on, since most of what can be seen is seen there: a fault
         that only a late law sees is told in seconds, and not after all the cases of the laws before it.
@@ -204,13 +245,16 @@ class Session:
         subject = self.subject
         refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
         met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
-        broken = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
-        advice, explained = known_of_others(self.implementation, broken, self.description), list[str]()
+        flawed = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
+        advice = known_of_others(self.implementation, flawed, self.description)
         steady = DIFFERENT not in {r.counterexample.event for r in results if r.counterexample is not None}
         why = self.broken or ("" if self.misnamed else broken_elsewhere(results))
         if why and not refuted:
             refuted = [law for law in self.laws if law.central]  # what the right number of results would be
-        if refuted and steady and self.contract.name == "attention" and getattr(subject, "lost", 0) == 0:
+        look = self._first_look
+        explained: list[str] = []
+        whole = steady and look is None and not getattr(subject, "lost", 0)
+        if refuted and whole and self.contract.name == "attention":
             described = (self.runner, self.implementation, self.description)
             sentence, explained = advise(*described, self.contract, refuted, self.seed)
             advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]
@@ -223,7 +267,7 @@ class Session:
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
-            advice, explained=explained, partial=not complete,
+            advice, explained=explained, partial=not complete, first_look=look,
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:
@@ -242,8 +286,9 @@ class Session:
         return tested
 
     def close(self) -> None:
-        """End the worker."""
-        self.runner.close()
+        """End the worker, unless another session goes on with it."""
+        if self.owns_runner:
+            self.runner.close()
 
     def __enter__(self) -> Session:
         return self
@@ -255,7 +300,7 @@ class Session:
 def broken_elsewhere(results: Sequence[LawResult]) -> str:
     """Why the target could not be judged in another process that ran a share of the laws; "" if it could."""
     reasons = [r.message.removeprefix(NOT_RUN) for r in results if r.message.startswith(NOT_RUN)]
-    return next((why for why in reasons if why != GIVEN_UP), "")
+    return next((why for why in reasons if why not in (GIVEN_UP, EXPLAINED)), "")
 
 
 def versions(array: str) -> dict[str, str]:

@@ -18,6 +18,8 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.first_look.findings import FirstLook
+from attention_core.conformance.first_look.second_judgement import judge_under_found, results_under_found
 from attention_core.conformance.implementation import CHOICES, Implementation, TargetError, Unavailable, said
 from attention_core.conformance.known_failures import KnownFailure
 from attention_core.conformance.options import implementation_for
@@ -53,12 +55,12 @@ def open_session(
 def verify_target(
     target: str, fields: Mapping[str, Any], *, effort: str = "standard", seed: int = 0, timeout: float = 60.0,
     laws: Sequence[str] = (), known: Mapping[str, KnownFailure] | None = None, progress: Progress | None = None,
-    jobs: int = 1, shrink: bool = True,
+    jobs: int = 1, shrink: bool = True, announce: Callable[[FirstLook], None] | None = None,
 ) -> Report:  # fmt: skip
     """The report on one target; never raises for what the target does.
 
     With `jobs` 2 the laws run in two processes; without `shrink` counterexamples are not made small, which saves most
-    of a refuted target's time.
+    of a refuted target's time. `announce` is called with what the first look found, before the laws run.
     """
     options: dict[str, Any] = {"effort": effort, "seed": seed, "timeout": timeout, "known": known, "shrink": shrink}
     try:
@@ -66,12 +68,17 @@ def verify_target(
         own, other = (chosen[0::2], chosen[1::2]) if jobs > 1 and len(chosen) >= SHARED_FROM else (chosen, [])
         with Helper(target, fields, options, [law.name for law in other]) as helper:
             session = helper.enter_context(open_session(target, fields, **options))
+            if announce is not None and session.first_look is not None:
+                announce(session.first_look)
             found: dict[str, LawResult] = {}
             for result in chain(session.results(own), helper.results(session.subject)):
                 found[result.law] = result
                 if progress is not None:
                     progress(target, result, len(chosen))
-            return session.report([found[law.name] for law in chosen], complete=not laws)
+            report = session.report([found[law.name] for law in chosen], complete=not laws)
+            names = [law.name for law in chosen]
+            judge_under_found(session, report, names, complete=not laws, earlier=helper.under_found)
+            return report
     except Unavailable as error:
         return Report(target, seed=seed, effort=effort, unavailable=str(error))
     except TargetError as error:
@@ -84,6 +91,7 @@ class Helper(ExitStack):
     def __init__(self, target: str, fields: Mapping[str, Any], options: dict[str, Any], laws: list[str]) -> None:
         super().__init__()
         self.laws = laws
+        self.under_found: list[LawResult] = []
         if laws:
             # A plain process: a pool's semaphores would be left behind where this process is ended by a signal.
             context = get_context("spawn")
@@ -106,7 +114,7 @@ class Helper(ExitStack):
             return
         if isinstance(share, Exception):
             raise share
-        results, ratios = share
+        results, ratios, self.under_found = share
         own = getattr(subject, "ratios", {})
         for key, ratio in ratios.items():
             own[key] = max(own.get(key, 0.0), ratio)
@@ -119,7 +127,8 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
         try:
             with open_session(target, fields, **options) as session:
                 results = list(session.results(select_laws(session.laws, laws)))
-                sender.send((results, dict(getattr(session.subject, "ratios", {}))))
+                under = results_under_found(session, laws)
+                sender.send((results, dict(getattr(session.subject, "ratios", {})), under))
         except (TargetError, Unavailable) as error:
             sender.send(error)
 

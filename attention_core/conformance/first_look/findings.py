@@ -1,0 +1,98 @@
+"""What a first look found: plain lines, the conventions as fields of the record, and the command that declares them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attention_core.conformance.implementation import Implementation
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Findings of a few calls, made before any law.
+
+    Args:
+        lines: one to four plain sentences for people.
+        found: field of the record -> value, where it differs from what is declared.
+        agrees: the target agrees with the truth on the plain call, under the declared conventions and those found.
+        nearest: another operation with whose truth the target agrees ("sigmoid attention"), else "".
+        calls: how many calls it took.
+        seconds: how long it took.
+
+    Example:
+        >>> FirstLook(("takes query, key, value",), {"layout": "bnhd"}, agrees=True).options()
+        '--layout bnhd'
+    """
+
+    lines: tuple[str, ...]
+    found: Mapping[str, Any] = field(default_factory=dict)
+    agrees: bool = False
+    nearest: str = ""
+    calls: int = 0
+    seconds: float = 0.0
+
+    @property
+    def explains(self) -> bool:
+        """Whether other conventions than the declared ones make the target agree with the truth."""
+        return self.agrees and bool(self.found)
+
+    def options(self) -> str:
+        """The options of the command line that declare what was found."""
+        return " ".join(option_text(name, value) for name, value in self.found.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings as JSON values."""
+        return {
+            "lines": list(self.lines),
+            "found": {k: list(v) if isinstance(v, tuple) else v for k, v in self.found.items()},
+            "options": self.options(), "agrees": self.agrees, "nearest": self.nearest, "calls": self.calls,
+            "seconds": round(self.seconds, 3),
+        }  # fmt: skip
+
+
+def option_text(name: str, value: Any) -> str:
+    """One field of the record as options of the command line.
+
+    Example:
+        >>> option_text("gradients", False), option_text("dtypes", ("float32", "float64"))
+        ('--no-gradients', '--dtype float32,float64')
+    """
+    from attention_core.conformance.options import option_of
+
+    option = option_of(name)
+    if isinstance(value, bool):
+        return option if value else f"--no-{option.removeprefix('--')}"
+    if isinstance(value, Mapping):
+        return " ".join(f"{option} {shlex.quote(f'{k}={v}')}" for k, v in value.items())
+    if isinstance(value, tuple) and name == "declines":
+        return " ".join(f"{option} {shlex.quote(v)}" for v in value)
+    text = ",".join(value) if isinstance(value, tuple) else str(getattr(value, "text", value))
+    return f"{option} {shlex.quote(text)}"
+
+
+def command(target: str, declared: Mapping[str, Any]) -> str:
+    """The command that puts a target through the laws under declared conventions (`Implementation.declared()`).
+
+    Example:
+        >>> command("mine.py:f", Implementation(None, name="mine.py:f", layout="bnhd").declared())
+        'attention-core verify mine.py:f --layout bnhd'
+    """
+    options = [option_text(name, value) for name, value in changed(target, declared).items()]
+    return " ".join(["attention-core verify", shlex.quote(target), *options])
+
+
+def changed(target: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What is declared and is not the default of the record."""
+    own = {"array": declared.get("array", "torch")}  # what follows from the array library needs no option
+    plain = Implementation(None, **own).declared()
+    found: dict[str, Any] = {}
+    for name, value in declared.items():
+        if value == plain.get(name) and not (name == "array" and value != "torch"):
+            continue
+        if name == "name" or (name in ("arguments", "parameters") and not value):
+            continue
+        found[name] = tuple(value) if isinstance(value, list) else value
+    return found

@@ -1,0 +1,100 @@
+"""The same laws under the conventions that the first look found, in the same run and mostly on the same worker.
+
+The verdict under the declared conventions stays as it is; this one says what it would be if they were declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attention_core.conformance.implementation import TargetError, Unavailable
+
+if TYPE_CHECKING:
+    from attention_core.conformance.report import LawResult, Report
+    from attention_core.conformance.session import Session
+
+EXPLAINED = "the conventions found explain the difference, and all laws were judged under these"
+"""Why laws are left out under the declared conventions."""
+
+
+def session_under_found(session: Session) -> Session | None:
+    """A session under the conventions that the first look found; None where they explain nothing.
+
+    Raises:
+        TargetError, Unavailable: as for `Session`.
+    """
+    from attention_core.conformance.session import Session
+
+    look = session.first_look
+    if look is None or not look.explains:
+        return None
+    array = look.found.get("array", session.implementation.array)
+    other = array != session.implementation.array
+    runner = session.runner.with_array(array) if other else session.runner
+    found = Session(
+        session.implementation.with_(**look.found), session.origin, effort=session.effort, seed=session.seed,
+        timeout=session.timeout, shrink=session.shrink, runner=runner, looks=False,
+    )  # fmt: skip
+    found.owns_runner = other
+    return found
+
+
+def results_under_found(session: Session, names: Sequence[str]) -> list[LawResult]:
+    """The results of some laws under the conventions found; none where these explain nothing.
+
+    Raises:
+        TargetError, Unavailable: as for `Session`.
+    """
+    from attention_core.conformance.session import select_laws
+
+    other = session_under_found(session)
+    if other is None:
+        return []
+    with other:
+        return list(other.results(select_laws(other.laws, names)))
+
+
+def judge_under_found(
+    session: Session, report: Report, names: Sequence[str], *, complete: bool, earlier: Sequence[LawResult] = (),
+) -> None:  # fmt: skip
+    """Put the report under the conventions found into `report`, and what follows from it into its advice.
+
+    `names` are the laws to judge, `earlier` the results of those that another process has judged already.
+    """
+    from attention_core.conformance.session import select_laws
+
+    try:
+        other = session_under_found(session) if not report.passed else None
+        if other is None:
+            return
+        with other:
+            done = {result.law for result in earlier}
+            left = [name for name in names if name not in done]
+            results = {result.law: result for result in earlier}
+            for result in other.results(select_laws(other.laws, left)) if left else ():
+                results[result.law] = result
+            report.under_found = other.report([results[name] for name in names], complete=complete)
+    except (TargetError, Unavailable) as error:
+        report.advice.insert(0, f"the conventions found cannot be judged: {error}")
+        return
+    say_what_is_explained(session, report)
+
+
+def say_what_is_explained(session: Session, report: Report) -> None:
+    """The sentence "refuted as ...; consistent with ...", and the laws that it explains."""
+    look, under = session.first_look, report.under_found
+    assert look is not None and under is not None
+    old = ", ".join(f"{name}={spelled(getattr(session.implementation, name))}" for name in look.found)
+    refuted = [r.law for r in report.with_status("refuted")]
+    still = [r.law for r in under.with_status("refuted")]
+    explained = [law for law in refuted if law not in still]
+    laws = "law" if len(still) == 1 else "laws"
+    rest = f", save for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""
+    report.advice.insert(0, f"{report.verdict} as {old}; consistent with {look.options()}{rest}")
+    report.explained = explained
+
+
+def spelled(value: object) -> str:
+    """A value of the record as the report writes it."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
