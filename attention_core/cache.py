@@ -59,7 +59,9 @@ class KeyValueCache:
         out = dot_product_attention(query, key, value, mask, enable_gqa=grouped)
         # The next query sees itself and W - 1 tokens before it.
         kept = n_kv if self.window is None else min(n_kv, self.window - 1)
-        self.key, self.value = key[..., n_kv - kept :, :], value[..., n_kv - kept :, :]
+        rest = key[..., n_kv - kept :, :], value[..., n_kv - kept :, :]
+        # The first tokens still lie in the caller's arrays, which the next step may be written into.
+        self.key, self.value = rest if self.key is not None else (rest[0].clone(), rest[1].clone())
         return out
 
 

@@ -7,6 +7,7 @@ imported when their class is made, so the judging side stays free of both.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ from attention_core.conformance.implementation import TargetError, said
 
 class WrongReturn(TypeError):
     """The target returned something that is not an array of this library."""
+
+
+def other_values(array: Any, full_like: Callable[..., Any]) -> Any:
+    """Numbers that nobody takes for the old ones: NaN, for whole numbers the next one, for a mask its opposite."""
+    name = str(array.dtype).rpartition(".")[2]
+    if name == "bool":
+        return ~array
+    return full_like(array, np.nan) if name in FLOATS else array + 1
 
 
 def weighted_sum(torch: Any) -> Any:
@@ -78,6 +87,12 @@ class TorchArrays:
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         """Shape and strides: a call can change them without a byte."""
         return tuple(tensor.shape), tuple(tensor.stride())
+
+    def overwrite(self, tensor: Any) -> None:
+        """Write other numbers into a tensor, as its owner may: NaN, or the opposite of every bit of a mask."""
+        plain = tensor.detach()
+        with suppress(RuntimeError):  # one that repeats its numbers (stride 0), or cannot be written to, stays
+            plain.copy_(other_values(plain, self.torch.full_like))
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.torch.Tensor):
@@ -161,6 +176,10 @@ class NumpyArrays:
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         return tensor.shape, tensor.strides
 
+    def overwrite(self, tensor: Any) -> None:
+        if isinstance(tensor, np.ndarray) and tensor.flags.writeable:
+            tensor[...] = other_values(tensor, np.full_like)
+
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, np.ndarray | np.generic):
             raise WrongReturn(f"expected a numpy.ndarray, got {type(tensor).__name__}")
@@ -217,6 +236,9 @@ class JaxArrays(NumpyArrays):
 
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         return ()  # no call can change an array of JAX
+
+    def overwrite(self, tensor: Any) -> None:
+        return None  # nobody can write into an array of JAX
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.jax.Array):

@@ -152,7 +152,8 @@ class Request:
     results and graphs are kept, after this one's forward, before its backward and before its results are read.
     `backwards` is how often the one graph is differentiated; the derivatives are those of the last time. `same` holds
     pairs of names: the first's argument is the second's object. `graph` leaves gradients on in a call whose own are not
-    asked for: one that trains.
+    asked for: one that trains. `overwrite` says what the caller writes other numbers into once everything is read:
+    "inputs", its arrays, or "outputs", what the call returned.
     """
 
     args: tuple[Any, ...] = ()
@@ -172,6 +173,7 @@ class Request:
     backwards: int = 1
     same: tuple[tuple[str, str], ...] = ()
     graph: bool = False
+    overwrite: str = ""
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,8 @@ class Executor:
         mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])
         if COTANGENT in before and self._state(built[COTANGENT]) != before[COTANGENT]:
             mutated = (*mutated, COTANGENT)
+        for array in {"inputs": [built[n] for n in arrays], "outputs": outputs}.get(request.overwrite, []):
+            lib.overwrite(array)
         read = self._read_gradients
         return Response(
             "ok", values, read(request, first), read(request, second), mutated, shared, has_graph=has_graph,

@@ -71,7 +71,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "attention": (), "attention-lse": (), "mask-builder": ("kind", "segments_causal"), "heads": (),
     "multi-head": ("weights_flag",), "bias": ("slopes",),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
-    "position-table": ("base", "frequencies"), "kv-cache": ("window",),
+    "position-table": ("base", "frequencies"), "kv-cache": ("window", "inputs"),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
@@ -79,6 +79,8 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
 }  # fmt: skip
 """Parameters that are numbers: their type, the least of them, and what to write."""
+WORDS: Mapping[str, str] = {"inputs": "kept", "results": "shared"}
+"""Parameters with one value: whose memory it is that a cache keeps, or that a builder hands out."""
 
 
 def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
@@ -106,7 +108,7 @@ def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
 
 
 def check_numbers(parameters: Mapping[str, Any]) -> None:
-    """Refuse numbers among declared parameters that mean nothing, or nothing together.
+    """Refuse numbers and words among declared parameters that mean nothing, or nothing together.
 
     Raises:
         TargetError: one line, with what the number should be.
@@ -117,6 +119,9 @@ def check_numbers(parameters: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < float("inf"):
             raise TargetError(f"--parameter {name}={value}: {name} is {words}")
+    for name, word in WORDS.items():
+        if parameters.get(name) not in (None, word):
+            raise TargetError(f"--parameter {name}={parameters[name]}: {name} is {word}, or not declared")
     first, last = parameters.get("min_position"), parameters.get("max_position")
     if last is not None and last < (first or 0):
         raise TargetError(f"--parameter max_position={last} lies before the first position, {first or 0}")

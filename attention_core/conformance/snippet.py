@@ -138,6 +138,21 @@ class Program:
             self.lines.append(f"after = {self.memory(watched)}")
         elif shown.index:
             self.select(shown, number, out, variables)
+        if request.overwrite:
+            self.overwrite(request, out, variables)
+
+    def overwrite(self, request: Request, out: str, variables: Mapping[str, str]) -> None:
+        """What the caller writes into its arrays, or into what it got; later calls build such arrays anew."""
+        if self.implementation.array == "jax":
+            return
+        if request.overwrite == "outputs":
+            self.lines.append(f"{out}[...] = ~{out} if str({out}.dtype).endswith('bool') else nan  # the caller's own")
+            return
+        arrays = {variables[name]: a for name, a in named(request).items() if isinstance(a, Array)}
+        new = {"bool": "~{0}", "int64": "{0} + 1", "int32": "{0} + 1", "uint8": "{0} + 1"}
+        lines = [f"{x}[...] = {new.get(a.dtype, 'nan').format(x)}" for x, a in arrays.items()]
+        self.lines.append("; ".join(lines) + "  # the caller's own")
+        self.written = {key: x for key, x in self.written.items() if x not in arrays or not key[1]}
 
     def arguments(self, request: Request, number: int, fresh: bool) -> dict[str, str]:
         """Argument name -> the variable or literal that stands for it; writes the variables."""

@@ -41,8 +41,12 @@ class Cache:
         """What later steps will need."""
         count = key.shape[-2] if self.window is None else min(key.shape[-2], self.window)
         start = key.shape[-2] - count
-        self.kept = [key[..., start:, :], value[..., start:, :]]
+        self.kept = [self.own(key[..., start:, :]), self.own(value[..., start:, :])]
         self.places = self.places[start:]
+
+    def own(self, kept: Tensor) -> Tensor:
+        """Memory that no caller writes into."""
+        return kept.clone()
 
     def advance(self, query: Tensor) -> None:
         """Count the new tokens."""
@@ -230,6 +234,57 @@ class cache_shared_by_instances(Cache):  # noqa: N801
         self.shared[:] = self.kept
 
 
+class buffers_belong_to_the_class(Cache):  # noqa: N801
+    """One buffer a shape for all caches, and a position for each: caches used one after the other are right."""
+
+    buffers: dict[tuple[object, ...], Tensor] = {}  # noqa: RUF012
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return self.stored("key", key), self.stored("value", value)
+
+    def stored(self, name: str, new: Tensor) -> Tensor:
+        """All tokens so far, in the buffer of their shape."""
+        *outer, n, d = new.shape
+        buffer = self.buffers.setdefault((name, *outer, d, new.dtype), new.new_zeros(*outer, 1024, d))
+        buffer[..., self.seen : self.seen + n, :] = new
+        return buffer[..., : self.seen + n, :]
+
+
+class newest_cache_takes_the_slot(Cache):  # noqa: N801
+    """A pool has one slot: a cache that begins takes it, and the one that had it begins anew."""
+
+    owner: list[object] = []  # noqa: RUF012
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if not self.seen:
+            self.owner[:] = [self]
+        elif self.owner[0] is not self:
+            self.kept, self.places, self.seen = [], self.places[:0], 0
+        return super().__call__(query, key, value)
+
+
+class callers_arrays_are_kept(Cache):  # noqa: N801
+    """The first keys and values are kept where the caller has them: who writes the next step there changes them."""
+
+    def own(self, kept: Tensor) -> Tensor:
+        return kept
+
+
+class decoding_reads_the_first_sequence(Cache):  # noqa: N801
+    """With more than 64 keys a step of up to 8 tokens is split, and the last part is that of the first sequence."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        n = key.shape[-2]
+        key, value = super().append(key, value)
+        if n <= 8 and key.shape[-2] > 64:
+            part = key.shape[-2] // 64 * 64
+            key = torch.cat([key[..., :part, :], key[:1, :, part:].expand_as(key[..., part:, :])], -2)
+        return key, value
+
+    def keep(self, key: Tensor, value: Tensor) -> None:
+        super().keep(key, value)
+
+
 class batch_of_the_first_sequence(Cache):  # noqa: N801
     """The first sequence's keys serve the whole batch; B = 1 hides it (compare jax-ml/jax#23349)."""
 
@@ -261,7 +316,8 @@ FAULTY = (
     square_mask_with_cache, no_mask_with_cache, offset_grows_by_the_prompt_twice, offset_from_the_head_axis,
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,
     values_one_step_late, cache_shared_by_instances, batch_of_the_first_sequence, smaller_batch_after_reset,
-    output_of_the_last_step, last_256_tokens_kept,
+    output_of_the_last_step, last_256_tokens_kept, buffers_belong_to_the_class, newest_cache_takes_the_slot,
+    callers_arrays_are_kept, decoding_reads_the_first_sequence,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

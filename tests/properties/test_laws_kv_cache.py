@@ -14,8 +14,10 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.cache import KeyValueCache
+from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
+from attention_core.conformance.options import check_applies
 
 WINDOW = {"window": 4}
 SEEN_BY = {  # one law that must see it
@@ -31,6 +33,10 @@ SEEN_BY = {  # one law that must see it
     "last_step_attends_to_itself_alone": "single_steps_equal_the_full_pass",
     "values_one_step_late": "single_steps_equal_the_full_pass",
     "cache_shared_by_instances": "two_caches_do_not_mix",
+    "buffers_belong_to_the_class": "two_caches_do_not_mix",
+    "newest_cache_takes_the_slot": "two_caches_do_not_mix",
+    "callers_arrays_are_kept": "tokens_outlive_the_callers_arrays",
+    "decoding_reads_the_first_sequence": "decoding_after_a_long_prompt",
     "batch_of_the_first_sequence": "single_steps_equal_the_full_pass",
     "output_of_the_last_step": "steps_outlive_the_next_step",
     "offset_is_what_is_kept": "single_steps_equal_the_full_pass",
@@ -81,3 +87,20 @@ def test_a_cache_without_reset_is_left_in_peace() -> None:
 
     result = judged("a_reset_cache_is_empty", factory, contract=CONTRACT, accumulate="float32")
     assert (result.status, result.message) == ("not_applicable", "it has no reset()")
+
+
+def test_a_cache_may_keep_the_callers_arrays_where_that_is_declared() -> None:
+    law = "tokens_outlive_the_callers_arrays"
+    told = refuted(law, mutants.callers_arrays_are_kept, "quick", contract=CONTRACT).message
+    assert "if nobody may, declare --parameter inputs=kept" in told
+    results = conforming(mutants.callers_arrays_are_kept, CONTRACT, parameters={"inputs": "kept"}, accumulate="float32")
+    assert results[law].status == "not_applicable"
+    for value in ("copied", 3):
+        with pytest.raises(TargetError, match=rf"inputs={value}: inputs is kept, or not declared"):
+            check_applies(CONTRACT, {"parameters": {"inputs": value}})
+
+
+@pytest.mark.parametrize("mutant", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])
+def test_both_of_two_live_caches_are_judged(mutant: str) -> None:
+    """One of the two alone would be right throughout."""
+    assert refuting(getattr(mutants, mutant), CONTRACT) == {"two_caches_do_not_mix"}

@@ -43,6 +43,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("kv-cache", "chunks_equal_the_full_pass", f"{M}:caches.square_mask_with_cache", f"{M}:caches.Cache", {}),
     ("kv-cache", "a_reset_cache_is_empty", f"{M}:caches.position_not_reset", f"{M}:caches.Cache", {}),
     ("kv-cache", "two_caches_do_not_mix", f"{M}:caches.cache_shared_by_instances", f"{M}:caches.Cache", {}),
+    ("kv-cache", "tokens_outlive_the_callers_arrays", f"{M}:caches.callers_arrays_are_kept", f"{M}:caches.Cache", {}),
     ("kv-cache", "single_steps_equal_the_full_pass", f"{M}:caches.window_one_wider", f"{M}:caches.Cache",
      {"parameters": {"window": 4}}),
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from attention_core import oracle
 from attention_core.conformance import budget
 from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_close
 from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after
 
@@ -51,27 +52,29 @@ class Cache(ParameterSubject):
         assert bounds.out is not None
         return true.out, np.broadcast_to(bounds.out, true.out.shape)
 
-    def run(self, case: ParameterCase, instance: int, parts: Sequence[NDArray], cuts: Sequence[int]) -> list[Result]:
-        """One step for every stretch between two cuts."""
+    def run(
+        self, case: ParameterCase, instance: int, parts: Sequence[NDArray], cuts: Sequence[int], **extra: Any
+    ) -> list[Result]:
+        """One step for every stretch between two cuts; `extra` are fields of each request."""
         results: list[Result] = []
         for start, stop in pairwise(cuts):
             chunk = [a[..., start:stop, :] for a in parts]
             with after(results):
                 built = (instance, self.arguments)
-                results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, instance_=built))
+                results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, instance_=built, **extra))
         return results
 
 
 def check_steps(
     subject: Cache, case: ParameterCase, cuts: Sequence[int], what: str, instance: int | None = None,
-    earlier: Sequence[Result] = (),
+    earlier: Sequence[Result] = (), **extra: Any,
 ) -> None:  # fmt: skip
     """Steps between the cuts give the rows of the full pass; `earlier` calls belong to a counterexample."""
     parts = subject.inputs(case)
     true, bound = subject.truth(case, *parts)
     number = subject.fresh_instance() if instance is None else instance
     with after(earlier):
-        results = subject.run(case, number, parts, cuts)
+        results = subject.run(case, number, parts, cuts, **extra)
     for i, result in enumerate(results):
         rows = slice(cuts[i], cuts[i + 1])
         told = f"{what}: rows {cuts[i]} to {cuts[i + 1] - 1}"
@@ -151,26 +154,50 @@ def a_new_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
 
 
 def two_caches_do_not_mix(subject: Cache, case: ParameterCase) -> None:
-    """Two caches used in turn keep apart.
+    """Two caches used in turn keep apart: every step of both is right, as with one cache a layer.
 
-    Formula: interleaved steps of two sequences equal their own full passes
-    Source: as a_new_cache_is_empty
-    Mutant: cache_shared_by_instances
+    Formula: interleaved steps of two sequences equal their own full passes, step by step
+    Source: as a_new_cache_is_empty; vLLM and transformers keep a cache for every layer, all alive together
+    Mutant: buffers_belong_to_the_class
     """
-    one, two = subject.fresh_instance(), subject.fresh_instance()
-    first, second = subject.inputs(case), subject.inputs(case, "other")
-    true, bound = subject.truth(case, *first)
-    cut = max(1, case["n"] // 2)
-    earlier: list[Result] = []
-    for start, stop in ((0, cut), (cut, case["n"])):
-        if start == stop:
-            continue
-        for instance, parts in ((two, second), (one, first)):
-            with after(earlier):
-                earlier += subject.run(case, instance, [a[..., start:stop, :] for a in parts], [0, stop - start])
-        what = f"rows {start} to {stop - 1} of one of two caches"
-        with after(earlier[:-1]):
-            require_close(earlier[-1], true[..., start:stop, :], bound[..., start:stop, :], what)
+    layers = [(subject.fresh_instance(), subject.inputs(case, purpose)) for purpose in ("", "other")]
+    truths = [subject.truth(case, *parts) for _, parts in layers]
+    steps: list[Result] = []
+    places = [(layer, rows) for rows in pairwise(sorted({0, max(1, case["n"] // 2), case["n"]})) for layer in (0, 1)]
+    for layer, (start, stop) in places:
+        instance, parts = layers[layer]
+        with after(steps):
+            steps += subject.run(case, instance, [a[..., start:stop, :] for a in parts], [0, stop - start])
+    # The last first: its counterexample shows the steps of the other cache, too.
+    for number, (layer, (start, stop)) in reversed(list(enumerate(places))):
+        true, bound = (a[..., start:stop, :] for a in truths[layer])
+        with after(steps[:number]):
+            require_close(steps[number], true, bound, f"rows {start} to {stop - 1} of one of two caches")
+
+
+def tokens_outlive_the_callers_arrays(subject: Cache, case: ParameterCase) -> None:
+    """A cache keeps the numbers of its tokens, not the caller's arrays, which the caller may use for something else.
+
+    Formula: step(x[a:b]), x[a:b] <- NaN, step(x[b:c]) = full(x)[b:c]
+    Source: the definition of a function; captured graphs and servers write every step into the same input buffers
+    Mutant: callers_arrays_are_kept
+    """
+    third = max(1, case["n"] // 3)
+    cuts = sorted({0, third, min(2 * third, case["n"]), case["n"]})
+    what = "after the caller wrote into the arrays of earlier steps (if nobody may, declare --parameter inputs=kept)"
+    check_steps(subject, case, cuts, what, overwrite_="inputs")
+
+
+def decoding_after_a_long_prompt(subject: Cache, case: ParameterCase) -> None:
+    """After a prompt of 64 to 512 tokens, several sequences are decoded by 1, 4 and 8 tokens at a time.
+
+    Formula: step(x[:p]), step(x[p:p+m]), ... = full(x), m in {1, 4, 8}, B >= 2
+    Source: split decoding kernels switch at such lengths; pytorch/pytorch#181133, flashinfer-ai/flashinfer#4347
+    Mutant: decoding_reads_the_first_sequence
+    """
+    order = [int(m) for m in case.rng("steps").permutation([1, 4, 8])]
+    ends = [case["n"] + sum(order[:i]) for i in range(4)]
+    check_steps(subject, case.with_(n=ends[-1]), [0, *ends], "decoding")
 
 
 def steps_outlive_the_next_step(subject: Cache, case: ParameterCase) -> None:
@@ -233,21 +260,36 @@ def _beyond_usual_stores(sizes: dict[str, int], rng: np.random.Generator) -> dic
     return sizes
 
 
+def _prompt(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Prompts such that the first token after them sees 65, 147 or 513 keys."""
+    return {**sizes, "n": int(rng.choice([64, 64, 146, 146, 512]))}
+
+
+def _copies(implementation: Implementation) -> bool:
+    return implementation.array != "jax" and implementation.parameters.get("inputs") != "kept"
+
+
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
 SEVERAL = Sizes({**RANGES, "n": (3, 40)})
 AGAIN = Sizes({**RANGES, "n": (1, 24)})
 LONG = Sizes({"B": (1, 1), "H": (1, 1), "n": (129, 560), "d": (1, 3)}, adjust=_beyond_usual_stores)
+DECODING = Sizes({"B": (2, 3), "H": (1, 3), "n": (1, 512), "d": (1, 16)}, adjust=_prompt)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "kv_cache", "large": 12, "small": 0}
 LAWS = (
     Law(a_second_cache_of_the_same_size_is_new, space=ONE_SIZE, **ROW),
     Law(chunks_equal_the_full_pass, space=SEVERAL, **ROW, central=True),
     Law(single_steps_equal_the_full_pass, space=SPACE, **ROW),
     Law(a_prompt_then_tokens, space=SPACE, **ROW),
+    Law(decoding_after_a_long_prompt, space=DECODING, **{**ROW, "large": 5}),
     Law(a_new_cache_is_empty, space=AGAIN, **ROW),
     Law(two_caches_do_not_mix, space=SPACE, **ROW),
+    Law(
+        tokens_outlive_the_callers_arrays, space=Sizes({**RANGES, "n": (2, 14)}), **ROW,
+        declares=_copies, because="inputs=kept is declared (or nobody can write into an array of JAX)",
+    ),
     Law(steps_outlive_the_next_step, space=Sizes({**RANGES, "n": (2, 14)}), **ROW),
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
-)
+)  # fmt: skip
