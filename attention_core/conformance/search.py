@@ -29,8 +29,14 @@ EFFORTS = {"quick": 1, "standard": 5, "thorough": 40}
 """Multiples of each law's number of cases."""
 STRIDE = 1_000_003
 """Between the seeds of an effort's small cases and those of the next, so that runs at nearby seeds share none."""
+FURTHER_STRIDE = 500_009
+"""The same between the rounds of further cases of one effort."""
 EXTRA_ROUNDS = 4
 """How often the large cases of a law are drawn once more while a null model was told apart on too few problems."""
+FURTHER_ROUNDS = 16
+"""How often the cases of a law are drawn once more while refusals, or cases that say nothing, leave it short of them.
+
+A law whose cases are judged one time in ten still meets its minimum, a quarter, then."""
 
 
 def up_to(effort: str) -> tuple[str, ...]:
@@ -64,6 +70,7 @@ class Search:
         self.key = [seed, zlib.crc32(law.name.encode())]
         self.rng = np.random.default_rng(self.key)
         self.tally, self.reached, self.seconds = Tally(), 0, 0.0
+        self.needed = 0  # judged cases without which the law has seen too little to be called held
 
     def to(self, effort: str, *, shrink: int = SHRINK_CALLS) -> LawResult:
         """The law's result at an effort, from where the last one ended; `shrink` calls make a failure small."""
@@ -86,11 +93,26 @@ class Search:
         self.reached = EFFORTS[effort]
         found = search_small(law, contract, subject, space, more, seed, self.tally, shrink)
         found = found or search_large(law, contract, subject, space, law.large * more, self.rng, self.tally)
+        small = law.small if contract.small(subject, space) is not None else 0
+        self.needed = minimum(self.reached * (law.large + small), self.tally.refused, self.reached)
         for extra in range(1, EXTRA_ROUNDS + 1):
             if found is not None or not weak_nulls(law.name, subject, effort):
                 break
             rng = np.random.default_rng([*self.key, self.reached, extra])
             found = search_large(law, contract, subject, space, law.large * self.reached, rng, self.tally)
+        return found or self._further_cases(seed, shrink)
+
+    def _further_cases(self, seed: int, shrink: int) -> Found | None:
+        """Cases from both sources in turn, while those judged are some, but fewer than the law needs."""
+        law, contract, subject, space = self.law, self.contract, self.subject, self.space
+        found: Found | None = None
+        for extra in range(1, FURTHER_ROUNDS + 1):
+            if found is not None or not 0 < self.tally.cases < self.needed:
+                break
+            rng = np.random.default_rng([*self.key, self.reached, EXTRA_ROUNDS + extra])
+            found = search_large(law, contract, subject, space, law.large, rng, self.tally)
+            other = seed + FURTHER_STRIDE * extra
+            found = found or search_small(law, contract, subject, space, 1, other, self.tally, shrink)
         return found
 
     def _result(self, status: str, message: str = "", found: Found | None = None) -> LawResult:
@@ -100,7 +122,7 @@ class Search:
         return LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
 
     def _unrefuted(self, effort: str) -> LawResult:
-        law, tally, times = self.law, self.tally, EFFORTS[effort]
+        law, tally = self.law, self.tally
         if self.reason:
             return self._result("not_applicable", self.reason)
         if not tally.cases:
@@ -109,10 +131,12 @@ class Search:
                 result.minimum_met = not law.central  # or what nobody compared with the truth would conform
                 return result
             return self._result("not_applicable", tally.silence or "no drawn case could say anything about this law")
-        small = law.small if self.contract.small(self.subject, self.space) is not None else 0
+        if tally.cases < self.needed and tally.refused and not law.central:
+            left = f"its refusals leave too few cases ({tally.cases} judged, {tally.refused} refused: {tally.refusal})"
+            return self._result("not_applicable", left)
         refusals = f"{tally.refused} cases were refused: {tally.refusal}" if tally.refused else ""
         result = self._result("held", refusals)
-        result.minimum_met = tally.cases >= minimum(times * (law.large + small), tally.refused, times)
+        result.minimum_met = tally.cases >= self.needed
         weigh(result, self.subject, effort)
         return result
 

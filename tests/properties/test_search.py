@@ -133,6 +133,51 @@ def test_too_few_cases_are_too_few() -> None:
     assert (result.status, result.cases, result.minimum_met) == ("held", 1, False)
 
 
+def one_in(number: int, other: Check) -> Check:
+    calls: list[int] = []
+
+    def check(subject: Any, case: Any) -> int | None:
+        calls.append(1)
+        return None if len(calls) % number == 0 else other(subject, case)
+
+    return check
+
+
+@pytest.mark.parametrize("other", [refuses, silent])
+@pytest.mark.parametrize("effort", ["quick", "standard"])
+def test_further_cases_are_drawn_while_too_few_could_be_judged(other: Any, effort: str) -> None:
+    result = run(one_in(9, other), large=4, small=12, effort=effort)
+    assert (result.status, result.minimum_met) == ("held", True)
+
+
+def test_a_fault_that_only_a_further_case_shows_is_found() -> None:
+    calls: list[int] = []
+
+    def late(subject: Any, case: Any) -> int | None:
+        calls.append(1)
+        if len(calls) > 30:
+            raise broken()
+        return None if len(calls) == 1 else silent(subject, case)
+
+    assert run(late, large=4, small=12).status == "refuted"
+
+
+def test_a_law_that_refusals_leave_without_enough_cases_is_not_applicable() -> None:
+    calls: list[int] = []
+
+    def once(subject: Any, case: Any) -> None:
+        calls.append(1)
+        if len(calls) != 2:
+            raise Refused("ValueError: not mine")
+
+    result = run(once, large=4, small=12, effort="standard")
+    assert (result.status, result.minimum_met) == ("not_applicable", True)
+    assert result.message.startswith("its refusals leave too few cases (")
+    calls.clear()
+    central = run(once, large=4, small=12, central=True, effort="standard")
+    assert (central.status, central.minimum_met) == ("held", False)
+
+
 def test_the_law_says_how_much_it_judged() -> None:
     assert run(lambda s, case: 2, large=3, small=4).cases == 14
 
