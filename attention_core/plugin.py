@@ -45,6 +45,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     collection.add_option(parser)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let targets be found where `pythonpath` lets tests be found."""
+    if config.getoption("--attention"):
+        from attention_core.conformance.environment import import_from
+
+        import_from(config.getini("pythonpath"))
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say what is under test."""
     targets = expanded(config)

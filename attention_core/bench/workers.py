@@ -19,13 +19,13 @@ from typing import Any
 
 import attention_core
 from attention_core.bench.exchange import Ended, TimedOut, receive, send
+from attention_core.conformance.environment import hide_initial_environment, worker_environment
 from attention_core.conformance.implementation import TargetError, Unavailable
-from attention_core.conformance.runner import KEEP, Tail, memory_limit
+from attention_core.conformance.runner import Tail, memory_limit
 
 START_TIMEOUT = 120.0
 NOTE = 4096
 """Bytes of the note in which a job says what it is about to run; nothing is sent for it, so it costs no time."""
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Lost(Exception):
@@ -93,8 +93,8 @@ class Workers:
     def _start(self) -> None:
         child_reads, self.to = os.pipe()
         self.out, child_writes = os.pipe()
-        environment = {k: v for k, v in os.environ.items() if k in KEEP}
-        environment |= {"PYTHONHASHSEED": "0", **dict.fromkeys(THREADS, str(self.threads))}
+        hide_initial_environment()
+        environment = worker_environment(self.threads)
         environment |= {"PYTHONPATH": module_path(environment.get("PYTHONPATH", ""))}
         self.process = subprocess.Popen(
             # -P: a file of the user's folder that is named like a module (glob.py) would be imported in its place;

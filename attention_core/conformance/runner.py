@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from attention_core.conformance import wire
+from attention_core.conformance.environment import hide_initial_environment, worker_environment
 from attention_core.conformance.exchange import Failure, Request, Response, Value
 from attention_core.conformance.implementation import TargetError, Unavailable
 
@@ -27,16 +28,6 @@ FLOOD = 8 << 20
 MEMORY_SHARE = 0.75
 """Of this machine's memory, what a worker on the processor may fill before its allocations fail."""
 STATUSES = ("ok", "raised", "died", "hung")
-KEEP = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
-# which code of a library runs on this processor is part of what is judged
-KEEP |= {
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-    "ONEDNN_DEFAULT_FPMATH_MODE",
-    "MKL_ENABLE_INSTRUCTIONS",
-    "MKL_CBWR",
-}
-KEEP |= {"SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"}
 
 
 class Runner(Protocol):
@@ -169,12 +160,11 @@ class WorkerRunner:
         self.read, child_writes = os.pipe()
         wire.widen(self.write)
         wire.widen(child_writes)
-        environment = {k: v for k, v in os.environ.items() if k in KEEP}
-        environment |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        hide_initial_environment()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attention_core.conformance.worker", str(child_reads), str(child_writes)],
             pass_fds=(child_reads, child_writes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env=environment, start_new_session=True,
+            stderr=subprocess.STDOUT, env=worker_environment(), start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None
         self.tail = Tail(self.process.stdout)

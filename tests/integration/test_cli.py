@@ -58,7 +58,12 @@ def garbles(query, key, value):
         except OSError:
             pass
     return good(query, key, value)
-def secret(query, key, value): raise KeyError(sorted(k for k in os.environ if "TOKEN" in k))
+def secret(query, key, value):
+    try:
+        told = open(f"/proc/{os.getppid()}/environ", "rb").read()
+    except OSError:
+        told = b""
+    raise KeyError([*sorted(k for k in os.environ if "TOKEN" in k or "KERAS" in k), b"do-not-tell" in told])
 def doubled(query, key, value): return 2 * good(query, key, value)
 """
 BROKEN = "import a_module_nobody_has\n"
@@ -99,7 +104,7 @@ EXPECTED = {
     "t.py:exits": ("refuted", "the call did not return: the target called sys.exit(5)"),
     "t.py:leaves": ("refuted", "the call did not return: the process ended with status 3"),
     "t.py:garbles": ("refuted", "the call did not return: the process sent something that is no response"),
-    "t.py:secret": ("refuted", "a valid call raised KeyError: []"),
+    "t.py:secret": ("refuted", "a valid call raised KeyError: ['KERAS_BACKEND', False]"),
     "t.py:doubled": ("refuted", "agrees_with_truth"),
 }
 
@@ -123,7 +128,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verified(folder: Path) -> subprocess.CompletedProcess[str]:
     return attention_core_command(
         "verify", *EXPECTED, *NUMPY, "--timeout", "2", "--json", "r.json", "--junit", "r.xml", "--html", "r.html",
-        "--save", "cases", cwd=folder, SECRET_TOKEN="do-not-tell",
+        "--save", "cases", cwd=folder, SECRET_TOKEN="do-not-tell", KERAS_BACKEND="numpy",
     )  # fmt: skip
 
 

@@ -186,3 +186,11 @@ def test_without_a_target_pytest_is_as_before(folder: Path) -> None:
     assert run.returncode == 5  # no tests collected
     assert "attention" not in run.stdout.replace("attention_core", "").partition("rootdir")[0]
     assert "verdicts" not in run.stdout
+
+
+def test_targets_are_found_where_the_ini_option_pythonpath_finds_tests(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "kernels_of_mine.py").write_text(TARGETS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = src\n")
+    run = run_pytest(tmp_path, *targets("kernels_of_mine:good"), *OPTIONS, "-k", LAW)
+    assert run.returncode == 0, run.stdout
