@@ -16,7 +16,7 @@ from mutants.backward import build_backward
 from mutants.catalogue import correct as odd_but_correct
 from mutants.catalogue import odd
 from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from mutants.reference import build, correct, weights
 from torch import Tensor
 
 from attention_core import oracle
@@ -49,6 +49,28 @@ NAMES = [*FIRST, *(law.name for law in second.LAWS)]
 def test_correct_functions_hold(law: str, function: Callable[..., Tensor]) -> None:
     for seed in range(2):
         held(law, function, seed=seed, **FULL)
+
+
+AT_DEAD_ROWS = {
+    "zeros": weights,
+    "nan": lambda s: torch.softmax(s, -1),
+    "uniform": odd_but_correct.mean_where_dead,
+    "unspecified": lambda s: torch.softmax(s, -1),
+}
+
+
+@pytest.mark.parametrize("alignment", ["top_left", "bottom_right"])
+@pytest.mark.parametrize("convention", AT_DEAD_ROWS)
+@pytest.mark.parametrize("law", FIRST)
+def test_every_convention_of_dead_rows_is_accepted(law: str, convention: str, alignment: str) -> None:
+    """Under bottom_right, causality alone leaves rows without a key, where no law speaks of masks."""
+    make = odd_but_correct.dead_rows_at_the_end if alignment == "bottom_right" else build_with
+    held(law, make(AT_DEAD_ROWS[convention]), dead_rows=convention, causal=alignment, mask_gradient=True)
+
+
+def build_with(weights: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    """The reference with these weights."""
+    return build(weights=weights)
 
 
 @pytest.mark.parametrize("law", FIRST)

@@ -216,22 +216,32 @@ def with_a_mask(subject: Subject, case: Case) -> Case:
 def masked_pairs_pass_no_gradient(subject: Subject, case: Case) -> None:
     """A row passes no gradient to the keys and values that it may not attend.
 
-    Formula: dO = 0 but for row i, and i may not attend j, imply dK_j = dV_j = 0
+    Formula: dO = 0 but for row i, and i may not attend j, imply dK_j = dV_j = 0 (a dead row that is declared
+        uniform passes dO_i / n_kv to every value)
     Source: derivations/laws.md (masked-score-gradient)
     Mutant: backward_without_mask
     """
     case = with_a_mask(subject, case)
     chosen, cotangent = one_row(case)
-    seen = (subject.truth(case).scores != -np.inf) & chosen[..., None]
-    *batch, _, n_kv = seen.shape
-    unseen = ~seen.reshape(*batch[:-1], case.key.shape[-3], -1, n_kv).any(axis=-2)[..., None]
-    if not unseen.any():
+    attended = (subject.truth(case).scores != -np.inf) & chosen[..., None]
+    unseen = {"key": unreached(case, attended), "value": unreached(case, attended)}
+    if subject.implementation.dead_rows == "uniform":  # such a row is the mean of all values, and of no key
+        averaged = subject.truth(case).dead[..., None] & chosen[..., None]
+        unseen["value"] = unreached(case, attended | averaged)
+    if not any(where.any() for where in unseen.values()):
         raise NotApplicable
     _, bounds = limits(subject, case, cotangent)
     found = subject.backward(case, cotangent)
-    for name in ("key", "value"):
+    for name, where in unseen.items():
         what = f"gradient of a {name} that the row with a cotangent may not attend"
-        require_close(found.gradients[name], np.zeros(()), getattr(bounds, name), what, where=unseen)
+        require_close(found.gradients[name], np.zeros(()), getattr(bounds, name), what, where=where)
+
+
+def unreached(case: Case, pairs: NDArray) -> NDArray:
+    """Keys that no pair (*batch, H, n_q, n_kv) reaches through any head of their group: (*batch, H_kv, n_kv, 1)."""
+    *batch, _, _, n_kv = pairs.shape
+    reached = np.asarray(pairs.reshape(*batch, case.key.shape[-3], -1, n_kv).any(axis=-2))
+    return ~reached[..., None]
 
 
 MASKS = Space(masks=("float", "finite"), dead=0.3)

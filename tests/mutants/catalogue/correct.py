@@ -296,3 +296,18 @@ def halves_merged_by_lse() -> Attention:
         return (share[..., :1] * outs[0] + share[..., 1:] * outs[1]).to(query.dtype)
 
     return attention
+
+
+def dead_rows_at_the_end(weights: Callable[[Tensor], Tensor] = reference.weights) -> Attention:
+    """The causal diagonal ends in the last corner, so that causality alone leaves the first rows without a key."""
+    return build(weights=weights, causal_allowed=lambda n_q, n_kv: torch.ones(n_q, n_kv).tril(n_kv - n_q).bool())
+
+
+def mean_where_dead(s: Tensor) -> Tensor:
+    """Weights over keys; a row without keys attends all of them alike."""
+    return torch.softmax(s.masked_fill((s == -math.inf).all(-1, keepdim=True), 0.0), -1)
+
+
+def means_at_the_end() -> Attention:
+    """Rows that causality leaves no key are the mean of all values."""
+    return dead_rows_at_the_end(mean_where_dead)

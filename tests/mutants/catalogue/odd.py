@@ -83,6 +83,7 @@ CORRECT: tuple[Row, ...] = (
     odd(causality.aligned_bottom_right, causal="bottom_right"),
     odd(dead_rows.dead_rows_are_nan, name="odd.dead_rows_are_nan", dead_rows="nan"),
     odd(dead_rows.dead_rows_are_means, name="odd.dead_rows_are_means", dead_rows="uniform"),
+    odd(correct.means_at_the_end, dead_rows="uniform", causal="bottom_right"),
     odd(arrays.by_numpy, array="numpy", **WIDE),
     odd(arrays.by_jax, array="jax", **WIDE, dtypes=("float32", "bfloat16", "float16")),
     odd(log_sum_exp_beside, contract="attention-lse", returns="out,lse", **WIDE),
