@@ -212,13 +212,24 @@ class NumpyArrays:
 
 
 class JaxArrays(NumpyArrays):
-    """JAX arrays; derivatives through jax.vjp, so a call that differentiates goes through `vjp` below."""
+    """JAX arrays; derivatives through jax.vjp, so a call that differentiates goes through `vjp` below.
 
-    def __init__(self) -> None:
+    Args:
+        x64: let JAX have float64, which it otherwise has only where the target or the environment asks for it. It
+            changes dtypes inside the target, so it is done where float64 is declared and nowhere else.
+    """
+
+    def __init__(self, x64: bool = False) -> None:
         import jax
 
-        jax.config.update("jax_enable_x64", True)
+        if x64:
+            jax.config.update("jax_enable_x64", True)
         self.jax = jax
+
+    @property
+    def x64(self) -> bool:
+        """Whether JAX has float64 now."""
+        return bool(self.jax.config.jax_enable_x64)
 
     def build(self, spec: Array) -> Any:
         jnp = self.jax.numpy
@@ -244,8 +255,8 @@ class JaxArrays(NumpyArrays):
         if not isinstance(tensor, self.jax.Array):
             raise WrongReturn(f"expected a jax.Array, got {type(tensor).__name__}")
         dtype = str(tensor.dtype)
-        plain = np.asarray(tensor.astype("float64") if dtype in FLOATS else tensor)
-        return Value(dtype, tuple(tensor.shape), plain)
+        plain = np.asarray(tensor)
+        return Value(dtype, tuple(tensor.shape), plain.astype(np.float64) if dtype in FLOATS else plain)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangent: Any, of: int = 0
@@ -260,7 +271,7 @@ def _up_to(result: Any, of: int) -> tuple[Any, ...]:
     return tuple(result)[: of + 1] if isinstance(result, tuple | list) else (result,)
 
 
-def library(name: str, device: str) -> TorchArrays | NumpyArrays | JaxArrays:
+def library(name: str, device: str, x64: bool = False) -> TorchArrays | NumpyArrays | JaxArrays:
     """The array library called `name` ("torch", "numpy" or "jax").
 
     Raises:
@@ -270,7 +281,7 @@ def library(name: str, device: str) -> TorchArrays | NumpyArrays | JaxArrays:
         return NumpyArrays()
     if name == "jax":
         try:
-            return JaxArrays()
+            return JaxArrays(x64)
         except ModuleNotFoundError as error:
             raise TargetError(
                 f"--array jax needs JAX ({error}): python -m pip install 'attention-core[jax]'"

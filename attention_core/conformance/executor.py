@@ -23,9 +23,11 @@ COTANGENT = "cotangent"
 class Executor:
     """Holds the target and the instances built from it; `run` carries out one request."""
 
-    def __init__(self, target: Any, *, factory: bool = False, array: str = "torch", device: str = "cpu") -> None:
+    def __init__(
+        self, target: Any, *, factory: bool = False, array: str = "torch", device: str = "cpu", x64: bool = False
+    ) -> None:
         self.device = device
-        self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device)
+        self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device, x64)
         self.target = self._made(target) if factory else target
         self.instances: dict[int, Any] = {}
 
@@ -197,6 +199,7 @@ class Executor:
             "is_class": inspect.isclass(target),
             "lacks": [name for name in ("split", "merge") if not has_method(target, name)],
             "libraries": libraries_of(target),
+            "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
         found["calls"] = kernels_called(target, found["is_module"])
         call = target.forward if found["is_module"] else target

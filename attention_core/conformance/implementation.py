@@ -130,6 +130,11 @@ class Implementation:
         if wrong:
             raise TargetError(f"claims={wrong!r}: choose from {', '.join(CLAIMS)}")
 
+    @property
+    def asks_float64(self) -> bool:
+        """Whether float64 is declared, and not only among the dtypes of whoever declares none."""
+        return "float64" in self.dtypes and self.dtypes is not DTYPES
+
     def declared(self) -> dict[str, Any]:
         """The conventions as plain JSON values, for reports."""
         skip = {"function", "sizes", "known_failures"}

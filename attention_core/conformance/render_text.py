@@ -50,6 +50,7 @@ def opening(report: Report) -> list[str]:
                 why.setdefault(status.removeprefix("not tested: "), []).append(claim)
         other = "; ".join(f"{', '.join(claims)} ({reason})" for reason, claims in why.items())
         lines.append(f"claims tested: {', '.join(tested) or 'none'}; not tested: {other or 'none'}")
+    lines += report.notes
     if not report.isolated:
         lines.append("ran in this process, without isolation")
     return lines

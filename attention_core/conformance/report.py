@@ -106,6 +106,7 @@ class Report:
         asked: what came of them in words, where "the chosen laws held" is not it.
         first_look: what a few calls found before any law; None where the contract has no first look.
         under_found: the report under the conventions that the first look found, where these were judged as well.
+        notes: what else is to be said of how it was tested.
     """
 
     target: str
@@ -127,6 +128,7 @@ class Report:
     asked: str = ""
     first_look: FirstLook | None = None
     under_found: Report | None = None
+    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.target}: {self.verdict} ({self.reason()})"
@@ -233,6 +235,7 @@ class Report:
             "unavailable": self.unavailable,
             "partial": self.partial,
             "first_look": None if self.first_look is None else self.first_look.to_dict(),
+            "notes": list(self.notes),
             "under_found": None if self.under_found is None else self.under_found.to_dict(),
         }
 

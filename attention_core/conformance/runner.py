@@ -46,10 +46,10 @@ class LocalRunner:
 
     isolated = False
 
-    def __init__(self, target: Any, *, factory: bool, array: str, device: str) -> None:
+    def __init__(self, target: Any, *, factory: bool, array: str, device: str, x64: bool = False) -> None:
         from attention_core.conformance.executor import Executor
 
-        self.executor = Executor(target, factory=factory, array=array, device=device)
+        self.executor = Executor(target, factory=factory, array=array, device=device, x64=x64)
 
     def describe(self) -> dict[str, Any]:
         return self.executor.describe()
@@ -121,8 +121,9 @@ class WorkerRunner:
     isolated = True
 
     def __init__(
-        self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None
-    ) -> None:
+        self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None,
+        x64: bool = False,
+    ) -> None:  # fmt: skip
         memory = memory_limit(device) if memory is None else memory
         self.options: dict[str, Any] = {
             "target": target,
@@ -130,6 +131,7 @@ class WorkerRunner:
             "array": array,
             "device": device,
             "memory": memory,
+            "x64": x64,
         }
         self.timeout = timeout
         self.process: subprocess.Popen[bytes] | None = None

@@ -64,6 +64,7 @@ class Session:
         self.origin, self.timeout, self.looks, self.owns_runner = origin, timeout, looks, runner is None
         self.contract: Contract = contract_named(implementation.contract)
         options: dict[str, Any] = {"array": implementation.array, "device": implementation.device}
+        options["x64"] = implementation.array == "jax" and implementation.asks_float64
         self.runner: Runner
         if runner is not None:
             self.runner = runner
@@ -76,6 +77,8 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
+            self.notes = self._fit_precision()
+            implementation = self.implementation
             self.subject = self.contract.subject(self.runner, implementation, self.description, seed)
             self._check_known()
         except BaseException:
@@ -88,6 +91,19 @@ class Session:
         self.broken = ""  # why the target cannot be judged as it is called here
         self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
         self._first_look: FirstLook | None = None
+
+    def _fit_precision(self) -> list[str]:
+        """Leave out float64 where JAX does not have it; what is to be said of that."""
+        implementation = self.implementation
+        if implementation.array != "jax":
+            return []
+        if implementation.asks_float64:
+            return ["JAX runs in 64 bits (jax_enable_x64), as float64 is declared"]
+        if self.description.get("x64", True) or "float64" not in implementation.dtypes:
+            return []
+        rest = tuple(dtype for dtype in implementation.dtypes if dtype != "float64")
+        self.implementation = implementation.with_(dtypes=rest)
+        return ["float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"]
 
     @property
     def first_look(self) -> FirstLook | None:
@@ -267,7 +283,7 @@ class Session:
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
-            advice, explained=explained, partial=not complete, first_look=look,
+            advice, explained=explained, partial=not complete, first_look=look, notes=self.notes,
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:

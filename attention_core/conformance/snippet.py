@@ -60,6 +60,8 @@ def imports(subject: Any) -> list[str]:
     """Import lines: the array library and the target under the name `attention`."""
     implementation = subject.implementation
     lines = [MODULES[implementation.array]]
+    if implementation.array == "jax" and implementation.asks_float64:
+        lines.append("jax.config.update('jax_enable_x64', True)")
     text = implementation.parameters.get("snippet") or _import_of(getattr(subject, "origin", ""), implementation)
     lines += [line for line in str(text).splitlines() if line not in lines]
     if implementation.contract == "heads":

@@ -23,7 +23,10 @@ def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
     try:
         limit_memory(options.get("memory"))
         target = load_target(options["target"])
-        executor = Executor(target, factory=options["factory"], array=options["array"], device=options["device"])
+        executor = Executor(
+            target, factory=options["factory"], array=options["array"], device=options["device"],
+            x64=options.get("x64", False),
+        )  # fmt: skip
         return executor, {"status": "ready", **executor.describe()}
     except Unavailable as error:
         return None, {"status": "unavailable", "message": str(error)}

@@ -136,13 +136,18 @@ def test_plain_arrays_are_contiguous_float64() -> None:
     assert spec.base.tolist() == [0, 3, 1, 4, 2, 5]
 
 
-def test_jax_arrays() -> None:
-    pytest.importorskip("jax", reason="JAX is not installed: its arrays are not tested here")
-    lib = library("jax", "cpu")
-    for dtype in FLOATS:
-        found = lib.read(lib.build(array(numbers(), dtype, "padded")))
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found.values, numbers())
+@pytest.mark.parametrize("x64", [False, True])
+def test_jax_arrays(x64: bool) -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed: its arrays are not tested here")
+    try:
+        lib = library("jax", "cpu", x64)
+        for dtype in FLOATS if x64 else [dtype for dtype in FLOATS if dtype != "float64"]:
+            found = lib.read(lib.build(array(numbers(), dtype, "padded")))
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found.values, numbers())
+        assert jax.config.jax_enable_x64 == x64
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 def test_a_cotangent_is_handed_over_as_it_lies_and_without_sympy() -> None:

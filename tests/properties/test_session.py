@@ -1,0 +1,73 @@
+# Sessions on targets in a worker: what a session decides before any law runs. The laws themselves are left out here.
+"""Sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attention_core.conformance.exchange import Request, array
+from attention_core.conformance.verify import open_session
+
+JAX = """
+import jax
+
+def attention(query, key, value):
+    scores = query @ jax.numpy.swapaxes(key, -1, -2) * query.shape[-1] ** -0.5
+    return jax.nn.softmax(scores, -1) @ value
+
+def wide(query, key, value):
+    if not jax.config.jax_enable_x64:
+        raise KeyError("32 bits")
+    return attention(query, key, value)
+"""
+OWN_CHOICE = "import jax\njax.config.update('jax_enable_x64', True)\n" + JAX
+LEFT_OUT = "float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pytest.importorskip("jax", reason="JAX is not installed")
+    (tmp_path / "t.py").write_text(JAX)
+    (tmp_path / "own.py").write_text(OWN_CHOICE)
+    return tmp_path
+
+
+def opened(target: str, **fields: Any) -> Any:
+    return open_session(target, {"array": "jax", **fields}, effort="quick", seed=0, timeout=60.0)
+
+
+def dtype_of(session: Any, dtype: str) -> str:
+    one = array(np.ones((1, 1, 2, 2)), dtype)
+    (value,) = session.runner.run(Request((one, one, one))).outputs
+    return str(value.dtype)
+
+
+def test_jax_is_not_switched_to_64_bits_behind_the_targets_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAX_ENABLE_X64", raising=False)
+    with opened(f"{folder}/t.py:wide") as session:
+        assert session.implementation.dtypes == ("float32", "bfloat16", "float16")
+        assert session.notes == [LEFT_OUT]
+        one = array(np.ones((1, 1, 2, 2)), "float32")
+        assert session.runner.run(Request((one, one, one))).failure.message == "'32 bits'"
+        assert session.report([]).to_dict()["notes"] == [LEFT_OUT]
+
+
+def test_float64_is_judged_where_it_is_declared_and_this_is_said(folder: Path) -> None:
+    with opened(f"{folder}/t.py:attention", dtypes=("float64",)) as session:
+        assert session.notes == ["JAX runs in 64 bits (jax_enable_x64), as float64 is declared"]
+        assert dtype_of(session, "float64") == "float64"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_float64_is_judged_where_the_target_or_the_environment_chooses_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    monkeypatch.setenv("JAX_ENABLE_X64", "0" if own else "1")
+    with opened(f"{folder}/{'own' if own else 't'}.py:attention") as session:
+        assert session.notes == []
+        assert "float64" in session.implementation.dtypes
+        assert dtype_of(session, "float64") == "float64"
