@@ -114,11 +114,11 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
 
 
 def read_document(path_or_text: str | Path) -> tuple[str, str]:
-    """Name and text of a document; text is recognised by a line break or a `$`."""
+    """Name and text of a document without its byte-order mark; text is recognised by a line break or a `$`."""
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "$" in path_or_text):
-        return "<text>", path_or_text
+        return "<text>", path_or_text.removeprefix("\ufeff")
     path = Path(path_or_text)
-    return str(path_or_text), path.read_bytes().decode("utf-8")
+    return str(path_or_text), path.read_bytes().decode("utf-8-sig")
 
 
 def document_steps(path_or_text: str | Path) -> tuple[str, list[Step | Unread], list[tuple[int, str]]]:

@@ -12,16 +12,30 @@ from attention_core.derivation.hypotheses import relations_of, typed_relation
 from attention_core.derivation.index_ranges import between, index_ends, inferred_range, spread
 from attention_core.derivation.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.parse import parse_statement
+from attention_core.derivation.same_sizes import unless_sizes_fit, with_same_sizes
 from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Chain, Unreadable
-from attention_core.derivation.terms import Relation
+from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.written import SIGNS, name_of
 
 
 def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
-    """The typed claim of a step with its own hypotheses; raises `Unreadable` or `ShapeMismatch`."""
+    """The typed claim of a step with its own hypotheses; raises `Unreadable`, `ShapeMismatch` or `Unsettled`."""
     context = step.context
     context.applied = 0
+    extra = _own_hypotheses(step, context)
+    if step.conditions:
+        context, more = _bind_conditions(step)
+        extra += more
+    view = with_same_sizes(context, extra)
+    try:
+        return context, _relation(step, view), extra
+    except ShapeMismatch as error:
+        raise unless_sizes_fit(error, context, extra) from None
+
+
+def _own_hypotheses(step: Step, context: Context) -> list[Relation]:
+    """What the step assumes in front of an arrow or in an option."""
     extra: list[Relation] = []
     for chain, conditions in step.assumed:
         if chain.ops == ("->",):
@@ -30,26 +44,28 @@ def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
     if step.option("assume"):
         parsed = parse_statement(step.option("assume"), step.line)
         extra += [r for chain in parsed.chains for r in relations_of(context, chain, [], step.line)]
-    if step.conditions:
-        context, more = _bind_conditions(step)
-        extra += more
+    return extra
+
+
+def _relation(step: Step, context: Context) -> Relation:
+    """The step's own relation, with types."""
     elab = Elaborator(context, line=step.line)
     op = step.op
     if op == "in":
-        return context, membership(step, elab), extra
+        return membership(step, elab)
     unbounded = endless(step, elab)
     if unbounded is not None:
-        return context, unbounded, extra
+        return unbounded
     left, right = elab.term(step.left), elab.term(step.right)
     if op == "->":
-        return context, limit_claim(step, elab, left, right), extra
+        return limit_claim(step, elab, left, right)
     if op == "=" and (as_limit := bare_limit(left, right, step.line)) is not None:
-        return context, as_limit, extra
+        return as_limit
     if op in ("~", ">>", "<<"):
-        return context, approximate(step, elab, left, right), extra
+        return approximate(step, elab, left, right)
     if op not in ("=", "!=", "<", "<=", ">", ">="):
         raise Unreadable(f"the relation {SIGNS.get(op, op)} is not understood as a step", step.line)
-    return context, typed_relation(left, op, right, step.line), extra
+    return typed_relation(left, op, right, step.line)
 
 
 def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:

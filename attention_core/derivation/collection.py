@@ -147,7 +147,7 @@ def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     from attention_core.derivation.blocks import Display
     from attention_core.derivation.source import blocks_of
 
-    text = path.read_bytes().decode("utf-8", "replace")
+    text = path.read_bytes().decode("utf-8-sig", "replace")
     if not any(isinstance(block, Display) for block in blocks_of(text)):
         return None  # a README that another plugin reads
     named: pytest.Collector = DocumentFile.from_parent(parent, path=path)

@@ -70,7 +70,7 @@ def _write_page(path: str, reports: list[DocumentReport]) -> int:
     """Write the page, and say what the status is at least."""
     from attention_core.derivation.page import page
 
-    texts = [Path(report.file).read_bytes().decode("utf-8", "replace") for report in reports]
+    texts = [Path(report.file).read_bytes().decode("utf-8-sig", "replace") for report in reports]
     try:
         Path(path).write_text(page(list(zip(reports, texts, strict=True))), encoding="utf-8")
     except OSError as error:

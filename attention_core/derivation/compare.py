@@ -12,6 +12,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from attention_core.derivation.graph import Graph
+from attention_core.derivation.long_numbers import long_text
 from attention_core.derivation.numbers import (
     MAX_PRECISION,
     START_BITS,
@@ -23,6 +24,7 @@ from attention_core.derivation.numbers import (
     precision,
 )
 
+WRITTEN = 10_000  # bits before or behind the point of a number that is shown in digits
 LEAST = sys.float_info.min
 AGREE_BITS = 64  # `=` between enclosed values means |l - r| <= 2^-64 max(|l|, |r|), certified
 
@@ -141,15 +143,32 @@ def apart(left: Value, right: Value) -> tuple[str, str]:
 
 def shown(value: Value, digits: int = 12) -> str:
     """A value as text: a rational as it is if it is short, else digits that are certain."""
+    if not exact(value) and (beyond := _magnitude(value)):
+        return beyond
     if exact(value):
         text = str(value)
         return text if len(text) <= 24 else f"{arb(value).str(digits, radius=False)}"
     return str(ball(value).str(digits, radius=False))
 
 
+def _magnitude(value: arb) -> str:
+    """A ball with so many digits that none is shown, as a power of two or less; '' of any other."""
+    size = value.abs_upper()
+    if not value.is_finite() or not size > 0:
+        return ""
+    digits, scale = (int(part) for part in size.man_exp())
+    if abs(scale + digits.bit_length()) <= WRITTEN:
+        return ""
+    top = scale + digits.bit_length()
+    power = f"2^{top}" if abs(top) < 10**24 else f"2^({'-' if top < 0 else ''}2^{abs(top).bit_length() - 1})"
+    return f"about {'-' if value < 0 else ''}{power}" if not value.contains(0) else f"at most {power}, about"
+
+
 def exact_text(value: Any) -> str:
     """A leaf's value as text."""
+    if hasattr(value, "exponent"):
+        return str(value)
     if callable(value):
         with precision(START_BITS):
             return shown(value())
-    return str(value) if isinstance(value, fmpq) else shown(value)
+    return long_text(value) if isinstance(value, fmpq) else shown(value)

@@ -89,9 +89,10 @@ class Decider:
 
     def directed(self) -> Finding | None:
         """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
+        from attention_core.derivation.far import far
         from attention_core.derivation.pinpoint import pinpoint
 
-        found = pinpoint(self)
+        found = pinpoint(self) or far(self)
         if found is None:
             found = probe(self)
             self.far = found is not None

@@ -74,12 +74,13 @@ class Context:
     level: int = 0
     broadcast: int | None = None  # the level at which the document says that sums are broadcast
     understood: list[tuple[int, str]] = field(default_factory=list)
+    same: dict[str, Size] = field(default_factory=dict)  # sizes that equations settle, see `same_sizes`
     applied: int = 0  # how often functions of the document have been applied in the step that is read
 
     def copy(self) -> Context:
         """A context of its own with the same content."""
         tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
-        return Context(*tables, self.level, self.broadcast, self.understood)
+        return Context(*tables, self.level, self.broadcast, self.understood, self.same)
 
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""

@@ -14,6 +14,7 @@ from attention_core.derivation.functions import closed, function_form, require_k
 from attention_core.derivation.hypotheses import all_names, defined
 from attention_core.derivation.index_ranges import inferred_range
 from attention_core.derivation.memberships import introduce
+from attention_core.derivation.same_sizes import with_same_sizes
 from attention_core.derivation.syntax import Expr, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.terms import ShapeMismatch, Size
 from attention_core.derivation.written import name_of, written
@@ -48,7 +49,7 @@ def define(reader: Reader, item: Item, text: str, line: int) -> None:
     """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
     left, right = item.left[-1], item.chain.exprs[-1]
     reader.context.applied = 0
-    elab = Elaborator(reader.context, line=line)
+    elab = Elaborator(with_same_sizes(reader.context), line=line)
     form, squared = function_form(left), _squared(left)
     if form is not None and len(item.chain.ops) == len(item.left) == 1:
         _define_function(reader, form, right, line)

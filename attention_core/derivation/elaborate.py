@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.elaborate_arrays import array, dotted_sum, group
@@ -18,6 +19,7 @@ from attention_core.derivation.elaborate_subscripts import subscripted
 from attention_core.derivation.elaborate_sums import big
 from attention_core.derivation.functions import MARK, applied, with_calls
 from attention_core.derivation.indicators import require_function, with_indicators
+from attention_core.derivation.same_sizes import same_size
 from attention_core.derivation.shapes import copies, fitted, joined, negative, quotient, transpose
 from attention_core.derivation.syntax import (
     Array,
@@ -94,7 +96,11 @@ class Elaborator:
         return False
 
     def size(self, expr: Expr) -> Size:
-        """A size: a polynomial in declared sizes."""
+        """A size: a polynomial in declared sizes, of equal ones always in the same."""
+        return same_size(self.context, self.size_as_written(expr))
+
+    def size_as_written(self, expr: Expr) -> Size:
+        """The same, before hypotheses make sizes equal."""
         match expr:
             case Num(value):
                 return Size.number(value)
@@ -119,10 +125,13 @@ class Elaborator:
                 return self.size(top) * self.inverse_size(bottom)
             case Group("(", (Chain((inner,), ()),)):
                 return self.size(inner)
-            case Sub():
+            case Sub() | Sup():
                 name = name_of(expr)
                 if name is not None and (found := self.lookup(name)) is not None and found.kind == "size":
                     return Size.symbol(name)
+                if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)):
+                    side = self.size(expr.base)
+                    return side * side
         raise self.fail(f"'{written(expr)}' is not understood as a size")
 
     def inverse_size(self, expr: Expr) -> Size:

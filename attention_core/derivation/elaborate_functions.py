@@ -107,7 +107,7 @@ def _matrix_function(elab: Elaborator, name: str, args: list[Term]) -> Term:
             n = kind.rows if kind.column else kind.cols
             return Term("diag", (args[0],), matrix(n, n))
         if kind.rows != kind.cols:
-            raise ShapeMismatch(f"{name} of {kind}: a square matrix is needed")
+            raise ShapeMismatch(f"{name} of {kind}: a square matrix is needed", (kind.rows, kind.cols))
         if name == "diag":
             return Term("diagonal", (args[0],), matrix(kind.rows, ONE))
         if name in ("tr", "det"):

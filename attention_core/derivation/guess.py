@@ -97,8 +97,8 @@ def candidates(decider: Decider) -> Iterator[Candidate]:
     for one, other in combinations(numbers, 2):
         yield from (Candidate(rf"{one} {op} {other}") for op in (r"\le", r"\ge"))
         yield from (Candidate(rf"|{a}| \le {b}") for a, b in ((one, other), (other, one)))
-    for name in decider.tuples.sizes:
-        yield from (Candidate(rf"{name} {rest}") for rest in (r"\ge 2", r"\ge 3", "= 1"))
+    for name in decider.tuples.sizes:  # never = 1, where all arrays are numbers
+        yield from (Candidate(rf"{name} {rest}") for rest in (r"\ge 2", r"\ge 3"))
 
 
 def _fresh(context: Context) -> tuple[str, str]:

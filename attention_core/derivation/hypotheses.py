@@ -8,6 +8,7 @@ from attention_core.derivation.declared import Context
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.index_ranges import between, index_set, inferred_range, spread
 from attention_core.derivation.indicators import inner_condition
+from attention_core.derivation.same_sizes import with_same_sizes
 from attention_core.derivation.shapes import fitted, joined, product, size_term
 from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms import Relation, ShapeMismatch, Term, Type, integer
@@ -21,6 +22,7 @@ def relations_of(
 
     `separate` says that the conditions do not go on with each other, as `i \\ne a, b` does.
     """
+    context = with_same_sizes(context)
     elab = Elaborator(context, line=line)
     over: list[tuple[str, Term, Term]] = []
     tests: list[Chain] = []

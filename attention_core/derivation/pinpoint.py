@@ -31,6 +31,7 @@ PARENTS, CHILDREN = 12, 84
 MARKED = 6  # entries that are given each number of the claim in turn, where there are no more
 MARKS = 48
 DEGREE = 40
+FARTHEST = 20_000  # bits before or behind the point of a root
 DEFINED = 12  # compared cases where no drawn one could be
 SHARE = 0.075  # of a step's time, as the last resort
 POLYNOMIAL = frozenset({"const", "leaf", "add", "mul", "powi"})
@@ -66,7 +67,7 @@ def _some(envs: list[dict[str, int]]) -> list[dict[str, int]]:
 def numbers(decider: Decider) -> list[float]:
     """Numbers worth trying: those of the claim and its hypotheses, next to them, their roots, halves, between two."""
     said = sorted({*constants(decider.context, [decider.claim]), *constants(decider.context, decider.hypotheses)})
-    plain = [number(fmpq(v.numerator, v.denominator)) for v in said]
+    plain = [v for v in (number(fmpq(v.numerator, v.denominator)) for v in said) if math.isfinite(v)]
     found: dict[float, None] = dict.fromkeys(plain)
     found.update(dict.fromkeys(-v for v in plain))
     sizes = sorted({abs(v) for v in plain})
@@ -141,12 +142,19 @@ def turning_points(site: Site, free: list[int]) -> list[fmpq]:
             found.add(root)
         found |= {_near(r) for r, _ in fmpz_poly(list(poly.numer())).complex_roots() if r.imag.contains(0)}
     ordered = sorted(found)
+    if not ordered:
+        return []
     between = [(a + b) / 2 for a, b in pairwise(ordered)]
-    return [*ordered, *between, *([ordered[0] - 1, ordered[-1] + 1] if ordered else [])]
+    outside = [fmpq(v.floor() if v < 0 else v.ceil()) * 2 for v in (ordered[0], ordered[-1])]
+    return [*outside, ordered[-1] + 1, ordered[0] - 1, *ordered, *between]
 
 
 def _near(root: Any) -> fmpq:
-    return fmpq(*float(root.real.mid()).as_integer_ratio())
+    """A rational next to a root, however large or small it is."""
+    digits, scale = (int(v) for v in root.real.mid().man_exp())
+    if abs(scale) > FARTHEST:
+        raise TooLarge("a root with too many digits")
+    return fmpq(digits * 2**scale) if scale >= 0 else fmpq(digits, 2**-scale)
 
 
 def _start(search: Search, marks: list[float]) -> Points:

@@ -21,7 +21,10 @@ def joined(left: Type, right: Type, what: str) -> Type:
     for one, other in ((left, right), (right, left)):
         if one.kind == "eye" and other.kind == "matrix" and other.rows == other.cols:
             return other
-    raise ShapeMismatch(f"{left} and {right} cannot be {what}")
+    both = left.kind == right.kind == "matrix"
+    raise ShapeMismatch(
+        f"{left} and {right} cannot be {what}", *([(left.rows, right.rows), (left.cols, right.cols)] if both else [])
+    )
 
 
 def fitted(term: Term, kind: Type) -> Term:
@@ -85,7 +88,7 @@ def product(left: Term, right: Term, dot: bool = False) -> Term:
         if not a.column and not b.column and a.cols == b.cols:
             return Term("matmul", (left, transpose(right)), SCALAR)
     if a.cols != b.rows:
-        raise ShapeMismatch(f"{a} cannot be multiplied by {b}" + _product_hint(a, b))
+        raise ShapeMismatch(f"{a} cannot be multiplied by {b}" + _product_hint(a, b), (a.cols, b.rows))
     return Term("matmul", (left, right), matrix(a.rows, b.cols))
 
 
@@ -141,7 +144,10 @@ def assembled(table: list[list[Term]]) -> Term:
 def _edge(types: list[Type], which: str) -> Size:
     sizes = {getattr(t, which) for t in types if t.kind in ("matrix", "scalar")}
     if len(sizes) > 1:
-        raise ShapeMismatch(f"blocks with different {which} stand side by side: {', '.join(map(str, types))}")
+        one, other = sorted(sizes, key=str)[:2]
+        raise ShapeMismatch(
+            f"blocks with different {which} stand side by side: {', '.join(map(str, types))}", (one, other)
+        )
     return sizes.pop() if sizes else ONE
 
 

@@ -45,14 +45,14 @@ def met(low: Lowering, relation: Relation) -> bool:
     return True
 
 
-def constants(context: Context, relations: Iterable[Relation]) -> list[Fraction]:
+def constants(context: Context, relations: Iterable[Relation], highest: int = HIGHEST) -> list[Fraction]:
     """The numbers that relations name: every part without symbols, such as 10^7, to 30 bits where it is irrational."""
     found: dict[Fraction, None] = {}
     for relation in relations:
         for side in (relation.left, relation.right):
             for part in _closed(side):
-                value = _value(context, part)
-                if value is not None and abs(value) <= HIGHEST:
+                value = _value(context, part, highest)
+                if value is not None and abs(value) <= highest:
                     found[value] = None
     return list(found)
 
@@ -68,13 +68,13 @@ def _closed(term: Term) -> Iterator[Term]:
         yield from _closed(part)
 
 
-def _value(context: Context, term: Term) -> Fraction | None:
+def _value(context: Context, term: Term, highest: int) -> Fraction | None:
     try:
         low = Lowering(context, {})
         with precision(128):
             (found,) = evaluate(low.graph, [low.number(term)], {})
             if not exact(found):
-                if not found.is_finite() or found.abs_upper() > HIGHEST:
+                if not found.is_finite() or found.abs_upper() > highest:
                     return None
                 found = fmpq(int((found.mid() * 2**30).floor().unique_fmpz() or 0), 2**30)
     except (Infeasible, Undefined, Imprecise, TooLarge, ZeroDivisionError):

@@ -175,7 +175,11 @@ class Relation:
 
 
 class ShapeMismatch(Exception):
-    """Two shapes that do not fit: the step that says so is refuted."""
+    """Two shapes that do not fit: the step is refuted, unless its hypotheses make each of `pairs` of sizes equal."""
+
+    def __init__(self, message: str, *pairs: tuple[Size, Size]) -> None:
+        super().__init__(message)
+        self.pairs = pairs
 
 
 def integer(value: int | Fraction) -> Term:

@@ -56,3 +56,13 @@ def test_a_counterexample_shows_only_what_the_step_is_about() -> None:
     (step,) = check_document(text).steps
     assert step.counterexample is not None
     assert set(step.counterexample.values) == {"d", "n", "a", "k_1"}
+
+
+@pytest.mark.parametrize(
+    "display", [r"\|x\|^2 = \|x\|", r"x^\top y = -x^\top y", r"\|x\|_1 = -\|x\|", "x = -x", r"A x = -A x"]
+)
+def test_no_hint_names_a_degenerate_size(display: str) -> None:
+    head = r"Let $n \in \mathbb{N}$, $x, y \in \mathbb{R}^n$ and $A \in \mathbb{R}^{n \times n}$."
+    (step,) = check_document(f"{head}\n\n$$ {display} $$\n").steps
+    assert str(step.verdict) == "REFUTED"
+    assert "= 1$" not in step.evidence.advice or "\\|" in step.evidence.advice

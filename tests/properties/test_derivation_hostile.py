@@ -230,3 +230,11 @@ def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pyte
         == "internal error LookupError: no such leaf (test_derivation_hostile.py, breaks): please report the document"
     )
     assert report.steps[1].status == 2
+
+
+def test_a_byte_order_mark_is_no_part_of_the_document(tmp_path: Path) -> None:
+    text = HEAD + "$$ x + y = y + x $$\n"
+    path = tmp_path / "marked.md"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert [str(s.verdict) for s in check_document(path).steps] == ["PROVED"]
+    assert [str(s.verdict) for s in check_document("\ufeff" + text).steps] == ["PROVED"]
