@@ -164,6 +164,12 @@ class Adapted(nn.Module):
         """For each of them, whether it is trained."""
         return wide(rows_of(self, lambda p: torch.full_like(p, float(p.requires_grad))))
 
+    def freeze(self) -> Tensor:
+        """Let no parameter be trained any more, as whoever loads an adapter to serve it does. Returns how many were."""
+        trained = [p for p in self.adapted.parameters() if p.requires_grad]
+        self.adapted.requires_grad_(False)
+        return torch.tensor([float(len(trained))])
+
     def statistics(self) -> Tensor:
         """All buffers in one row."""
         return wide([b.detach().reshape(-1) for b in self.adapted.buffers()] or [torch.zeros(0)])

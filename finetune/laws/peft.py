@@ -41,6 +41,8 @@ from finetune.laws.trained_parts import (
     checkpointing_lets_everything_learn,
     every_trained_parameter_has_its_gradient,
     frozen_statistics_stay,
+    what_is_trained_stays_trained,
+    what_was_frozen_stays_frozen,
 )
 
 CONTRACT = "peft"
@@ -64,6 +66,7 @@ LAWS = (
     *(
         Law(check, **ROW)
         for check in (
+            what_is_trained_stays_trained, what_was_frozen_stays_frozen,
             frozen_statistics_stay, a_new_adapter_changes_nothing,
             the_outputs_are_those_of_the_formula, evaluation_repeats_the_outputs, modes_change_no_output,
             padding_on_the_right_changes_nothing, padding_on_the_left_changes_nothing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 
@@ -129,6 +130,55 @@ def trained_names(subject: Adapting, run: Interruptible) -> list[str]:
             found.append(name)
         place += size
     return found
+
+
+def what_is_trained_stays_trained(subject: Adapting, case: ParameterCase) -> None:
+    """Disabling for a while, merging and unmerging change nothing about which numbers are trained.
+
+    While it is merged an adapter may be frozen; what was frozen before is not trained then either.
+
+    Formula: requires_grad after disabled(), and after merge(), unmerge() = requires_grad before; merged: no more
+    Source: huggingface/peft#3447, PR2936 (enabling sets requires_grad anew); a weight put back as a new parameter
+    Mutant: unmerging_thaws_the_base
+    """
+    run = subject.trained(case)
+    flags_stay(subject, case, run, subject.flags(run).astype(float))
+
+
+def what_was_frozen_stays_frozen(subject: Adapting, case: ParameterCase) -> None:
+    """An adapter that was frozen, to serve or to be compared with, is frozen after it was disabled or merged, too.
+
+    Formula: requires_grad = False everywhere; after disabled(), merge(), unmerge(): still False everywhere
+    Source: huggingface/peft#3447 (disable_adapter() thaws an adapter that was loaded for inference)
+    Mutant: enabling_thaws_the_adapter
+    """
+    run = subject.trained(case)
+    subject.do(run, "freeze")
+    flags_stay(subject, case, run, np.zeros(subject.flags(run).shape))
+
+
+def flags_stay(subject: Adapting, case: ParameterCase, run: Interruptible, want: NDArray) -> None:
+    """Ask which numbers are trained after each thing that the method can do."""
+    texts, done = subject.texts(case, run), 0
+    with suppress(NotApplicable):
+        run.calls.append(subject.out(run, texts, "off"))
+        done += 1
+        subject.same_row(
+            run, subject.array(run, "flags", mode=None), want, 0.0, "trained (1) or not (0), after disabled()"
+        )
+    with suppress(NotApplicable):
+        subject.do(run, "merge")
+        merged = subject.array(run, "flags", mode=None)
+        if merged.values.shape == want.shape:  # else the adapter has gone into the weights
+            told = "trained (1) or not (0), merged"
+            subject.same_row(run, merged, np.minimum(merged.values, want), 0.0, told)
+        subject.do(run, "unmerge")
+        done += 1
+        subject.same_row(
+            run, subject.array(run, "flags", mode=None), want, 0.0, "trained (1) or not (0), after unmerge()"
+        )
+    if not done:
+        raise NotApplicable("it has neither disabled() nor unmerge()")
 
 
 def checkpointing_lets_everything_learn(subject: Adapting, case: ParameterCase) -> None:

@@ -149,3 +149,15 @@ def test_what_stands_between_the_backbone_and_the_logits_is_trained(theirs: bool
     """BERT's pooler, new in a checkpoint without one, stays as it was drawn, and is not saved with the adapter."""
     model, _ = adapted(bert(), LoRA(2, targets=("query",)), theirs, task_type="SEQ_CLS", r=2, target_modules=["query"])
     assert any("pooler" in name for name, p in model.named_parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("theirs", [OURS, known(AssertionError)])
+def test_disabling_for_a_while_leaves_a_frozen_adapter_frozen(theirs: bool) -> None:
+    """An adapter that serves, and is not to be trained, is trained again after `disable_adapter()`."""
+    model, off = adapted(
+        bert(), LoRA(2, targets=("query",)), theirs, task_type="SEQ_CLS", r=2, target_modules=["query"]
+    )
+    model.requires_grad_(False)
+    with off():
+        pass
+    assert not any(p.requires_grad for p in model.parameters())

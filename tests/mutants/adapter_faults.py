@@ -426,6 +426,46 @@ class disabled_for_ever(LowRank):  # noqa: N801
         super().switch(False)
 
 
+class enabling_thaws_the_adapter(LowRank):  # noqa: N801
+    """Whatever was frozen by the user, the adapter is trained again once it was disabled (huggingface/peft#3447)."""
+
+    def switch(self, on: bool) -> None:
+        super().switch(on)
+        for low in self.low:
+            low.lora_A.requires_grad_(on)
+            low.lora_B.requires_grad_(on)
+
+
+class head_frozen_by_disabling(LowRank):  # noqa: N801
+    """Disabling freezes everything; enabling thaws the adapter and forgets the head."""
+
+    def switch(self, on: bool) -> None:
+        super().switch(on)
+        if not on:
+            self.asking = [p for low in self.low for p in (low.lora_A, low.lora_B) if p.requires_grad]
+            self.adapted.requires_grad_(False)
+        for parameter in self.asking if on else []:
+            parameter.requires_grad_(True)
+
+
+class unmerging_thaws_the_base(LowRank):  # noqa: N801
+    """The old weight is put back as a new parameter, which asks for a gradient."""
+
+    class layer(Low):  # noqa: N801
+        """Keeps the old weight, to the bit."""
+
+        @torch.no_grad()
+        def merge(self) -> None:
+            if not self.merged:
+                self.kept = self.base.weight.detach().clone()
+            super().merge()
+
+        @torch.no_grad()
+        def unmerge(self) -> None:
+            if self.merged:
+                self.base.weight, self.merged = nn.Parameter(self.kept), False
+
+
 class head_lost_when_disabled(LowRank):  # noqa: N801
     """Disabling puts the old head in and does not keep the trained one."""
 
@@ -564,6 +604,9 @@ SEEN_BY: dict[type[Method], str] = {  # one law that must see it
     head_stays_trained: "disabling_gives_the_plain_outputs",
     prompt_cannot_be_turned_off: "disabling_gives_the_plain_outputs",
     disabled_for_ever: "enabling_again_gives_the_adapter_back",
+    enabling_thaws_the_adapter: "what_was_frozen_stays_frozen",
+    head_frozen_by_disabling: "what_is_trained_stays_trained",
+    unmerging_thaws_the_base: "what_is_trained_stays_trained",
     head_lost_when_disabled: "enabling_again_gives_the_adapter_back",
     merged_ignores_the_switch: "disabling_a_merged_adapter_gives_the_plain_outputs",
     head_not_saved: "a_saved_adapter_comes_back",
