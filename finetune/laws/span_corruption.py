@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Shown, Violation, require_close
+from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
 from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, Sizes
 from finetune.laws.strings import Grader, Item, Parts
@@ -18,6 +18,10 @@ from finetune.laws.strings import Grader, Item, Parts
 CONTRACT = "span-corruption"
 SHORTEST = 4
 ALARM = 1e-9
+LONG_ENOUGH = 32
+"""Of a shorter document a quarter leaves little to choose from."""
+PAIRS = 193
+"""log(1e12) / KL(1/2 || 1/4), rounded up."""
 SHARE = 3
 """A length or a place counts as possible with a third of the probability that it has where all are equally likely."""
 
@@ -170,6 +174,33 @@ def a_quarter_is_masked(subject: Grader, case: ParameterCase) -> None:
         )
 
 
+def the_masked_length_varies(subject: Grader, case: ParameterCase) -> None:
+    """How much is masked is random: two items of documents cut to one length mostly differ in it.
+
+    Formula: P(m = m' | T = T') <= 1/2 over N pairs; one that draws from four lengths or more (P <= 1/4) exceeds it with
+        probability exp(-N KL(1/2 || 1/4)), below 1e-12 from N = 193 on (Chernoff)
+    Source: the assignment's skeleton, step 2: the length is to be random
+    Mutant: always_a_quarter
+    """
+    count = 1500
+    items = subject.items(case, count)
+    lengths: dict[int, list[int]] = {}
+    for item in items:
+        parts = subject.parts(item)
+        if parts.length >= LONG_ENOUGH:
+            lengths.setdefault(parts.length, []).append(len(parts.masked))
+    pairs = [pair for found in lengths.values() for pair in zip(found[::2], found[1::2], strict=False)]
+    if len(pairs) < PAIRS:
+        raise NotApplicable(f"only {len(pairs)} pairs of {count} items have one length")
+    equal = sum(one == other for one, other in pairs)
+    if 2 * equal > len(pairs):
+        raise Violation(
+            f"masked characters: got as many in {equal} of {len(pairs)} pairs of documents cut to one length, but "
+            "should be in half of them at most: the length is to be random",
+            Evidence((Shown(items[0].x.request),), kind="crash"),
+        )
+
+
 def every_place_is_masked_at_times(subject: Grader, case: ParameterCase) -> None:
     """Every place of the cut document may be masked, its first and its last character among them.
 
@@ -210,5 +241,6 @@ LAWS = (
     ),
     Law(every_length_is_possible, **{**ROW, "space": TINY, "large": 1}),
     Law(every_place_is_masked_at_times, **{**ROW, "space": TINY, "large": 1}),
+    Law(the_masked_length_varies, **{**ROW, "space": WIDE, "large": 1}),
     Law(a_quarter_is_masked, **{**ROW, "space": WIDE, "large": 1}),
 )  # fmt: skip

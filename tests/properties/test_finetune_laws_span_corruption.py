@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from typing import Any
@@ -34,6 +35,7 @@ SEEN_BY = {  # one law that must see it
     "longest_never_chosen": "every_length_is_possible",
     "more_than_a_quarter": "a_quarter_is_masked",
     "a_fifth": "a_quarter_is_masked",
+    "always_a_quarter": "the_masked_length_varies",
     "first_character_never_masked": "every_place_is_masked_at_times",
     "last_character_never_masked": "every_place_is_masked_at_times",
     "masks_in_the_middle": "every_place_is_masked_at_times",
@@ -79,6 +81,18 @@ def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
 )
 def test_the_message_says_what_was_got_and_what_should_be(target: Any, law: str, words: str) -> None:
     assert re.search(words, refuted(law, target, "quick", contract=CONTRACT).message)
+
+
+def test_the_masked_length_of_few_choices_is_left_in_peace() -> None:
+    """Four lengths about a quarter are random enough; the rate of false alarms is that of the law's docstring."""
+
+    class FourLengths(mutants.Plain):
+        def masked(self, t: int) -> int:
+            return max(1, t // 4 + random.randint(-1, 2))
+
+    assert judged("the_masked_length_varies", FourLengths, contract=CONTRACT).status == "held"
+    divergence = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
+    assert math.ceil(math.log(1e12) / divergence) == span_corruption.PAIRS
 
 
 def test_what_is_no_data_set_is_told() -> None:
