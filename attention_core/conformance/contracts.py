@@ -24,6 +24,7 @@ from attention_core.conformance.implementation import Implementation, TargetErro
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws import (
     bias,
+    handing_out,
     kv_cache,
     laws_of,
     mask_builder,
@@ -137,9 +138,10 @@ def attention_contract(name: str = "attention") -> Contract:
 
 def parameter_contract(family: ModuleType, subject: Callable[..., Any] = ParameterSubject) -> Contract:
     """A contract whose cases are sizes and options; `family` is the file of its laws, with `CONTRACT` and `LAWS`."""
+    shared = tuple(law for law in handing_out.LAWS if law.contract == family.CONTRACT)
     return Contract(
         family.CONTRACT, subject, restrict_parameters, draw_parameters, _no_small,
-        partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=family.LAWS,
+        partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=(*family.LAWS, *shared),
         ask=partial(plain_call, family.CONTRACT),
     )  # fmt: skip
 

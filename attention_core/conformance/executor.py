@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import time
 import traceback
+from dataclasses import replace
 from typing import Any
 
 from attention_core.conformance.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
@@ -85,6 +86,8 @@ class Executor:
         mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])
         if COTANGENT in before and self._state(built[COTANGENT]) != before[COTANGENT]:
             mutated = (*mutated, COTANGENT)
+        if request.overwrite:
+            values = tuple(replace(value, values=value.values.copy()) for value in values)  # not what is overwritten
         for array in {"inputs": [built[n] for n in arrays], "outputs": outputs}.get(request.overwrite, []):
             lib.overwrite(array)
         read = self._read_gradients

@@ -68,10 +68,10 @@ APPLIES: Mapping[str, frozenset[str]] = {
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "attention": (), "attention-lse": (), "mask-builder": ("kind", "segments_causal"), "heads": (),
-    "multi-head": ("weights_flag",), "bias": ("slopes",),
+    "attention": (), "attention-lse": (), "mask-builder": ("kind", "segments_causal", "results"), "heads": (),
+    "multi-head": ("weights_flag",), "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
-    "position-table": ("base", "frequencies"), "kv-cache": ("window", "inputs"),
+    "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -99,8 +100,22 @@ def distance_clipped(H: int, n_q: int, n_kv: int) -> Tensor:
     return -slopes(H)[:, None, None] * distances(n_q, n_kv).clamp(max=8)
 
 
+def pieces_of_one_bias() -> Callable[[int, int, int], Tensor]:
+    """A factory: the largest bias so far is kept, and callers get pieces of it."""
+    kept: dict[int, Tensor] = {}
+
+    def piece(H: int, n_q: int, n_kv: int) -> Tensor:
+        if H not in kept or kept[H].shape[-1] < n_kv:
+            kept[H] = correct(H, n_kv, n_kv)
+        size = kept[H].shape[-1]
+        return kept[H][:, size - n_q :, size - n_kv :]
+
+    return piece
+
+
 FAULTY = (
     slopes_off_by_one, slopes_geometric, extra_slopes_in_sequence, sign_flipped, bias_built_over_query_length,
     aligned_to_the_first_key, bias_by_absolute_position, one_slope_for_all, distance_clipped,
 )  # fmt: skip
+STATEFUL = (pieces_of_one_bias,)
 CORRECT = (correct, by_key_alone, causal_inside)

@@ -156,6 +156,24 @@ def masks_share_one_buffer() -> SharedBuffer:
     return SharedBuffer()
 
 
+class KeptMask:
+    """The largest causal mask so far, of which callers get pieces."""
+
+    def __init__(self) -> None:
+        self.kept = torch.zeros(0, 0, dtype=torch.bool)
+
+    def __call__(self, n_q: int, n_kv: int) -> Tensor:
+        size = max(n_q, n_kv)
+        if len(self.kept) < size:
+            self.kept = torch.ones(size, size, dtype=torch.bool).tril()
+        return self.kept[:n_q, :n_kv]
+
+
+def one_mask_for_all_callers() -> KeptMask:
+    """A factory: a piece of one buffer is handed out, as models keep their causal mask: who writes into it changes all."""
+    return KeptMask()
+
+
 def padded_to_the_longest(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
     """Only what is beyond the longest sequence is masked (TransformerLensOrg/TransformerLens#1005)."""
     return real_keys(n_q, n_kv, lengths.max().repeat(len(lengths)))
@@ -243,3 +261,7 @@ KINDS: dict[str, tuple[Callable[..., Any], ...]] = {
         returning_documents_are_new,
     ),
 }  # fmt: skip
+STATEFUL: dict[str, tuple[Callable[..., Any], ...]] = {
+    "causal": (one_mask_for_all_callers,), "padding": (masks_share_one_buffer,),
+}  # fmt: skip
+"""Factories of builders that keep what they hand out."""

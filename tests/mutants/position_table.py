@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -77,6 +78,23 @@ def table_repeats_after_512(n: int, d: int) -> Tensor:
     return correct(n, d)[torch.arange(n) % 512]
 
 
+def table_repeats_after_4096(n: int, d: int) -> Tensor:
+    """Built for 4,096 positions, and read modulo its length beyond."""
+    return correct(n, d)[torch.arange(n) % 4096]
+
+
+def table_handed_out_by_reference() -> Callable[[int, int], Tensor]:
+    """A factory: tables are kept by their size, and every caller gets the one that is kept, as with lru_cache."""
+    kept: dict[tuple[int, int], Tensor] = {}
+
+    def table(n: int, d: int) -> Tensor:
+        if (n, d) not in kept:
+            kept[n, d] = correct(n, d)
+        return kept[n, d]
+
+    return table
+
+
 def scaled_by_length(n: int, d: int) -> Tensor:
     """Positions are divided by the length, so a longer table starts otherwise."""
     angle = angles(n, d) / n
@@ -112,8 +130,9 @@ def in_degrees(n: int, d: int) -> Tensor:
 
 
 FAULTY = (
-    table_repeats_after_256, table_repeats_after_512,
+    table_repeats_after_256, table_repeats_after_512, table_repeats_after_4096,
     exponent_by_column, exponent_by_half_column, even_sizes_only, odd_sizes_one_wider, scaled_by_length,
     positions_in_half_precision, constant_table, sines_alone, grows_with_the_size, in_degrees,
 )  # fmt: skip
+STATEFUL = (table_handed_out_by_reference,)
 CORRECT = (correct, sines_then_cosines, even_only_and_says_so)

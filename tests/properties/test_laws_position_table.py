@@ -22,6 +22,7 @@ SEEN_BY = {  # one law that must see it
     "odd_sizes_one_wider": "every_size_is_served",
     "table_repeats_after_256": "long_tables_go_on",
     "table_repeats_after_512": "long_tables_go_on",
+    "table_repeats_after_4096": "long_tables_go_on",
     "scaled_by_length": "a_table_is_a_prefix_of_a_longer_one",
     "positions_in_half_precision": "inner_products_are_sums_of_cosines",
     "constant_table": "positions_are_told_apart",

@@ -74,9 +74,9 @@ def _require_cosines(subject: ParameterSubject, case: ParameterCase, first: int 
 
 
 def long_tables_go_on(subject: ParameterSubject, case: ParameterCase) -> None:
-    """A table of several hundred positions, or a thousand, goes on as it began.
+    """A table of several hundred positions, or of 8,192, goes on as it began.
 
-    Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), p below 16, n up to 1100
+    Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), p below 16, n up to 8192
     Source: as inner_products_are_sums_of_cosines
     Mutant: table_repeats_after_512
     """
@@ -154,15 +154,18 @@ def _of_the_paper(implementation: Implementation) -> bool:
 
 
 def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
-    """Mostly more than the 512 positions that tables are often built for; some fewer, where longer ones are refused."""
+    """Mostly 8,192 positions, which show what shorter tables hide; some fewer, where longer ones are refused."""
     share = rng.random()
-    if share < 0.8:
-        sizes["n"] = int(rng.integers(513, 641)) if share < 0.6 else int(rng.integers(1025, 1101))
+    if share < 0.5:
+        return {**sizes, "n": 8192}
+    for most, low, high in ((0.6, 4097, 4160), (0.7, 2049, 2112), (0.8, 1025, 1100), (0.95, 513, 640)):
+        if share < most:
+            return {**sizes, "n": int(rng.integers(low, high + 1))}
     return sizes
 
 
 SPACE = Sizes({"n": (2, 200), "d": (1, 40), "half": (1, 20)})
-LONG = Sizes({"n": (250, 1100), "d": (1, 1), "half": (1, 3)}, adjust=_beyond_usual_tables)
+LONG = Sizes({"n": (250, 512), "d": (1, 1), "half": (1, 3)}, adjust=_beyond_usual_tables)
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": SPACE}
 LAWS = (
     Law(

@@ -94,8 +94,10 @@ def of_tables() -> list[Row]:
         *((multi_head, made, {}) for made in multi_head.FAULTY),
         *((rotary, made, {}) for made in rotary.FAULTY),
         *((rotary, made, {"factory": True}) for made in rotary.STATEFUL),
-        *((bias, made, {}) for made in bias.FAULTY),
-        *((position_table, made, {}) for made in position_table.FAULTY),
+        *((file, made, {}) for file in (bias, position_table) for made in file.FAULTY),
+        *((file, made, {"factory": True}) for file in (bias, position_table) for made in file.STATEFUL),
+        *((mask_builder, made, {"parameters": {"kind": kind}, "factory": True})
+          for kind, all_of in mask_builder.STATEFUL.items() for made in all_of),
         *((mask_builder, made, {"parameters": {"kind": kind}}) for kind, all_of in mask_builder.KINDS.items()
           for made in all_of),
         *((split_merge_heads, getattr(split_merge_heads, name), {}) for name in vars(split_merge_heads)
