@@ -32,6 +32,7 @@ class Binding:
         claims: canonical parameters under test.
         unread: why the signature could not be read, or "".
         required: canonical parameters without a default, or with another one than the contract's, which each call gets.
+        ungrouped: why grouped heads are not claimed although nothing declares so, or "".
         is_module: an `nn.Module`, called in evaluation mode unless a law says otherwise.
     """
 
@@ -40,6 +41,7 @@ class Binding:
     claims: frozenset[str]
     unread: str = ""
     required: frozenset[str] = frozenset()
+    ungrouped: str = ""
     is_module: bool = False
 
     def profile(self) -> Profile:
@@ -52,7 +54,8 @@ class Binding:
         layout = self.implementation.layout
         args = []
         for name in INPUTS:
-            values = to_layout(getattr(case, name), layout)
+            values = getattr(case, name)
+            values = to_layout(self.own_heads(values, case) if name == "query" else values, layout)
             args.append(array(values, case.dtype, case.views.get(name, "contiguous")))
         defaults: dict[str, Any] = {**DEFAULTS, "scale": 1 / math.sqrt(max(case.query.shape[-1], 1))}
         kwargs = {self.names[name]: defaults[name] for name in sorted(self.required)}
@@ -85,10 +88,28 @@ class Binding:
     def _mask(self, case: Case) -> Any:
         assert case.mask is not None
         view = case.views.get("mask", "contiguous")
-        if case.mask.dtype != bool:
-            return array(case.mask, case.dtype, view)
-        attend = case.mask if self.implementation.mask_true == "attend" else ~case.mask
+        mask = self.own_heads(case.mask, case)
+        if mask.dtype != bool:
+            return array(mask, case.dtype, view)
+        attend = mask if self.implementation.mask_true == "attend" else ~mask
         return array(attend, "bool", view)
+
+    def own_heads(self, values: NDArray, case: Case) -> NDArray:
+        """Canonical (.., H, n, d), or a mask that broadcasts to it, with the heads in the target's order."""
+        order = self.heads_order(case)
+        alike = order is None or values.ndim < 3 or values.shape[-3] != len(order)
+        return values if alike else values[..., order, :, :]
+
+    def heads_order(self, case: Case) -> NDArray | None:
+        """The canonical head at each place of the target's heads; None where they are the same.
+
+        Canonical query head h shares key head h // g. A target that shares by h mod H_kv has that head at the place
+        (h mod g) H_kv + h // g.
+        """
+        heads, kv_heads = case.query.shape[-3], case.key.shape[-3]
+        if self.implementation.grouping == "interleaved" or not 0 < kv_heads < heads or heads % kv_heads:
+            return None
+        return np.arange(heads).reshape(kv_heads, heads // kv_heads).T.reshape(-1)
 
     def argument(self, name: str) -> str:
         """The request's name of a differentiable input: "0", "1", "2" or the mask's keyword."""

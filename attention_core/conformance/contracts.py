@@ -20,6 +20,7 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.core import plain_call, plain_cases
 from attention_core.conformance.draw import draw
 from attention_core.conformance.first_look import FirstLook
+from attention_core.conformance.grouped_call import with_grouped_heads
 from attention_core.conformance.implementation import Implementation, TargetError, said
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws import (
@@ -81,7 +82,7 @@ class Contract:
 
 
 def _attention_subject(runner: Runner, implementation: Implementation, description: Any, seed: int) -> Subject:
-    return Subject(runner, bind(implementation, description), seed)
+    return Subject(runner, with_grouped_heads(bind(implementation, description), runner), seed)
 
 
 def _restrict(subject: Subject, law: Law) -> Space | None:

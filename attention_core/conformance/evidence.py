@@ -70,7 +70,7 @@ class NotApplicable(Exception):
 class Result:
     """One returned array in canonical axis order, with the call it came from.
 
-    `axes` maps a canonical index to the target's own order (for snippets).
+    `axes` maps a canonical index to the target's own order (for snippets), `heads` a canonical head to the target's.
     """
 
     values: NDArray
@@ -79,11 +79,24 @@ class Result:
     axes: Sequence[int] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     expression: Callable[..., str] | None = None  # of an index: how `{out}` gives the value there
+    heads: Sequence[int] | None = None
+    head_axis: int = 1
 
     def shown(self, index: tuple[int, ...]) -> Shown:
-        moved = index if self.axes is None else tuple(index[a] for a in self.axes)
+        own = index if self.heads is None else self._at_head(index, self.heads[index[self.head_axis]])
+        moved = own if self.axes is None else tuple(own[a] for a in self.axes)
         told = "" if self.expression is None else self.expression(*index)
         return Shown(self.request, self.quantity, tuple(int(i) for i in moved), told, self.missing)
+
+    def canonical(self, moved: tuple[int, ...]) -> tuple[int, ...]:
+        """The inverse of the move in `shown`: from the target's own axis order and heads."""
+        index = moved
+        if self.axes is not None:
+            index = tuple(moved[list(self.axes).index(i)] for i in range(len(moved)))
+        return index if self.heads is None else self._at_head(index, list(self.heads).index(index[self.head_axis]))
+
+    def _at_head(self, index: tuple[int, ...], head: int) -> tuple[int, ...]:
+        return (*index[: self.head_axis], head, *index[self.head_axis + 1 :])
 
     @property
     def missing(self) -> bool:
@@ -141,8 +154,7 @@ def require_same(
         return require_close(got, other.values, bound, what, where=where)
     except Violation as violation:
         first = violation.evidence.calls[0]
-        told = "" if other.expression is None else other.expression(*first.index)
-        second = Shown(other.request, other.quantity, first.index, told, other.missing)
+        second = other.shown(got.canonical(first.index))
         old = violation.evidence
         raise Violation(violation.message, Evidence((first, second), old.got, old.want, old.bound, "pair")) from None
 

@@ -29,6 +29,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "returns": ("out", "out,weights", "out,lse"),
     "causal": ("top_left", "bottom_right"),
     "mask_true": ("attend", "ignore"),
+    "grouping": ("interleaved", "modular"),
     "dead_rows": ("zeros", "nan", "uniform", "unspecified"),
     "masked_nan": ("ignored", "propagates", "unspecified"),
     "accumulate": ("input", "float32"),
@@ -64,6 +65,7 @@ class Implementation:
         returns: "out", "out,weights" or "out,lse".
         causal: where the causal diagonal starts when n_q != n_kv.
         mask_true: whether True in a bool mask means attend or ignore.
+        grouping: which key head query head h shares: "interleaved", h // (H / H_kv), or "modular", h mod H_kv.
         dead_rows: what a row without any key returns.
         masked_nan: what NaN in a masked key or value does.
         dtypes: the dtypes it supports.
@@ -96,6 +98,7 @@ class Implementation:
     returns: str = "out"
     causal: str = "top_left"
     mask_true: str = "attend"
+    grouping: str = "interleaved"
     dead_rows: str = "zeros"
     masked_nan: str = "unspecified"
     dtypes: tuple[str, ...] = DTYPES

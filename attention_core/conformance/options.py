@@ -34,6 +34,7 @@ HELP: Mapping[str, str] = {
     "returns": "What the call returns.",
     "causal": "Where the causal diagonal starts when n_q != n_kv.",
     "mask_true": "What True means in a bool mask.",
+    "grouping": "Which key head query head h shares: h // (H / H_kv), interleaved, or h mod H_kv, modular.",
     "dead_rows": "What a row without any key returns.",
     "masked_nan": "What NaN in a masked key or value does.",
     "accumulate": "Dtype of intermediates in low precision.",

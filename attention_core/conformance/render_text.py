@@ -29,6 +29,7 @@ READABLE, LONG = 8000, 160
 PLAIN = {
     "layout": "bhnd", "causal": "top_left", "mask_true": "attend", "dead_rows": "zeros", "returns": "out",
     "accumulate": "input", "array": "torch", "device": "cpu", "contract": "attention", "masked_nan": "unspecified",
+    "grouping": "interleaved",
 }  # fmt: skip
 
 

@@ -295,7 +295,8 @@ class Session:
         tested: dict[str, str] = {}
         for claim in CLAIMS:
             if claim not in binding.claims:
-                tested[claim] = binding.unread or "not tested: no such parameter"
+                ungrouped = binding.ungrouped if claim == "enable_gqa" else ""
+                tested[claim] = ungrouped or binding.unread or "not tested: no such parameter"
                 continue
             asked = [status[law.name] for law in self.laws if claim in law.needs and law.name in status]
             tested[claim] = "refused" if asked and all(s in ("refused", "not_applicable") for s in asked) else "tested"

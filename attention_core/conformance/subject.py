@@ -110,10 +110,11 @@ class Subject:
         self.fits = True
         found = Forward(self._output(case, request, outputs[0]))
         q, k = case.query.shape, case.key.shape
+        order = self.binding.heads_order(case)
         if wanted[-1] == "weights":
-            found.weights = self._result(request, outputs[1], (*q[:-1], k[-2]), None, "out1")
+            found.weights = self._result(request, outputs[1], (*q[:-1], k[-2]), None, "out1", order=order)
         if wanted[-1] == "lse":
-            found.lse = self._result(request, outputs[1], q[:-1], None, "out1")
+            found.lse = self._result(request, outputs[1], q[:-1], None, "out1", order=order)
             found.lse_dtype = outputs[1].dtype
         return found
 
@@ -135,12 +136,12 @@ class Subject:
 
     def _output(self, case: Case, request: Request, value: Value) -> Result:
         q, v = case.query.shape, case.value.shape
-        result = self._result(request, value, (*q[:-1], v[-1]), case.dtype, "out", self.binding.out_layout())
-        return result
+        layout, order = self.binding.out_layout(), self.binding.heads_order(case)
+        return self._result(request, value, (*q[:-1], v[-1]), case.dtype, "out", layout, order)
 
     def _result(
         self, request: Request, value: Value, shape: tuple[int, ...], dtype: str | None, quantity: str,
-        layout: str = "bhnd",
+        layout: str = "bhnd", order: NDArray | None = None, head_axis: int = 1,
     ) -> Result:  # fmt: skip
         expected = to_layout(np.empty(shape), layout).shape
         if value.shape != expected:
@@ -157,7 +158,11 @@ class Subject:
         if layout == "bnhd" and len(shape) >= 3:
             n = len(shape)
             axes = [*range(n - 3), n - 2, n - 3, n - 1]
-        return Result(to_layout(value.values, layout).astype(np.float64), request, quantity, axes)
+        values, heads = to_layout(value.values, layout).astype(np.float64), None
+        if order is not None:
+            heads = [int(place) for place in np.argsort(order)]
+            values = np.take(values, heads, axis=head_axis)
+        return Result(values, request, quantity, axes, heads=heads, head_axis=head_axis)
 
     def backward(
         self, case: Case, cotangent: NDArray | None = None, want: tuple[str, ...] = ("query", "key", "value"),
@@ -177,10 +182,13 @@ class Subject:
         layout = self.implementation.layout
         wrt = tuple(self.binding.argument(n) for n in want)
         view = case.views.get("cotangent", "contiguous")
-        down = array(to_layout(cotangent, self.binding.out_layout()), case.dtype, view)
+        own_heads = self.binding.own_heads
+        down = array(to_layout(own_heads(cotangent, case), self.binding.out_layout()), case.dtype, view)
         second = None
         if directions is not None:
-            second = tuple(array(to_layout(w, layout), case.dtype) for w in directions)
+            pairs = zip(want, directions, strict=True)
+            turned = (own_heads(w, case) if name == "query" else w for name, w in pairs)
+            second = tuple(array(to_layout(w, layout), case.dtype) for w in turned)
         request = self.binding.request(case, wrt=wrt, cotangent=down, second=second, **extra)
         response = self.send(request)
         out = self._output(case, request, response.outputs[0])
@@ -200,7 +208,8 @@ class Subject:
 
     def lse_gradients(self, case: Case, cotangent: NDArray) -> dict[str, Result] | None:
         """Gradients of query and key for a cotangent (B, H, n_q) on the log-sum-exp; None if it carries none."""
-        down = array(cotangent, self.forward(case).lse_dtype)
+        turned = self.binding.own_heads(cotangent[..., None], case)[..., 0]
+        down = array(turned, self.forward(case).lse_dtype)
         request = self.binding.request(case, wrt=("0", "1"), cotangent=down, of=1)
         response = self.send(request)
         if not response.has_graph:
@@ -211,11 +220,16 @@ class Subject:
     def _gradient(self, case: Case, request: Request, value: Value | None, name: str, quantity: str) -> Result:
         shape = getattr(case, name).shape
         layout = self.implementation.layout if name != "mask" else "bhnd"
+        order = self.binding.heads_order(case) if name in ("query", "mask") else None
+        head_axis = len(shape) - 3
+        if order is not None and (head_axis < 0 or shape[head_axis] != len(order)):
+            order = None
         if value is None:  # torch's way to say that nothing depends on it
             zeros = to_layout(np.zeros(shape), layout)
-            nothing = self._result(request, Value(case.dtype, zeros.shape, zeros), shape, None, quantity, layout)
+            none = Value(case.dtype, zeros.shape, zeros)
+            nothing = self._result(request, none, shape, None, quantity, layout, order, head_axis)
             return replace(nothing, extra={"missing": True})
-        return self._result(request, value, shape, case.dtype, quantity, layout)
+        return self._result(request, value, shape, case.dtype, quantity, layout, order, head_axis)
 
     # --- truth and budget ---------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import (
     Evidence,
     Result,
-    Shown,
     Violation,
     require_close,
     require_finite,
@@ -130,9 +129,7 @@ def compare(second: Result, first: Result, bound: NDArray, what: str, go: Move, 
 
 def from_both(evidence: Evidence, second: Result, first: Result, go: Move) -> Evidence:
     """The evidence as a pair of calls, found by moving the places of the first result like its values."""
-    index = evidence.calls[0].index
-    if second.axes is not None:  # back from the target's own axis order
-        index = tuple(index[list(second.axes).index(i)] for i in range(len(index)))
+    index = second.canonical(evidence.calls[0].index)
     places = go(np.arange(first.values.size, dtype=float).reshape(first.values.shape))
     place = float(np.broadcast_to(places, second.values.shape)[index])
     if not (place.is_integer() and 0 <= place < first.values.size):
@@ -150,7 +147,7 @@ def require_multiple(second: Result, first: Result, factor: float, bound: NDArra
         require_close(second, factor * first.values, bound, what)
     except Violation as violation:
         old = violation.evidence
-        calls = (old.calls[0], Shown(first.request, first.quantity, old.calls[0].index))
+        calls = (old.calls[0], first.shown(second.canonical(old.calls[0].index)))
         raise Violation(
             violation.message, Evidence(calls, old.got, old.want, old.bound, "pair", times=factor)
         ) from None
