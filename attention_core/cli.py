@@ -85,7 +85,9 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed gives the same run."
 )
 @click.option("--law", "laws", multiple=True, metavar="NAME", help="Only this law; repeatable.")
-@click.option("--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call.")
+@click.option(
+    "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
+)
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the reports as JSON.")
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the reports as one HTML page.")
 @click.option("--junit", "junit_path", type=click.Path(dir_okay=False), help="Write the reports as JUnit XML.")
@@ -245,7 +247,9 @@ def list_kernels() -> None:
 @main.command(epilog="Exit status: 1 if the case fails, 0 if it passes, else 2.")
 @click.argument("path", metavar="CASE.json", type=click.Path(dir_okay=False))
 @click.option("--target", metavar="TARGET", help="Put the case to another target.")
-@click.option("--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call.")
+@click.option(
+    "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
+)
 def replay(path: str, target: str | None, timeout: float) -> None:
     """Run one saved counterexample again."""
     from attention_core.conformance.render_text import print_report

@@ -7,6 +7,7 @@ the worker process for targets given by name and in the caller's process for obj
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 import traceback
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 from attention_core.conformance.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
 from attention_core.conformance.exchange import Array, Failure, Request, Response, Value
 from attention_core.conformance.implementation import TargetError, said
+from attention_core.conformance.processes import COMPILERS
 
 MAX_OUTPUTS = 4
 COTANGENT = "cotangent"
@@ -202,6 +204,7 @@ class Executor:
             "is_class": inspect.isclass(target),
             "lacks": [name for name in ("split", "merge") if not has_method(target, name)],
             "libraries": libraries_of(target),
+            "compiles": any(name in sys.modules for name in COMPILERS),
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
         found["calls"] = kernels_called(target, found["is_module"])

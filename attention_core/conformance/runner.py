@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from attention_core.conformance import wire
 from attention_core.conformance.environment import hide_initial_environment, worker_environment
-from attention_core.conformance.exchange import Failure, Request, Response, Value
+from attention_core.conformance.exchange import Array, Failure, Request, Response, Value
 from attention_core.conformance.implementation import TargetError, Unavailable
+from attention_core.conformance.processes import COMPILING, MARK, Patience, end_all
 
 START_TIMEOUT = 180.0
 LAST_WORDS = 2000
@@ -115,6 +118,13 @@ def memory_limit(device: str) -> int | None:
         return None
 
 
+def form_of(request: Request) -> int:
+    """A number for the form of a call: equal for calls for which a compiler would use the same program."""
+    named = {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
+    shapes = [(n, a.dtype, a.shape) if isinstance(a, Array) else (n, repr(a)) for n, a in named.items()]
+    return hash((tuple(shapes), request.method, request.mode, request.wrt, request.second is None, request.of))
+
+
 class WorkerRunner:
     """A spawned process that imports the target; sees a bare environment and no expected value."""
 
@@ -138,6 +148,8 @@ class WorkerRunner:
         self.tail: Tail | None = None
         self.description: dict[str, Any] = {}
         self.ready = False  # whether the worker that runs has told what it loaded
+        self.mark = ""
+        self.forms: set[int] = set()  # of the calls that were answered
 
     def with_array(self, array: str) -> WorkerRunner:
         """A runner of the same target, in another process, with arrays of another library."""
@@ -163,21 +175,24 @@ class WorkerRunner:
         wire.widen(self.write)
         wire.widen(child_writes)
         hide_initial_environment()
+        self.mark = uuid.uuid4().hex
+        options = {**self.options, "main": threading.current_thread() is threading.main_thread()}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attention_core.conformance.worker", str(child_reads), str(child_writes)],
             pass_fds=(child_reads, child_writes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env=worker_environment(), start_new_session=True,
+            stderr=subprocess.STDOUT, env=worker_environment() | {MARK: self.mark}, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None
         self.tail = Tail(self.process.stdout)
         os.close(child_reads)
         os.close(child_writes)
         with contextlib.suppress(wire.Closed):  # then nothing can be received either, which says how it died
-            wire.send(self.write, self.options)
+            wire.send(self.write, options)
 
     def _greet(self) -> None:
+        assert self.process is not None
         try:
-            told = wire.receive(self.read, max(START_TIMEOUT, self.timeout))
+            told = wire.receive(self.read, self._expired(Patience(self.process.pid, max(START_TIMEOUT, self.timeout))))
         except wire.TimedOut:
             self.close()
             raise TargetError(f"{self.options['target']}: importing it took over {START_TIMEOUT:.0f} s") from None
@@ -198,19 +213,22 @@ class WorkerRunner:
         """One request; `meanwhile` is done in this process while the worker is busy with it."""
         self.describe()
         assert self.tail is not None
-        before = self.tail.total
+        before, form = self.tail.total, form_of(request)
+        compiles = form not in self.forms and bool(self.description.get("compiles"))
+        assert self.process is not None
+        patience = Patience(self.process.pid, self.timeout * (COMPILING if compiles else 1))
         try:
             wire.send(self.write, request)
             try:
                 if meanwhile is not None:
                     meanwhile()
             finally:  # an answer left unread would be taken for the next one
-                answer = wire.receive(self.read, self.timeout)
+                answer = wire.receive(self.read, self._expired(patience))
         except wire.TimedOut:
             printed = self.tail.total - before
             self.close()
             flood = f", in which it printed {printed >> 20} MB" if printed >= FLOOD else ""
-            return Response("hung", message=f"no answer within {self.timeout:g} s{flood}")
+            return Response("hung", message=f"no answer {patience.words()}{flood}")
         except (wire.Closed, OSError):
             how = self._how_it_died()
             self.close()
@@ -220,8 +238,20 @@ class WorkerRunner:
         if not is_response(answer):
             self.close()
             return Response("died", message="the process sent something that is no response")
+        self.forms.add(form)
         found: Response = answer
         return found
+
+    def _expired(self, patience: Patience) -> Callable[[], bool]:
+        """Whether to give up; a child of a dead worker may hold its end of the pipe open, so that is looked at, too."""
+
+        def expired() -> bool:
+            assert self.process is not None
+            if self.process.poll() is not None and not select.select([self.read], [], [], 0)[0]:
+                raise wire.Closed("the other side is gone")
+            return patience.expired()
+
+        return expired
 
     def _how_it_died(self) -> str:
         assert self.process is not None and self.tail is not None
@@ -238,8 +268,7 @@ class WorkerRunner:
         """End the worker and everything it started."""
         if self.process is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        end_all(self.process.pid, self.mark)
         self.process.wait()
         for descriptor in (self.read, self.write):
             with contextlib.suppress(OSError):

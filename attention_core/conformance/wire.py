@@ -13,13 +13,14 @@ import os
 import select
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.exchange import STORAGE, Array, Failure, NDArray, Request, Response, Value
+from attention_core.conformance.processes import STEP
 
 MAX_HEADER = 16 << 20
 MAX_PAYLOAD = 1 << 30
@@ -138,23 +139,33 @@ def send(descriptor: int, message: Any) -> None:
             raise Closed("the other side is gone") from error
 
 
-def receive(descriptor: int, timeout: float | None = None) -> Any:
-    """Read one frame; `timeout` in seconds over the whole frame."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    head, body = struct.unpack("<QQ", _read(descriptor, 16, deadline))
+def receive(descriptor: int, expired: Callable[[], bool] | None = None) -> Any:
+    """Read one frame; while nothing comes, `expired` is asked every `STEP` seconds whether to give up."""
+    head, body = struct.unpack("<QQ", _read(descriptor, 16, expired))
     if head > MAX_HEADER or body > MAX_PAYLOAD:
         raise WireError("a frame larger than allowed")
-    frame = memoryview(_read(descriptor, head + body, deadline))
+    frame = memoryview(_read(descriptor, head + body, expired))
     return unpack(frame[:head], frame[head:])
 
 
-def _read(descriptor: int, count: int, deadline: float | None) -> bytes:
+def after(seconds: float) -> Callable[[], bool]:
+    """A limit by the clock, for `receive`."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
+def _read(descriptor: int, count: int, expired: Callable[[], bool] | None) -> bytes:
     parts: list[bytes] = []
+    asked = time.monotonic()
     while count:
-        if deadline is not None:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-                raise TimedOut("no answer in time")
+        if expired is not None:
+            ready = bool(select.select([descriptor], [], [], STEP)[0])
+            if not ready or time.monotonic() - asked > STEP:
+                asked = time.monotonic()
+                if expired():
+                    raise TimedOut("no answer in time")
+            if not ready:
+                continue
         part = os.read(descriptor, min(count, 1 << 20))
         if not part:
             raise Closed("the other side is gone")

@@ -7,7 +7,9 @@ come here.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -16,6 +18,8 @@ from attention_core.conformance import wire
 from attention_core.conformance.executor import Executor, describe_failure
 from attention_core.conformance.implementation import TargetError, Unavailable, said
 from attention_core.conformance.target import load_target
+
+PR_SET_PDEATHSIG = 1
 
 
 def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
@@ -54,6 +58,7 @@ def end_with_the_parent(every: float = 1.0) -> None:
     """End this process, whatever the target is doing, once the one that started it is gone.
 
     A closed pipe is only noticed between two requests: a target that hangs would outlive a parent that was killed.
+    A thread watches, which cannot run while a target holds the interpreter's lock: see `end_with_the_starting_thread`.
     """
     parent, pause = os.getppid(), threading.Event()
 
@@ -66,9 +71,21 @@ def end_with_the_parent(every: float = 1.0) -> None:
         threading.Thread(target=watch, daemon=True, name="end with the parent").start()
 
 
+def end_with_the_starting_thread() -> None:
+    """On Linux, let the system end this process once the thread that started it ends, whoever holds the lock."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was gone before it could be asked for
+            os._exit(1)
+
+
 def serve(read: int, write: int) -> None:
     """Answer requests until the parent closes the pipe."""
-    executor, told = start(wire.receive(read))
+    options = wire.receive(read)
+    if options.get("main"):  # another thread may end long before its process does
+        end_with_the_starting_thread()
+    executor, told = start(options)
     wire.send(write, told)
     own = os.getpid()
     while executor is not None:

@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from attention_core.conformance.exchange import Request, Response, array
+from attention_core.conformance.processes import marked
 from attention_core.conformance.responses import is_refusal
 from attention_core.conformance.runner import LAST_WORDS, WorkerRunner, memory_limit
 
@@ -37,6 +41,20 @@ def doubles(x):
     return x + 1
 def deep(x): return deep(x)
 def impatient(x): raise KeyboardInterrupt
+def orphan(x):
+    if os.fork() == 0:  # leaves the session, and its parent, as a daemon does
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(1000)
+        os._exit(0)
+    os.wait()
+    return x + 1
+def orphan_of_a_crash(x):
+    orphan(x)
+    os.kill(os.getpid(), 9)
+def holds_the_lock(x):
+    import ctypes
+    ctypes.PyDLL(None).sleep(1000)
 def closes(x):
     for descriptor in range(3, 64):
         try:
@@ -82,7 +100,7 @@ def on(name: str) -> pytest.MarkDecorator:
 def test_an_endless_flood_is_a_hang_and_costs_no_room(runner: WorkerRunner) -> None:
     answer = ask(runner)
     assert answer.status == "hung"
-    assert re.fullmatch(r"no answer within 3 s, in which it printed \d+ MB", answer.message), answer.message
+    assert re.fullmatch(r"no answer within 3 s(?: of its own \(.*\))?, in which it printed \d+ MB", answer.message)
     assert runner.tail is not None
     assert 0 < len(runner.tail.kept) <= LAST_WORDS
 
@@ -113,6 +131,48 @@ def test_a_worker_may_fill_most_of_the_memory_and_cuda_is_not_limited() -> None:
 def test_children_end_with_their_worker(runner: WorkerRunner) -> None:
     assert ask(runner).status == "ok"
     runner.close()  # would wait for the pipe that the child holds, if the child were left alive
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the environment of processes is not looked at")
+@pytest.mark.parametrize(("runner", "status"), [("orphan", "ok"), ("orphan_of_a_crash", "died")], indirect=["runner"])
+def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunner, status: str) -> None:
+    runner.describe()
+    mark = runner.mark
+    assert ask(runner).status == status
+    runner.close()
+    assert [process for process in marked(mark) if process.status() != "zombie"] == []
+
+
+PARENT = """
+import os, sys
+import numpy as np
+from attention_core.conformance.exchange import Request, array
+from attention_core.conformance.runner import WorkerRunner
+
+runner = WorkerRunner(sys.argv[1], factory=False, array="numpy", device="cpu")
+runner.describe()
+print(runner.process.pid, flush=True)
+runner.run(Request((array(np.zeros(3), "float64"),)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread watches, which needs the interpreter's lock")
+def test_a_worker_whose_target_holds_the_lock_dies_with_its_parent(file: Path) -> None:
+    command = [sys.executable, "-c", PARENT, f"{file}:holds_the_lock"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = psutil.Process(int(parent.stdout.readline()))
+        while not still(worker):
+            pass
+        parent.kill()
+    worker.wait(60)  # raises where it lives on
+
+
+def still(worker: psutil.Process) -> bool:
+    """Whether a worker has come to the call that sleeps: its processor time no longer changes."""
+    before = worker.cpu_times()
+    time.sleep(1.5)
+    return bool(worker.cpu_times() == before)
 
 
 @on("doubles")
@@ -162,3 +222,29 @@ def test_the_next_call_after_a_lost_worker_is_answered(runner: WorkerRunner) -> 
     again = ask(runner)
     assert again.status == "ok"
     assert again.outputs[0].values.tolist() == [1.0, 1.0, 1.0]
+
+
+COMPILED = """
+import sys, time, types
+sys.modules["tvm"] = types.ModuleType("tvm")  # what shows that calls are compiled
+known = set()
+def compiled(x):
+    if x.shape not in known:
+        known.add(x.shape)
+        time.sleep(1.5)
+    return x + 1
+def slow(x):
+    time.sleep(1.5)
+    return x + 1
+"""
+
+
+def test_a_first_call_that_compiles_is_no_hang(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(COMPILED)
+    for name, statuses in (("compiled", ["ok"] * 4), ("slow", ["ok", "hung"])):
+        runner = WorkerRunner(f"{tmp_path}/t.py:{name}", factory=False, array="numpy", device="cpu", timeout=1.0)
+        found = []
+        for size in (3, 3, 4, 4)[: len(statuses)]:
+            found.append(runner.run(Request((array(np.zeros(size), "float64"),))).status)
+        runner.close()
+        assert found == statuses

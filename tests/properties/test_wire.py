@@ -126,7 +126,7 @@ def test_a_frame_larger_than_the_pipe_crosses(pipe: tuple[int, int]) -> None:
     message = Request((Array(np.arange(300_000.0), "float64", (300_000,), (1,)),))
     sender = threading.Thread(target=wire.send, args=(write, message))
     sender.start()
-    require_equal(wire.receive(read, 20.0), message)
+    require_equal(wire.receive(read, wire.after(20.0)), message)
     sender.join()
 
 
@@ -134,7 +134,7 @@ def written(pipe: tuple[int, int], data: bytes, timeout: float = 5.0) -> Any:
     read, write = pipe
     os.write(write, data)
     os.close(write)
-    return wire.receive(read, timeout)
+    return wire.receive(read, wire.after(timeout))
 
 
 def framed(header: bytes, payload: bytes = b"") -> bytes:
@@ -211,7 +211,7 @@ def test_a_truncated_frame_means_the_other_side_is_gone(pipe: tuple[int, int], c
 def test_nothing_in_time(pipe: tuple[int, int]) -> None:
     os.write(pipe[1], wire.pack([1, 2])[:20])  # a frame that stops in the middle counts as silence too
     with pytest.raises(wire.TimedOut, match="in time"):
-        wire.receive(pipe[0], 0.05)
+        wire.receive(pipe[0], wire.after(0.05))
 
 
 def test_sending_to_nobody(pipe: tuple[int, int]) -> None:
