@@ -95,6 +95,17 @@ def words_before(parts: list[str], place: int) -> str:
     return said[-60:]
 
 
+def clause_before(parts: list[str], place: int) -> str:
+    """All words of a sentence up to a formula, with a pair of dollars for each formula before it."""
+    said: list[str] = []
+    for at in range(place - 1, -1, -2):
+        pieces = _END.split(parts[at])
+        said.append(pieces[-1])
+        if len(pieces) > 1:
+            break
+    return " ".join("$$".join(reversed(said)).split())
+
+
 def _asked(parts: list[str]) -> list[bool]:
     """Whether the sentence that holds a formula ends as a question."""
     out, asked = [False] * len(parts), False

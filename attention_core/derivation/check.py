@@ -34,6 +34,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     try:
         with ceiling(CEILING * seconds):
             found, decider, extra = _decided(step, effort)
+        found = _doubted(step, found, effort)
         if advise and decider is not None and found.counterexample is not None:
             from attention_core.derivation.guess import guess
 
@@ -42,7 +43,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_below(step, error.message)))
     except ShapeMismatch as error:
-        return Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}"))
+        return _doubted(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except OutOfTime:
@@ -51,9 +52,26 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
-def _decided(step: Step, effort: Effort) -> tuple[Finding, Decider | None, list[Relation]]:
+def _doubted(step: Step, found: Finding, effort: Effort) -> Finding:
+    """The finding, if nothing that was not read, and no other convention, could change it."""
+    from attention_core.derivation.doubts import reconsider
+
+    def decide(one: Step, more: Sequence[Relation]) -> Finding:
+        try:
+            with ceiling(CEILING * effort.seconds):
+                return _decided(one, effort, more)[0]
+        except OutOfTime:
+            return Finding(Verdict.UNDECIDED, Evidence(LATE))
+
+    return reconsider(step, found, decide)
+
+
+def _decided(
+    step: Step, effort: Effort, more: Sequence[Relation] = ()
+) -> tuple[Finding, Decider | None, list[Relation]]:
     """The finding, and who found it under which hypotheses of the step's own (nobody, if random samples did)."""
     context, claim, extra = claim_of(step)
+    extra = [*extra, *more]
     if step.option("check"):
         from attention_core.derivation.statistics import Sampler, parse_check
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from attention_core.derivation.assuming import Standing, standings, words_before
+from attention_core.derivation.assuming import Standing, clause_before, standings, words_before
 from attention_core.derivation.blocks import Paragraph
-from attention_core.derivation.declared import Context, Hypothesis
+from attention_core.derivation.caveats import declared_names, is_claim, quoted
+from attention_core.derivation.declared import Caveat, Context, Hypothesis
 from attention_core.derivation.definitions import define, defines
+from attention_core.derivation.describe import describe, name_subjects, without_properties
 from attention_core.derivation.domains import domain_of
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.hypotheses import all_names, relations_of
@@ -19,6 +21,7 @@ from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.memberships import bare_scalar, membership, random_symbols
 from attention_core.derivation.paragraphs import BINDING, condition_parts, cut_at_commas, is_condition, says_domain
 from attention_core.derivation.parse import parse_tokens
+from attention_core.derivation.properties import Said
 from attention_core.derivation.prose import words
 from attention_core.derivation.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
 from attention_core.derivation.terms import ShapeMismatch
@@ -55,7 +58,7 @@ def declare(context: Context, paragraph: Paragraph) -> None:
     first: Unreadable | None = None
     for early in ("", "sizes", "domains", ""):  # in the end what can be read as it stands is declared
         context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
-        context.dropped = dict(kept.dropped)
+        context.dropped, context.caveats = dict(kept.dropped), list(kept.caveats)
         del context.understood[told:]
         last = first is not None and not early
         reader = Reader(context, paragraph, lenient=last)
@@ -85,6 +88,10 @@ class Reader:
         self.standing = Standing.ASSUMED  # of the formula that is read
         self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
         self.behind = ""  # the words it stands behind
+        self.clause = ""  # all words of its sentence up to it
+        self.subjects: list[list[str]] = []  # what the formulas right before are about, each the names of one
+        self.ahead: list[Said] = []  # properties that stand before their symbol, in the prose at `ahead_at`
+        self.ahead_at = 0
 
     def read(self, early: str = "") -> None:
         """Declare everything, sentence by sentence; `early` says which domains are declared before all else."""
@@ -95,16 +102,17 @@ class Reader:
             line = self.paragraph.line + "".join(parts[: 2 * MAX_FORMULAS]).count("\n")
             raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
-        stand = standings(parts)
+        stand = standings(without_properties(parts))
         done = self.declare_early(parts, early, stand) if early else set()
         for place, part in enumerate(parts):
             if place in done:
                 binding = False
             elif place % 2 == 0:
-                words(self, part, line)
+                words(self, describe(self, parts, place, line), line)
                 binding = bool(BINDING.search(part.rstrip()))
             elif part.strip():
                 self.standing, self.behind = stand[place], words_before(parts, place)
+                self.clause = clause_before(parts, place)
                 if binding and self.standing is Standing.SAID and is_condition(part, line):
                     self.not_assumed(part, line)
                 elif binding and self.pending:
@@ -118,6 +126,8 @@ class Reader:
                     raise Unreadable(f"'for ${part}$' follows no hypothesis that it could belong to", line)
                 else:
                     self.formula(part, line)
+            if place % 2:
+                name_subjects(self, parts, place, line)
             line += part.count("\n")
         self.settle()
 
@@ -184,6 +194,8 @@ class Reader:
                         self.context.forget(name, line)
         for expr in waiting:
             name = name_of(expr)
+            if isinstance(expr, Sub) and _is_member(self.context, expr):
+                continue  # "the keys $k_i$": any of them
             if name is not None and name not in self.context.symbols and isinstance(expr, Name | Sub):
                 Elaborator(self.context, line=line).term(expr)  # an undeclared name says so
 
@@ -227,6 +239,11 @@ class Reader:
         behind = f" (behind '{self.behind}')" if self.behind else ""
         advice = "a paragraph assumes behind Let, Assume, with, where, such that, and what these words carry on"
         self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
+        if not is_claim(self.clause):
+            about = declared_names(self.context, text, line)
+            if about:
+                quote = quoted(f"{self.clause} ${text}$")
+                self.context.caveats.append(Caveat(line, quote, self.context.level, about, text))
 
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""
@@ -248,6 +265,12 @@ class Reader:
                 self.context.assume(hypothesis)
             where = " for " + ", ".join(written(c) for c in one.conditions) if one.conditions else ""
             self.context.understood.append((one.line, f"assumed: {one.text}{where}"))
+
+
+def _is_member(context: Context, expr: Sub) -> bool:
+    """Whether an expression is a member of a declared family, whichever it is."""
+    base = context.symbols.get(name_of(expr.base) or "")
+    return base is not None and base.kind == "family"
 
 
 def _whole(context: Context, expr: Expr, line: int) -> bool:

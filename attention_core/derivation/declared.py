@@ -12,6 +12,24 @@ from attention_core.derivation.terms import Relation, Size, Term, Type
 
 
 @dataclass(frozen=True)
+class Caveat:
+    """Words or a relation of the prose that may be a hypothesis and were not assumed.
+
+    `names` are the declared symbols it is about, None where it names none and may be about all; `formula` is a relation
+    that can be tried as a hypothesis; `random` says that it may tell how a symbol is random; `plain` that it was meant
+    as an assumption beyond doubt, so that even a step that is expected to be refuted depends on it.
+    """
+
+    line: int
+    quote: str
+    level: int
+    names: frozenset[str] | None
+    formula: str = ""
+    random: bool = False
+    plain: bool = False
+
+
+@dataclass(frozen=True)
 class Declared:
     """One symbol. `kind`: size, index, array, family, definition, function.
 
@@ -75,18 +93,22 @@ class Context:
     broadcast: int | None = None  # the level at which the document says that sums are broadcast
     understood: list[tuple[int, str]] = field(default_factory=list)
     same: dict[str, Size] = field(default_factory=dict)  # sizes that equations settle, see `same_sizes`
+    caveats: list[Caveat] = field(default_factory=list)  # see `caveats`
+    readings: frozenset[str] = frozenset()  # conventions other than ours, see `conventions`
     applied: int = 0  # how often functions of the document have been applied in the step that is read
 
     def copy(self) -> Context:
         """A context of its own with the same content."""
         tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
-        return Context(*tables, self.level, self.broadcast, self.understood, self.same)
+        later = self.same, list(self.caveats), self.readings
+        return Context(*tables, self.level, self.broadcast, self.understood, *later)
 
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""
         for name in [n for n, d in self.symbols.items() if d.level >= level]:
             self.dropped[name] = (self.symbols.pop(name).line, "the section of its declaration has ended")
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
+        self.caveats = [c for c in self.caveats if c.level < level]
         if self.broadcast is not None and self.broadcast >= level:
             self.broadcast = None
         self.level = level

@@ -114,7 +114,8 @@ def _drawn(
         raise Unreadable(f"the law of {name} depends on {hidden[0]}, which is random: that is not understood", line)
     before = context.symbols.get(name)
     actual = before.type if before is not None and before.type is not None else kind
-    if actual != kind and not kind.scalar:
+    turned = actual == kind.transposed and parameters[0].type.kind != "matrix"  # a row whose mean is a number
+    if actual != kind and not kind.scalar and not turned:
         raise Unreadable(f"{name} is {actual}, but the law draws {kind}", line)
     low, high = extent if extent is not None else (None, None)
     more = high.symbols() | low.symbols() if high is not None and low is not None else set()

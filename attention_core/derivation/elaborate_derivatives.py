@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.shapes import transpose
 from attention_core.derivation.syntax import Derivative, Dots, Expr, Frac, Name, Sup, Times
 from attention_core.derivation.terms import Term, Type, matrix
 from attention_core.derivation.tree import order
@@ -13,6 +14,10 @@ from attention_core.derivation.written import name_of, written
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate import Elaborator
+
+
+ROW_GRADIENTS = "row gradients"  # other conventions, see `conventions`
+DENOMINATORS = "denominator layout"
 
 
 def derivative(elab: Elaborator, expr: Derivative) -> Term:
@@ -28,7 +33,13 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
                     f"of these, or declare '{written(variable)}' with its domain"
                 )
             raise elab.fail(f"'{written(variable)}' is no declared variable, so nothing is differentiated by it")
-        body = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
+        slope = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
+        gradient = body.type.scalar and not by.type.scalar
+        jacobian = body.type.vector and by.type.vector
+        turned = (gradient and ROW_GRADIENTS in elab.context.readings) or (
+            jacobian and DENOMINATORS in elab.context.readings
+        )
+        body = transpose(slope) if turned else slope
     return body
 
 

@@ -12,12 +12,14 @@ from attention_core.derivation.elaborate_subscripts import index_items, indexed
 from attention_core.derivation.indicators import indicator
 from attention_core.derivation.shapes import joined, product, quotient, scalar_function, size_term, transpose
 from attention_core.derivation.syntax import Call, Minus, Num
-from attention_core.derivation.terms import ONE, SCALAR, ShapeMismatch, Term, matrix
+from attention_core.derivation.terms import ONE, SCALAR, ShapeMismatch, Term, integer, matrix
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate import Elaborator
 
 
+SOFTMAX_OF_COLUMNS = "softmax of columns"  # other conventions, see `conventions`
+BASES = {"base 2": 2, "base 10": 10}
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor")
 
 
@@ -54,6 +56,9 @@ def _called(elab: Elaborator, expr: Call) -> Term:
         raise elab.fail(f"a subscript of {name} is not understood")
     if name in ("softmax", "argmax"):
         return _softmax(elab, args, name)
+    if name == "log" and len(args) == 1 and args[0].type.scalar and (bases := elab.context.readings & set(BASES)):
+        base = scalar_function("log", integer(BASES[min(bases)]))
+        return Term("div", (scalar_function("log", args[0]), base), SCALAR)
     if name in ENTRYWISE and len(args) == 1:
         return scalar_function(name, args[0])
     if name in ("max", "min"):
@@ -66,6 +71,9 @@ def _called(elab: Elaborator, expr: Call) -> Term:
 def _softmax(elab: Elaborator, args: list[Term], name: str = "softmax") -> Term:
     if len(args) != 1 or args[0].type.kind != "matrix":
         raise elab.fail(f"{name} takes one vector or one matrix (whose rows it takes)")
+    if SOFTMAX_OF_COLUMNS in elab.context.readings and not args[0].type.vector:
+        turned = transpose(args[0])
+        return transpose(Term(name, (turned,), turned.type))
     return Term(name, (args[0],), args[0].type)
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.blocks import Block, Display, Heading, Option, Paragraph
 from attention_core.derivation.declare import Reader, declare
-from attention_core.derivation.declared import Context
+from attention_core.derivation.declared import Context, Hypothesis
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.index_ranges import spread
 from attention_core.derivation.paragraphs import going_on, is_declaration
+from attention_core.derivation.premises import divided, later, read_behind, read_prose, reads_on, unread_declaration
 from attention_core.derivation.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.written import SIGNS, name_of, written
@@ -35,6 +36,7 @@ class Step:
     conditions: tuple[Chain, ...] = ()
     quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
     later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
+    peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -56,7 +58,6 @@ class Unread:
 def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     """All steps of a document, and what was understood of its declarations."""
     context = Context()
-    out: list[Step | Unread] = []
     blocks = blocks_of(text)
     if len(blocks) > MAX_BLOCKS:
         line = blocks[MAX_BLOCKS].line
@@ -65,22 +66,69 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     if line := _too_many_formulas(blocks):
         message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
-    read: set[int] = set()
-    for place, block in enumerate(blocks):
+    walk = _Walk(context, blocks)
+    for place in range(len(blocks)):
+        walk.block(place)
+    return _named(walk.out), context.understood
+
+
+@dataclass
+class _Walk:
+    """The way through the blocks of a document; `local` holds for the next display alone, `last` held for the last."""
+
+    context: Context
+    blocks: list[Block]
+    out: list[Step | Unread] = field(default_factory=list)
+    read: set[int] = field(default_factory=set)
+    local: list[Hypothesis] = field(default_factory=list)
+    last: list[Hypothesis] = field(default_factory=list)
+
+    def block(self, place: int) -> None:
+        """Read one block."""
+        block = self.blocks[place]
         if isinstance(block, Heading):
-            context.heading(block.level)
+            self.context.heading(block.level)
+            self.local, self.last = [], []
         elif isinstance(block, Paragraph):
-            if place not in read and is_declaration(block):
-                out += _declare(context, block)
+            if place not in self.read:
+                self.paragraph(block, self.is_display(place + 1))
         else:
-            following = blocks[place + 1] if place + 1 < len(blocks) else None
-            said = going_on(following) if isinstance(following, Paragraph) else None
+            self.display(place, block)
+
+    def is_display(self, place: int) -> bool:
+        """Whether a display stands at a place."""
+        return place < len(self.blocks) and isinstance(self.blocks[place], Display)
+
+    def paragraph(self, block: Paragraph, leads: bool) -> None:
+        """Read prose: declarations, assumptions, and what holds for the display it leads into."""
+        if reads_on(block):
+            self.local = list(self.last) if leads else []
+            return
+        self.last = []
+        declaring, rest = divided(block, leads)
+        if declaring is not None:
+            self.out += _declare(self.context, declaring)
+        self.local = read_prose(self.context, rest, leads) if rest is not None else []
+
+    def display(self, place: int, block: Display) -> None:
+        """Read a display under what holds for it alone."""
+        context, local = self.context, self.local
+        following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
+        if isinstance(following, Paragraph):
+            said = going_on(following)
             if said is not None:
-                read.add(place + 1)
-                out += _declare(context, said)
-            later = [b for b in _until_heading(blocks[place + 1 :]) if isinstance(b, Paragraph)]
-            out += _display(context, block, later)
-    return _named(out), context.understood
+                self.read.add(place + 1)
+                self.out += _declare(context, said)
+            elif not is_declaration(following):
+                behind, more = read_behind(context, following, self.is_display(place + 2))
+                local = local + behind
+                context.caveats += more
+        later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
+        context.hypotheses += local
+        self.out += _display(context, block, later_blocks)
+        context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
+        context.caveats += later(local, context)
+        self.local, self.last = [], local
 
 
 def _too_many_formulas(blocks: list[Block]) -> int:
@@ -99,8 +147,10 @@ def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
         declare(context, block)
     except Unreadable as error:
         line = error.line or block.line
+        context.caveats.append(unread_declaration(context, block))
         return [Unread("", line, " ".join(block.text.split())[:200], error.message)]
     except RecursionError:
+        context.caveats.append(unread_declaration(context, block))
         return [Unread("", block.line, block.text[:200], "the paragraph is nested too deeply")]
     return []
 
@@ -215,4 +265,7 @@ def _named(steps: list[Step | Unread]) -> list[Step | Unread]:
     random = [s for s in steps if isinstance(s, Step) and s.option("check")]
     for step in random:
         step.sharing = len(random)
+    for step in steps:
+        if isinstance(step, Step):
+            step.peers = steps
     return steps

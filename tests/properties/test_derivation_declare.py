@@ -57,7 +57,7 @@ def test_a_domain_behind_a_law_keeps_the_law(said: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        ", with $q, k \\in \\mathbb{R}^{1 \\times d}$.",
+        ", with $q, k \\in \\mathbb{R}^{2 \\times d}$.",
         ", with $q_1, \\dots, q_n \\in \\mathbb{R}$.",
     ],
 )
@@ -69,3 +69,13 @@ def test_another_domain_behind_a_law_is_refused(said: str) -> None:
 def test_a_law_of_an_earlier_paragraph_gives_way() -> None:
     text = DRAWN + ".\n\nLet $q, k \\in \\mathbb{R}^{d}$.\n\n$$ q^\\top k = k^\\top q $$\n\n" + VARIANCE
     assert [str(s.verdict) for s in check_document(text).steps] == ["PROVED", "REFUTED"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [(r"\mathbb{E}[q q^\top] = h", True), (r"\mathbb{E}[q q^\top] = 2 h", False), (r"\mathbb{E}[q] = q", False)],
+)
+def test_a_law_without_a_mean_of_its_own_draws_rows_as_well(formula: str, expected: bool) -> None:
+    text = "Let $h \\in \\mathbb{N}$, $q \\in \\mathbb{R}^{1 \\times h}$ with $q \\sim \\mathcal{N}(0, I_h)$."
+    (step,) = check_document(f"{text}\n\n$$ {formula} $$\n").steps
+    assert (step.verdict in GOOD) is expected and step.verdict != "UNREADABLE", step.evidence.text

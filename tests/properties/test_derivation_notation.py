@@ -84,7 +84,7 @@ BROADCAST = "Let $n, d \\in \\mathbb{N}$, $X \\in \\mathbb{R}^{n \\times d}$, $b
 @pytest.mark.parametrize(
     ("true", "false"),
     [
-        (r"\operatorname{softmax}(X + s) = \operatorname{softmax}(X)", r"\operatorname{softmax}(X + b) = \operatorname{softmax}(X)"),
+        (r"\operatorname{softmax}(X + s) = \operatorname{softmax}(X)", r"\operatorname{softmax}(X + b) = X"),
         (r"\mathbf{1}_n^\top (X + b) = \mathbf{1}_n^\top X + n b", r"\mathbf{1}_n^\top (X + b) = \mathbf{1}_n^\top X + b"),
     ],
 )  # fmt: skip

@@ -121,7 +121,7 @@ def test_what_is_not_understood_says_so_and_what_to_write(formula: str, words: s
 @pytest.mark.parametrize(
     ("paragraph", "words"),
     [
-        ("Let $z \\in \\mathbb{R}$ be not zero.", "the word 'not' changes the meaning"),
+        ("Let $z \\in \\mathbb{R}$ be not small.", "the word 'not' changes the meaning"),
         ("Let $z \\in \\mathbb{R}$ unless $z > 0$.", "the word 'unless' changes the meaning"),
         ("Assume the columns of $A$ are orthonormal.", "write $A^\\top A = I_m$"),
         ("Let $z \\in \\mathbb{C}$.", "is not understood as a domain"),

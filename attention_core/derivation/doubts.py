@@ -1,0 +1,141 @@
+"""What a step may still depend on when it is found false: hypotheses that were not read, and other conventions.
+
+REFUTED says that a step is false as its author means it. So it is said only if nothing in its scope was passed over
+that may restrict its symbols, and no convention in use makes it true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from attention_core.derivation.caveats import chains_of
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.conventions import doubtful, readings, touched
+from attention_core.derivation.declared import Caveat
+from attention_core.derivation.graph import Unsettled
+from attention_core.derivation.hypotheses import relations_of
+from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
+from attention_core.derivation.steps import Step
+from attention_core.derivation.syntax import Unreadable
+from attention_core.derivation.terms import Relation, ShapeMismatch
+from attention_core.derivation.vocabulary import advice_for
+
+Decide = Callable[[Step, Sequence[Relation]], Finding]
+MAX_TRIED = 8  # relations of the prose that are tried as hypotheses
+_SHAPES = ("shapes", "size", "square", "dimension", "width", "length", "rows", "columns")
+
+
+def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
+    """The finding, or UNDECIDED where a step is found false that may hold as its author means it.
+
+    Args:
+        step: The step.
+        found: What was found as the step was read.
+        decide: Decides a step under some more hypotheses.
+    """
+    if found.verdict in GOOD:
+        return _without_law(step, found)
+    if found.verdict is not Verdict.REFUTED:
+        return found
+    expected = step.option("expect") == "refuted"
+    said = "" if expected else _other_convention(step, found, decide)
+    return _undecided(found, said) if said else _under_caveats(step, found, decide, expected)
+
+
+def _undecided(found: Finding, said: str) -> Finding:
+    return Finding(
+        Verdict.UNDECIDED, Evidence(f"{said}; as it was read, {found.evidence.text}", found.evidence.figures)
+    )
+
+
+def _claim(step: Step) -> Relation | None:
+    try:
+        return claim_of(step)[1]
+    except ShapeMismatch:
+        return None
+
+
+def _other_convention(step: Step, found: Finding, decide: Decide) -> str:
+    """The convention under which a refuted step holds or may hold, '' if there is none."""
+    claim = _claim(step)
+    doubt = doubtful(step, claim, found.counterexample)
+    if doubt:
+        return f"it may hold {doubt}"
+    for words, context in readings(step, claim):
+        try:
+            other = decide(replace(step, context=context), ())
+        except (Unreadable, ShapeMismatch):
+            continue
+        except Unsettled:
+            return f"it may hold {words}"
+        if other.verdict in GOOD:
+            return f"it holds {words}"
+        if other.verdict is Verdict.UNDECIDED:
+            return f"it may hold {words}"
+    return ""
+
+
+def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
+    names = touched(step)
+    about = [c for c in step.context.caveats if c.names is None or c.names & names]
+    if expected:
+        about = [c for c in about if c.plain]
+    if found.counterexample is None and "shapes do not fit" in found.evidence.text:
+        about = [c for c in about if any(word in c.quote.lower() for word in _SHAPES)]
+    tried: list[tuple[Caveat, list[Relation]]] = []
+    unread: list[Caveat] = []
+    for one in about:
+        relations = _relations(step, one)
+        if relations is None or len(tried) == MAX_TRIED:
+            unread.append(one)
+        else:
+            tried.append((one, relations))
+    everything = [(tried[-1][0], [r for _, some in tried for r in some])] if len(tried) > 1 else []
+    for one, relations in [*tried, *everything]:
+        try:
+            other = decide(step, relations)
+        except (Unreadable, ShapeMismatch, Unsettled):
+            return _undecided(found, _unread(one))
+        if other.verdict in GOOD or other.verdict is Verdict.UNDECIDED:
+            holds = "holds" if other.verdict in GOOD else "may hold"
+            return _undecided(
+                found,
+                f"it {holds} under ${one.formula}$ (line {one.line}: '{one.quote}'), which was not assumed here: "
+                f"write 'Assume ${one.formula}$' above the display, or '% assume: {one.formula}' above the step",
+            )
+    return _undecided(found, _unread(unread[0])) if unread else found
+
+
+def _unread(caveat: Caveat) -> str:
+    return f"a hypothesis was not read (line {caveat.line}): '{caveat.quote}'; {advice_for(caveat.quote)}"
+
+
+def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
+    """The relation of a caveat as hypotheses, None where it cannot be one."""
+    if not caveat.formula:
+        return None
+    try:
+        chains = chains_of(caveat.formula, caveat.line)
+        return [r for chain in chains for r in relations_of(step.context.copy(), chain, [], caveat.line)] or None
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return None
+
+
+def _without_law(step: Step, found: Finding) -> Finding:
+    """UNDECIDED for an average of a symbol whose law stands in words that were not read."""
+    said = [c for c in step.context.caveats if c.random]
+    if not said:
+        return found
+    claim = _claim(step)
+    if claim is None:
+        return found
+    averaged = [p.args[0] for side in (claim.left, claim.right) for p in side.walk() if p.op == "expect"]
+    known = step.context.symbols
+    inside = {str(p.data) for body in averaged for p in body.walk() if p.op in ("leaf", "member")} & set(known)
+    fixed = {n for n in inside if known[n].law is None}
+    for one in said:
+        alone = one.plain or fixed == inside
+        if alone and fixed & (touched(step) if one.names is None else one.names):
+            return _undecided(found, f"{_unread(one)}; {sorted(fixed)[0]} has no law that was read")
+    return found
