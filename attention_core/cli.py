@@ -68,6 +68,10 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
             option = f"{option}/--no-{name.replace('_', '-')}"
         elif name in CHOICES:
             settings["type"] = click.Choice(CHOICES[name])
+        elif name == "axes":
+            settings["type"] = click.Choice(("4", "3", "2"))
+        elif name == "declines":
+            settings |= {"multiple": True, "metavar": "EXCEPTION"}
         elif name == "dtypes":
             option = "--dtype"
             settings |= {"multiple": True, "metavar": "T"}

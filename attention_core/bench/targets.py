@@ -69,6 +69,10 @@ class Named:
             return f"it declares sizes {getattr(i.sizes, 'text', 'by a predicate')}"
         if w.direction == "bwd" and not i.gradients:
             return "it declares no gradients"
+        if (i.axes, i.scale, i.always_causal) != (4, "1/sqrt(d)", False):
+            return "it declares another call than query, key and value of 4 axes, scaled by 1/sqrt(d)"
+        if w.mask.kind != "none" and i.masks in ("additive", "binary"):
+            return f"it declares {i.masks} masks"
         return ""
 
 
@@ -178,7 +182,7 @@ def prepare(named: Named, function: Callable[..., Any], binding: Binding, inputs
     if i.array == "numpy":
         tensors = [t.detach().numpy() for t in tensors]
         kwargs = {k: v.numpy() if isinstance(v, Tensor) else v for k, v in kwargs.items()}
-    out_layout = binding.out_layout()
+    out_layout = binding.out_axes.layout
     # the gradient of the output comes as autograd would have it: in the output's shape, contiguous
     shape = "plain" if form == "strided" else form
     cotangent = None if inputs.cotangent is None else handed_over(inputs.cotangent, out_layout, shape)

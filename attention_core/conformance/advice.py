@@ -36,7 +36,10 @@ def advise(
         for changes in candidates(tried, names):
             if not fewest:
                 break
-            other = tried.with_(**changes)
+            try:
+                other = tried.with_(**changes)
+            except TargetError:  # these conventions do not go together
+                continue
             guards = [law for law in contract.laws if law.name in GUARDS and law not in fewest]
             still = _still_refuted(runner, other, description, contract, fewest, guards, seed)
             if still is not None:

@@ -6,16 +6,18 @@ turns mask polarity, and brings results back to (batch, head, row, column).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.axes import Axes
 from attention_core.conformance.case import Case
+from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.exchange import NDArray, Request, array
 from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
+from attention_core.conformance.scales import scale_of
 from attention_core.conformance.space import Profile
 
 INPUTS = ("query", "key", "value")
@@ -47,22 +49,41 @@ class Binding:
     def profile(self) -> Profile:
         """What the case generators may ask for."""
         i = self.implementation
-        return Profile(i.dtypes, self.claims, i.causal, i.dead_rows, i.sizes)
+        return Profile(
+            i.dtypes, self.claims, i.causal, i.dead_rows, i.sizes, i.axes, i.masks, i.always_causal, i.scale
+        )  # fmt: skip
+
+    @property
+    def axes(self) -> Axes:
+        """How query, key and value lie in the target's arguments."""
+        return Axes(self.implementation.axes, self.implementation.layout)
+
+    @property
+    def out_axes(self) -> Axes:
+        """How the output lies."""
+        return Axes(self.implementation.axes, self.implementation.out_layout or self.implementation.layout)
 
     def request(self, case: Case, **extra: Any) -> Request:
-        """The call for a case; `extra` sets further fields of the request."""
-        layout = self.implementation.layout
+        """The call for a case; `extra` sets further fields of the request.
+
+        Raises:
+            NotApplicable: the case is none of the calls that are declared.
+        """
+        if self.implementation.always_causal and not case.is_causal:
+            raise NotApplicable("every call is causal")
+        if self.implementation.axes < 4 and case.query.ndim != 4:
+            raise NotApplicable(f"the target takes arrays of {self.implementation.axes} axes")
         args = []
         for name in INPUTS:
             values = getattr(case, name)
-            values = to_layout(self.own_heads(values, case) if name == "query" else values, layout)
-            args.append(array(values, case.dtype, case.views.get(name, "contiguous")))
-        defaults: dict[str, Any] = {**DEFAULTS, "scale": 1 / math.sqrt(max(case.query.shape[-1], 1))}
+            values = self.axes.to_target(self.own_heads(values, case) if name == "query" else values)
+            args.append(array(values, case.dtype, self.view(case, name)))
+        defaults: dict[str, Any] = {**DEFAULTS, "scale": scale_of(case.default_scale, case.query.shape[-1])}
         kwargs = {self.names[name]: defaults[name] for name in sorted(self.required)}
         kwargs |= self.implementation.arguments
         if case.mask is not None:
             kwargs[self.spelled("attn_mask")] = self._mask(case)
-        if case.is_causal:
+        if case.is_causal and ("is_causal" in self.names or not self.implementation.always_causal):
             kwargs[self.spelled("is_causal")] = True
         if case.scale is not None:
             kwargs[self.spelled("scale")] = case.scale
@@ -87,12 +108,24 @@ class Binding:
 
     def _mask(self, case: Case) -> Any:
         assert case.mask is not None
-        view = case.views.get("mask", "contiguous")
-        mask = self.own_heads(case.mask, case)
+        kind, view = self.implementation.masks, self.view(case, "mask")
+        heads = case.query.shape[0], case.sizes[4]
+        mask = self.axes.mask_to_target(self.own_heads(case.mask, case), heads)
+        if kind == "additive" and mask.dtype == bool:
+            mask = np.where(mask, 0.0, -np.inf)
+        if kind in ("bool", "binary") and mask.dtype != bool:
+            if not np.all((mask == 0) | np.isneginf(mask)):
+                raise NotApplicable("it takes no mask that is added to the scores")
+            mask = mask == 0
         if mask.dtype != bool:
             return array(mask, case.dtype, view)
         attend = mask if self.implementation.mask_true == "attend" else ~mask
-        return array(attend, "bool", view)
+        return array(attend, "bool", view) if kind != "binary" else array(attend.astype(np.int64), "int64", view)
+
+    def view(self, case: Case, name: str) -> str:
+        """The memory layout of an argument; where batch and heads share an axis, repeats are found axis by axis."""
+        view = case.views.get(name, "contiguous")
+        return "broadcast" if view == "expanded" and self.implementation.axes < 4 else view
 
     def own_heads(self, values: NDArray, case: Case) -> NDArray:
         """Canonical (.., H, n, d), or a mask that broadcasts to it, with the heads in the target's order."""
@@ -115,15 +148,6 @@ class Binding:
         """The request's name of a differentiable input: "0", "1", "2" or the mask's keyword."""
         return str(INPUTS.index(name)) if name in INPUTS else self.names["attn_mask"]
 
-    def out_layout(self) -> str:
-        """Axis order of the output."""
-        return self.implementation.out_layout or self.implementation.layout
-
-
-def to_layout(values: NDArray, layout: str) -> NDArray:
-    """Canonical (.., H, n, d) to the layout (its own inverse)."""
-    return np.swapaxes(values, -3, -2) if layout == "bnhd" and values.ndim >= 3 else values
-
 
 def bind(implementation: Implementation, description: Mapping[str, Any]) -> Binding:
     """Read the claims of a target from its description.
@@ -131,7 +155,8 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
     Raises:
         TargetError: the target is not callable, or has a parameter without default that nobody fills.
     """
-    return replace(_read_claims(implementation, description), is_module=bool(description.get("is_module")))
+    binding = replace(_read_claims(implementation, description), is_module=bool(description.get("is_module")))
+    return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding
 
 
 def _read_claims(implementation: Implementation, description: Mapping[str, Any]) -> Binding:

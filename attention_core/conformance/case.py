@@ -17,6 +17,7 @@ import numpy as np
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.exchange import FLOATS, NDArray
 from attention_core.conformance.plainer_arrays import halves, parts, pick, plainer
+from attention_core.conformance.scales import DEFAULT, check_scale, scale_of
 
 SCALES = (None, 1.0, 2.0, 0.5)
 """Scales from plain to less plain."""
@@ -27,7 +28,8 @@ class Case:
     """Arguments of one `attention` call in canonical order and convention (True attends).
 
     query (B, H, n_q, d), key (B, H_kv, n_kv, d), value (B, H_kv, n_kv, d_v); mask None, bool, or float64 (added to the
-    scaled scores), broadcastable to (B, H, n_q, n_kv). `views` names a memory layout per argument.
+    scaled scores), broadcastable to (B, H, n_q, n_kv). `views` names a memory layout per argument;
+    `default_scale` is what a scale of None means.
     """
 
     dtype: str
@@ -40,6 +42,12 @@ class Case:
     seed: int = 0
     label: str = ""
     views: Mapping[str, str] = field(default_factory=dict)
+    default_scale: str = DEFAULT
+
+    @property
+    def factor(self) -> float:
+        """The scale that the case means."""
+        return scale_of(self.default_scale, self.query.shape[-1]) if self.scale is None else self.scale
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int, int]:
@@ -188,7 +196,7 @@ class Case:
     def to_json(self) -> dict[str, Any]:
         """The case as JSON values (arrays as base64 of float64 or bool)."""
         arrays = {n: _array_to_json(getattr(self, n)) for n in ("query", "key", "value", "mask")}
-        plain = {n: getattr(self, n) for n in ("dtype", "is_causal", "scale", "seed", "label")}
+        plain = {n: getattr(self, n) for n in ("dtype", "is_causal", "scale", "seed", "label", "default_scale")}
         return {"type": "attention", **plain, **arrays, "views": dict(self.views)}
 
     @staticmethod
@@ -202,6 +210,7 @@ class Case:
         plain = {n: data[n] for n in ("dtype", "is_causal", "scale", "seed", "label", "views")}
         if plain["dtype"] not in FLOATS:
             raise ValueError(f"dtype {plain['dtype']!r} is not one of {', '.join(FLOATS)}")
+        plain["default_scale"] = check_scale(data.get("default_scale", DEFAULT))
         case = Case(**{**plain, **arrays})
         case._check_shapes()
         return case

@@ -106,7 +106,9 @@ def _core(subject: Subject) -> list[tuple[str, Case]]:
     """Unmasked problems at aligned and at unaligned sizes, one pair per declared dtype."""
     rng = np.random.default_rng(0)
     profile = subject.binding.profile()
-    plain = Space(masks=("none",), causal=(False,), scales=False, grouped=False, regimes=("normal",), max_n=65)
+    plain = Space(
+        masks=("none",), causal=(profile.always_causal,), scales=False, grouped=False, regimes=("normal",), max_n=65
+    )
     found: list[tuple[str, Case]] = []
     misses = 0
     for dtype in profile.dtypes:

@@ -37,14 +37,16 @@ def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | Non
     """One case of `space` (already restricted to `profile`); None if the declared sizes were not met in 50 tries."""
     for _ in range(50):
         dtype = str(rng.choice(space.dtypes or profile.dtypes))
-        sizes = _sizes(space, dtype, rng)
+        sizes = _sizes(space, dtype, rng, profile.axes)
         batch, (n_q, n_kv, d, d_v, heads, kv_heads) = sizes
         if profile.allows((n_q, n_kv, d, d_v, heads, kv_heads)):
             return _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
     return None
 
 
-def _sizes(space: Space, dtype: str, rng: np.random.Generator) -> tuple[int, tuple[int, int, int, int, int, int]]:
+def _sizes(
+    space: Space, dtype: str, rng: np.random.Generator, axes: int = 4
+) -> tuple[int, tuple[int, int, int, int, int, int]]:
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
     n_q, n_kv = _lengths(space, shape, SCORES_PER_CASE[dtype], rng)
     d = int(rng.choice(WIDE_HEADS if shape == "wide heads" else HEAD_SIZES))
@@ -55,6 +57,8 @@ def _sizes(space: Space, dtype: str, rng: np.random.Generator) -> tuple[int, tup
     else:
         kv_heads = int(rng.choice([1, 2, 3, 5])) if group > 1 or rng.random() < 0.9 else 1
     kv_heads = max(kv_heads, -(-space.min_heads // group))
+    if axes == 2:
+        return 1, (n_q, n_kv, d, d_v, 1, 1)
     room = SCORES_PER_CASE[dtype] // max(1, n_q * n_kv)
     room = min(room, WORK_PER_CASE[dtype] // max(1, n_q * n_kv * (d + d_v)))
     if kv_heads * group > max(room, space.min_heads):
@@ -126,6 +130,7 @@ def _fill(
         dtype, round_to(query, dtype), round_to(key, dtype), round_to(value, dtype),
         mask if mask is None or mask.dtype == bool else round_to(mask, dtype),
         causal, scale, int(rng.integers(2**31)), "/".join(sorted(set(map(str, regimes.reshape(-1))))),
+        default_scale=profile.default_scale,
     )  # fmt: skip
 
 

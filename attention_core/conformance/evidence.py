@@ -70,29 +70,29 @@ class NotApplicable(Exception):
 class Result:
     """One returned array in canonical axis order, with the call it came from.
 
-    `axes` maps a canonical index to the target's own order (for snippets), `heads` a canonical head to the target's.
+    `place` maps a canonical index to the target's own (for snippets), `back` the other way round; `heads` maps a
+    canonical head to the target's.
     """
 
     values: NDArray
     request: Request
     quantity: str = "out"
-    axes: Sequence[int] | None = None
+    place: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     expression: Callable[..., str] | None = None  # of an index: how `{out}` gives the value there
     heads: Sequence[int] | None = None
     head_axis: int = 1
+    back: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
 
     def shown(self, index: tuple[int, ...]) -> Shown:
         own = index if self.heads is None else self._at_head(index, self.heads[index[self.head_axis]])
-        moved = own if self.axes is None else tuple(own[a] for a in self.axes)
+        moved = own if self.place is None else self.place(own)
         told = "" if self.expression is None else self.expression(*index)
         return Shown(self.request, self.quantity, tuple(int(i) for i in moved), told, self.missing)
 
     def canonical(self, moved: tuple[int, ...]) -> tuple[int, ...]:
         """The inverse of the move in `shown`: from the target's own axis order and heads."""
-        index = moved
-        if self.axes is not None:
-            index = tuple(moved[list(self.axes).index(i)] for i in range(len(moved)))
+        index = moved if self.back is None else self.back(moved)
         return index if self.heads is None else self._at_head(index, list(self.heads).index(index[self.head_axis]))
 
     def _at_head(self, index: tuple[int, ...], head: int) -> tuple[int, ...]:

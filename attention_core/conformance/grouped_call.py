@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attention_core.conformance.binding import Binding, to_layout
+from attention_core.conformance.binding import Binding
 from attention_core.conformance.case import Case
 from attention_core.conformance.runner import Runner
 
@@ -28,6 +28,8 @@ def with_grouped_heads(binding: Binding, runner: Runner) -> Binding:
     declared = binding.implementation.claims is not None
     if declared or "enable_gqa" in binding.claims or "enable_gqa" in binding.names:
         return binding
+    if binding.implementation.axes < 4:
+        return replace(binding, ungrouped="not tested: the target has no axis of heads")
     case = smallest_case(binding)
     if case is None:
         return replace(binding, ungrouped="not tested: no such sizes are declared")
@@ -35,7 +37,7 @@ def with_grouped_heads(binding: Binding, runner: Runner) -> Binding:
     if response.status != "ok":
         return replace(binding, ungrouped="not tested: no such parameter, and fewer key heads are refused")
     batch, heads, n_q, _ = case.query.shape
-    wanted = to_layout(np.empty((batch, heads, n_q, case.value.shape[-1])), binding.out_layout()).shape
+    wanted = binding.out_axes.to_target(np.empty((batch, heads, n_q, case.value.shape[-1]))).shape
     if not response.outputs or response.outputs[0].shape != wanted:
         return replace(binding, ungrouped="not tested: no such parameter, and fewer key heads give another shape")
     return replace(binding, claims=binding.claims | {"enable_gqa"})
@@ -49,5 +51,6 @@ def smallest_case(binding: Binding) -> Case | None:
             if profile.allows((n_q, n_kv, d, d, HEADS, KV_HEADS)):
                 shapes = ((2, HEADS, n_q, d), (2, KV_HEADS, n_kv, d), (2, KV_HEADS, n_kv, d))
                 query, key, value = (np.rint(rng.standard_normal(shape)) for shape in shapes)
-                return Case(binding.implementation.dtypes[0], query, key, value)
+                causal = binding.implementation.always_causal
+                return Case(binding.implementation.dtypes[0], query, key, value, is_causal=causal)
     return None

@@ -34,6 +34,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "masked_nan": ("ignored", "propagates", "unspecified"),
     "accumulate": ("input", "float32"),
     "array": ("torch", "numpy", "jax"),
+    "masks": ("any", "bool", "additive", "binary"),
 }
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
@@ -64,7 +65,12 @@ class Implementation:
         layout, out_layout: axis order of inputs and output, "bhnd" or "bnhd" (output defaults to `layout`).
         returns: "out", "out,weights" or "out,lse".
         causal: where the causal diagonal starts when n_q != n_kv.
-        mask_true: whether True in a bool mask means attend or ignore.
+        axes: 4 for query (B, H, n, d), 3 for (B, n, d), 2 for (n, d): without an axis of heads there is one head.
+        masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
+            numbers 0 and 1).
+        mask_true: whether True (or 1) in a mask means attend or ignore.
+        always_causal: every call is causal, without a parameter that says so.
+        scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.
         grouping: which key head query head h shares: "interleaved", h // (H / H_kv), or "modular", h mod H_kv.
         dead_rows: what a row without any key returns.
         masked_nan: what NaN in a masked key or value does.
@@ -77,6 +83,7 @@ class Implementation:
         device: where it runs.
         array: the array library of its arguments.
         claims: parameters it supports; None reads them from the signature.
+        declines: exceptions that decline a case beside the usual ones, by class name (dotted or plain).
         known_failures: law name -> reason, for laws it is known to break (strict).
         factory: `function` builds the callable.
         parameters: declared parameters of other contracts (`kind`, `pairing`, `base`, ...).
@@ -115,12 +122,18 @@ class Implementation:
     known_failures: Mapping[str, str] = field(default_factory=dict)
     factory: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    axes: int = 4
+    masks: str = "any"
+    always_causal: bool = False
+    scale: str = "1/sqrt(d)"
+    declines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices and not (name == "out_layout" and value is None):
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
+        self._check_scale_and_axes()
         if self.array == "numpy":  # NumPy has no derivatives, and no bfloat16
             for name in ("gradients", "mask_gradient", "second_gradients"):
                 object.__setattr__(self, name, False)
@@ -138,6 +151,15 @@ class Implementation:
         """Whether float64 is declared, and not only among the dtypes of whoever declares none."""
         return "float64" in self.dtypes and self.dtypes is not DTYPES
 
+    def _check_scale_and_axes(self) -> None:
+        from attention_core.conformance.scales import check_scale
+
+        object.__setattr__(self, "scale", check_scale(self.scale))
+        if self.axes not in (2, 3, 4):
+            raise TargetError(f"axes={self.axes!r}: write 4 for (B, H, n, d), 3 for (B, n, d) or 2 for (n, d)")
+        if self.axes != 4 and (self.layout, self.out_layout or "bhnd") != ("bhnd", "bhnd"):
+            raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {self.layout}")
+
     def declared(self) -> dict[str, Any]:
         """The conventions as plain JSON values, for reports."""
         skip = {"function", "sizes", "known_failures"}
@@ -145,6 +167,7 @@ class Implementation:
         record["arguments"] = {k: repr(v) for k, v in self.arguments.items()}
         record["parameters"] = dict(self.parameters)
         record["dtypes"] = list(self.dtypes)
+        record["declines"] = list(self.declines)
         record["claims"] = None if self.claims is None else list(self.claims)
         record["sizes"] = None if self.sizes is None else getattr(self.sizes, "text", "predicate")
         return record

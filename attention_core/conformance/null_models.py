@@ -27,7 +27,7 @@ class Problem:
     @property
     def scale(self) -> float:
         """The scale the case means."""
-        return self.case.scale if self.case.scale is not None else 1 / np.sqrt(max(self.case.query.shape[-1], 1))
+        return self.case.factor
 
     def value(self) -> NDArray:
         """The values of every query head, (B, H, n_kv, d_v)."""
@@ -37,7 +37,7 @@ class Problem:
         """The oracle's output for the case with some fields changed."""
         case = replace(self.case, **changes)  # type: ignore[arg-type]
         return oracle.attention(
-            case.query, case.key, case.value, case.mask, is_causal=case.is_causal, scale=case.scale,
+            case.query, case.key, case.value, case.mask, is_causal=case.is_causal, scale=case.factor,
             alignment=alignment or self.alignment,
         ).out  # fmt: skip
 
@@ -196,9 +196,9 @@ NULLS: Mapping[str, tuple[Callable[[Problem], NDArray], Condition]] = {
     "first_key": (first_key, _always),
     "hard": (hard, _always),
     "over_queries": (over_queries, _always),
-    "unscaled": (unscaled, lambda case: case.scale != 1.0),
+    "unscaled": (unscaled, lambda case: case.factor != 1.0),
     "scaled_by_model": (scaled_by_model, lambda case: case.sizes[4] > 1),
-    "scale_off": (scale_off, lambda case: case.scale != 0.0),
+    "scale_off": (scale_off, lambda case: case.factor != 0.0),
     "scale_ignored": (scale_ignored, lambda case: case.scale is not None),
     "mask_ignored": (mask_ignored, lambda case: case.mask is not None),
     "mask_inverted": (mask_inverted, _bool),

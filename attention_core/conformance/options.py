@@ -25,7 +25,9 @@ _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
 
-FLAGS = ("deterministic", "gradients", "mask_gradient", "second_gradients", "validates", "factory")
+FLAGS = (
+    "deterministic", "gradients", "mask_gradient", "second_gradients", "validates", "factory", "always_causal",
+)  # fmt: skip
 HELP: Mapping[str, str] = {
     "name": "What reports call it.",
     "contract": "Which laws apply; see `attention-core laws`.",
@@ -50,11 +52,16 @@ HELP: Mapping[str, str] = {
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
     "sizes": f"Supported sizes as a condition over {', '.join(SIZE_NAMES)}, e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
+    "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d).",
+    "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
+    "always_causal": "Every call is causal, and no parameter says so.",
+    "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",
+    "declines": "A further exception that declines a case, by class name (dotted or plain); repeatable.",
     "parameters": "NAME=VALUE parameter of another contract (kind, pairing, ...); repeatable.",
 }
 
 
-_ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters"])
+_ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters", "declines"])
 _BUILT = _ALWAYS - {"factory"}
 APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP),
@@ -144,9 +151,11 @@ def fields_from_text(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if value is None or value == ():
             continue
-        if name in ("dtypes", "claims"):
+        if name in ("dtypes", "claims", "declines"):
             parts = [p.strip() for v in ([value] if isinstance(value, str) else value) for p in v.split(",")]
             fields[name] = tuple(p for p in parts if p)
+        elif name == "axes":
+            fields[name] = int(value) if str(value).isdigit() else value
         elif name == "sizes":
             fields[name] = SizeCondition(value)
         elif name in ("arguments", "parameters"):

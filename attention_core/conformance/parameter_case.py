@@ -149,7 +149,7 @@ class ParameterSubject:
                 f"the call changed its argument {changed}, but should leave arguments as they are",
                 Evidence((Shown(request),), kind="mutated"),
             )
-        return check_response(response, request)
+        return check_response(response, request, self.implementation.declines)
 
     def _argument_name(self, name: str) -> str:
         known = self.names() or []

@@ -58,8 +58,11 @@ def event(message: str) -> str:
     return "exit" if "sys.exit" in message or "ended with status" in message else "crash"
 
 
-def check_response(response: Response, request: Request) -> Response:
-    """Sort out what is not a result: refusals become `Refused`, everything else that is wrong a `Violation`."""
+def check_response(response: Response, request: Request, also: tuple[str, ...] = ()) -> Response:
+    """Sort out what is not a result: refusals become `Refused`, everything else that is wrong a `Violation`.
+
+    `also` names further exceptions that decline a case.
+    """
     crash = Evidence((Shown(request),), kind="crash")
     if response.status in ("died", "hung"):
         lost = replace(crash, event=event(response.message))
@@ -70,6 +73,8 @@ def check_response(response: Response, request: Request) -> Response:
         text = f"{failure.types[0]}: {failure.message.splitlines()[0] if failure.message else ''}"
         if "WrongReturn" in failure.types:
             raise Violation(f"wrong result: {failure.message}", Evidence((Shown(request),), kind="shape"))
+        if is_named(failure, also):
+            raise Refused(text)
         if missing := what_is_missing(failure):
             raise SetUpError(f"the target cannot run here: {missing}")
         if declines(failure):
@@ -109,6 +114,17 @@ def declines(failure: Failure) -> bool:
     purpose (onnxruntime's derive from Exception alone), unless they report an internal fault or one of the device.
     """
     return is_refusal(failure.types, failure.message, failure.homes)
+
+
+def is_named(failure: Failure, names: tuple[str, ...]) -> bool:
+    """Whether an exception, or a class that it derives from, is among some names, dotted or plain.
+
+    Example:
+        >>> is_named(Failure(("Full", "Exception"), "", "", ("queue", "builtins")), ("queue.Full",))
+        True
+    """
+    dotted = {f"{home}.{name}" for name, home in zip(failure.types, failure.homes, strict=False)}
+    return not dotted.union(failure.types).isdisjoint(names)
 
 
 def is_refusal(types: tuple[str, ...], message: str, homes: tuple[str, ...] = ()) -> bool:

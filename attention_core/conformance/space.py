@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.scales import DEFAULT
+
 REGIMES = ("normal", "peaked", "one_hot", "near_ties", "offset", "tiny", "mixed", "integers")
 """Value regimes of large cases; see `draw.values`."""
 
@@ -80,22 +82,34 @@ def mask_kinds(mask: Any) -> set[str]:
 
 @dataclass(frozen=True)
 class Profile:
-    """What may be asked of the target: declared dtypes and sizes, claimed parameters, causal alignment."""
+    """What may be asked of the target: declared dtypes, sizes, axes and masks, claimed parameters, causality."""
 
     dtypes: tuple[str, ...]
     claims: frozenset[str]
     alignment: str
     dead_rows: str
     sizes: Callable[..., bool] | None = None
+    axes: int = 4
+    masks: str = "any"
+    always_causal: bool = False
+    default_scale: str = DEFAULT
 
     def allows(self, sizes: tuple[int, ...]) -> bool:
         """Whether (n_q, n_kv, d, d_v, H, H_kv) are declared sizes."""
+        if (self.axes < 4 and sizes[4] != sizes[5]) or (self.axes == 2 and sizes[4] != 1):
+            return False
         return self.sizes is None or bool(self.sizes(*sizes))
 
     def restrict(self, space: Space) -> Space | None:
         """The wish cut down to what is claimed; None if nothing is left of it."""
         masks = space.masks if "attn_mask" in self.claims else tuple(m for m in space.masks if m == "none")
+        if self.masks in ("bool", "binary"):
+            masks = tuple(m for m in masks if m in ("none", "bool"))
         causal = space.causal if "is_causal" in self.claims else tuple(c for c in space.causal if not c)
+        if self.always_causal:
+            causal = tuple(c for c in space.causal if c)
+        if self.axes == 2 and max(space.min_batch, space.min_heads) > 1:
+            return None
         dtypes = tuple(d for d in space.dtypes or self.dtypes if d in self.dtypes)
         if not (masks and causal and dtypes):
             return None
@@ -104,5 +118,5 @@ class Profile:
             causal=causal,
             dtypes=dtypes,
             scales=space.scales and "scale" in self.claims,
-            grouped=space.grouped and "enable_gqa" in self.claims,
+            grouped=space.grouped and "enable_gqa" in self.claims and self.axes == 4,
         )

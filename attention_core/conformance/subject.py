@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance import budget
-from attention_core.conformance.binding import Binding, to_layout
+from attention_core.conformance.axes import Axes
+from attention_core.conformance.binding import Binding
 from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import Evidence, Result, Shown, Violation
+from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation
 from attention_core.conformance.exchange import NDArray, Request, Response, Value, array
 from attention_core.conformance.nulls import Power
 from attention_core.conformance.responses import (
@@ -89,7 +91,7 @@ class Subject:
         number = number_of_results(response)
         if number is not None and number > MOST_RESULTS:
             raise self._wrong_number(request, number)
-        return check_response(response, request)
+        return check_response(response, request, self.implementation.declines)
 
     def forward(self, case: Case, *, fresh: bool = False, **extra: Any) -> Forward:
         """The target's answer to a case (remembered unless `fresh`, or with extras such as `seed`, `mode`)."""
@@ -127,7 +129,8 @@ class Subject:
         message = declared_returns(self.implementation.returns, got)
         if not self.fits:
             plain = [np.ones((1, 1, n, 1)) for n in (1, 5)]
-            small = [self.binding.request(Case(self.implementation.dtypes[0], one, one, one)) for one in plain]
+            causal, dtype = self.implementation.always_causal, self.implementation.dtypes[0]
+            small = [self.binding.request(Case(dtype, one, one, one, is_causal=causal)) for one in plain]
             numbers = [number_of_results(self.runner.run(each)) for each in small]
             if {*numbers} <= {got, None}:
                 raise SetUpError(message)
@@ -136,14 +139,15 @@ class Subject:
 
     def _output(self, case: Case, request: Request, value: Value) -> Result:
         q, v = case.query.shape, case.value.shape
-        layout, order = self.binding.out_layout(), self.binding.heads_order(case)
-        return self._result(request, value, (*q[:-1], v[-1]), case.dtype, "out", layout, order)
+        order = self.binding.heads_order(case)
+        return self._result(request, value, (*q[:-1], v[-1]), case.dtype, "out", self.binding.out_axes, order)
 
     def _result(
         self, request: Request, value: Value, shape: tuple[int, ...], dtype: str | None, quantity: str,
-        layout: str = "bhnd", order: NDArray | None = None, head_axis: int = 1,
+        axes: Axes | None = None, order: NDArray | None = None, head_axis: int = 1,
     ) -> Result:  # fmt: skip
-        expected = to_layout(np.empty(shape), layout).shape
+        axes = Axes(self.implementation.axes) if axes is None else axes
+        expected = axes.to_target(np.empty(shape)).shape
         if value.shape != expected:
             raise Violation(
                 f"{quantity}: got shape {value.shape}, but should be {expected}",
@@ -154,15 +158,12 @@ class Subject:
                 f"{quantity}: got dtype {value.dtype}, but should be {dtype}, as the query (cast the result back)",
                 Evidence((Shown(request, quantity),), kind="shape", event="wrong dtype"),
             )
-        axes = None
-        if layout == "bnhd" and len(shape) >= 3:
-            n = len(shape)
-            axes = [*range(n - 3), n - 2, n - 3, n - 1]
-        values, heads = to_layout(value.values, layout).astype(np.float64), None
+        values, heads = axes.from_target(value.values, shape).astype(np.float64), None
         if order is not None:
             heads = [int(place) for place in np.argsort(order)]
             values = np.take(values, heads, axis=head_axis)
-        return Result(values, request, quantity, axes, heads=heads, head_axis=head_axis)
+        place, back = partial(axes.place, shape=shape), partial(axes.canonical, shape=shape)
+        return Result(values, request, quantity, place, heads=heads, head_axis=head_axis, back=back)
 
     def backward(
         self, case: Case, cotangent: NDArray | None = None, want: tuple[str, ...] = ("query", "key", "value"),
@@ -179,16 +180,16 @@ class Subject:
         self, case: Case, cotangent: NDArray, want: tuple[str, ...], directions: tuple[NDArray, ...] | None,
         **extra: Any,
     ) -> Backward:  # fmt: skip
-        layout = self.implementation.layout
+        if "mask" in want and self.implementation.axes < 4 and case.mask is not None and case.mask.ndim > 2:
+            raise NotApplicable("the mask is another array for the target, which has no axis of heads")
         wrt = tuple(self.binding.argument(n) for n in want)
-        view = case.views.get("cotangent", "contiguous")
-        own_heads = self.binding.own_heads
-        down = array(to_layout(own_heads(cotangent, case), self.binding.out_layout()), case.dtype, view)
+        view, own_heads = self.binding.view(case, "cotangent"), self.binding.own_heads
+        down = array(self.binding.out_axes.to_target(own_heads(cotangent, case)), case.dtype, view)
         second = None
         if directions is not None:
             pairs = zip(want, directions, strict=True)
             turned = (own_heads(w, case) if name == "query" else w for name, w in pairs)
-            second = tuple(array(to_layout(w, layout), case.dtype) for w in turned)
+            second = tuple(array(self.binding.axes.to_target(w), case.dtype) for w in turned)
         request = self.binding.request(case, wrt=wrt, cotangent=down, second=second, **extra)
         response = self.send(request)
         out = self._output(case, request, response.outputs[0])
@@ -209,7 +210,7 @@ class Subject:
     def lse_gradients(self, case: Case, cotangent: NDArray) -> dict[str, Result] | None:
         """Gradients of query and key for a cotangent (B, H, n_q) on the log-sum-exp; None if it carries none."""
         turned = self.binding.own_heads(cotangent[..., None], case)[..., 0]
-        down = array(turned, self.forward(case).lse_dtype)
+        down = array(Axes(self.implementation.axes).to_target(turned), self.forward(case).lse_dtype)
         request = self.binding.request(case, wrt=("0", "1"), cotangent=down, of=1)
         response = self.send(request)
         if not response.has_graph:
@@ -219,22 +220,22 @@ class Subject:
 
     def _gradient(self, case: Case, request: Request, value: Value | None, name: str, quantity: str) -> Result:
         shape = getattr(case, name).shape
-        layout = self.implementation.layout if name != "mask" else "bhnd"
+        axes = self.binding.axes if name != "mask" else Axes()
         order = self.binding.heads_order(case) if name in ("query", "mask") else None
         head_axis = len(shape) - 3
         if order is not None and (head_axis < 0 or shape[head_axis] != len(order)):
             order = None
         if value is None:  # torch's way to say that nothing depends on it
-            zeros = to_layout(np.zeros(shape), layout)
+            zeros = axes.to_target(np.zeros(shape))
             none = Value(case.dtype, zeros.shape, zeros)
-            nothing = self._result(request, none, shape, None, quantity, layout, order, head_axis)
+            nothing = self._result(request, none, shape, None, quantity, axes, order, head_axis)
             return replace(nothing, extra={"missing": True})
-        return self._result(request, value, shape, case.dtype, quantity, layout, order, head_axis)
+        return self._result(request, value, shape, case.dtype, quantity, axes, order, head_axis)
 
     # --- truth and budget ---------------------------------------------------------------------------------
 
     def _options(self, case: Case) -> dict[str, Any]:
-        return {"is_causal": case.is_causal, "alignment": self.implementation.causal, "scale": case.scale}
+        return {"is_causal": case.is_causal, "alignment": self.implementation.causal, "scale": case.factor}
 
     def truth(self, case: Case) -> oracle.Truth:
         """The float64 truth of a case, dead rows as declared."""
@@ -248,7 +249,7 @@ class Subject:
     def bounds(self, case: Case) -> budget.ForwardBounds:
         """The error budget of the output (and log-sum-exp) of a case."""
         make = lambda: budget.forward_bound(  # noqa: E731
-            case.query, case.key, case.value, self.truth(case), mask=case.mask, scale=case.scale,
+            case.query, case.key, case.value, self.truth(case), mask=case.mask, scale=case.factor,
             dtype=case.dtype, accumulate=self.implementation.accumulate, dead_rows=self.implementation.dead_rows,
         )  # fmt: skip
         found: budget.ForwardBounds = self.remembered(case, ("bounds",), make)
@@ -266,7 +267,7 @@ class Subject:
     ) -> budget.BackwardBounds:
         """The error budget of every gradient of a case."""
         return budget.backward_bound(
-            case.query, case.key, case.value, cotangent, self.truth(case), gradients, mask=case.mask, scale=case.scale,
+            case.query, case.key, case.value, cotangent, self.truth(case), gradients, mask=case.mask, scale=case.factor,
             dtype=case.dtype, accumulate=self.implementation.accumulate, want_mask=want_mask,
             dead_rows=self.implementation.dead_rows,
         )  # fmt: skip

@@ -223,7 +223,7 @@ def causal_holds_at_any_scale(subject: Subject, case: Case) -> None:
     Source: derivations/laws.md (masked)
     Mutant: causal_filled_before_scaling
     """
-    default = 1 / np.sqrt(case.sizes[2]) if case.scale is None else case.scale
+    default = case.factor
     for scale in (-float(np.float32(default)), 0.0):
         asked = case.with_(scale=scale)
         require_truth(subject, asked, f"causal output at scale {scale:g}", where=judged_rows(subject, asked))

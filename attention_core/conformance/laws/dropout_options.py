@@ -49,9 +49,9 @@ def configured(subject: Subject, case: Case) -> Case:
     query[..., :4], key[..., :4] = rng.integers(-1, 2, (BATCH, 4, n_q, 4)), rng.integers(-1, 2, (BATCH, H_kv, n, 4))
     value = np.broadcast_to(np.eye(n), (BATCH, H_kv, n, n)).copy()
     mask = _mask(rng, int(n_q), n) if "attn_mask" in claims and rng.random() < 0.6 else None
-    causal = "is_causal" in claims and bool(rng.random() < 0.5)
+    causal = "is_causal" in claims and (bool(rng.random() < 0.5) or subject.implementation.always_causal)
     scale = 0.5 if "scale" in claims and rng.random() < 0.5 else None
-    return Case(case.dtype, query, key, value, mask, causal, scale, case.seed)
+    return Case(case.dtype, query, key, value, mask, causal, scale, case.seed, default_scale=case.default_scale)
 
 
 def _mask(rng: np.random.Generator, n_q: int, n: int) -> NDArray:

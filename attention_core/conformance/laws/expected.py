@@ -79,7 +79,7 @@ def gaps(scores: NDArray) -> NDArray:
 
 def sharpened(case: Case) -> NDArray:
     """Powers of two, (B, H, n_q, 1), that open the gap of each row of plain scores to e^-gap n <= LEFT."""
-    scale = case.scale if case.scale is not None else 1 / np.sqrt(max(case.query.shape[-1], 1))
+    scale = case.factor
     key = np.repeat(case.key, case.group, axis=-3)
     gap = gaps(scale * case.query @ key.swapaxes(-1, -2))
     wanted = np.log(case.key.shape[-2] / LEFT)

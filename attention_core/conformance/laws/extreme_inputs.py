@@ -17,11 +17,6 @@ LARGE = 2.0**13
 """Size of large scores: their exponentials overflow every format, their products fit into all of them."""
 
 
-def scale_of(case: Case) -> float:
-    """The scale that a case means."""
-    return case.scale if case.scale is not None else 1 / float(np.sqrt(case.query.shape[-1]))
-
-
 def round_power(x: float) -> float:
     """The largest power of two up to x."""
     return float(2.0 ** np.floor(np.log2(x)))
@@ -30,9 +25,9 @@ def round_power(x: float) -> float:
 def enlarging(case: Case) -> NDArray:
     """Powers of two, (B, H, 1, 1), that bring the largest |scale| |q| . |k| of a problem just below LARGE."""
     key = np.repeat(np.abs(case.key), case.group, axis=-3)
-    size = abs(scale_of(case)) * (np.abs(case.query) @ key.swapaxes(-1, -2)).max(axis=(-2, -1), keepdims=True)
+    size = abs(case.factor) * (np.abs(case.query) @ key.swapaxes(-1, -2)).max(axis=(-2, -1), keepdims=True)
     # A kernel may scale the queries first; zero logits stay zero, whatever the queries.
-    largest = np.abs(case.query).max(axis=(-2, -1), keepdims=True) * max(1.0, abs(scale_of(case)))
+    largest = np.abs(case.query).max(axis=(-2, -1), keepdims=True) * max(1.0, abs(case.factor))
     with np.errstate(divide="ignore", over="ignore"):
         # Half, since log2 rounds up just below a power of two, and twice the largest number is none.
         room = np.minimum(LARGE / size, HUGE[case.dtype] / 2 / largest)
@@ -56,7 +51,7 @@ def beyond_half(case: Case) -> tuple[Case, NDArray]:
     key = case.key * np.exp2(np.where(np.isfinite(up), up, 0.0))
     products = np.abs(case.query @ np.repeat(key, case.group, axis=-3).swapaxes(-1, -2))
     most = products.max(axis=(-2, -1), keepdims=True, initial=0.0)
-    room = HUGE[case.dtype] / 2 / max(1.0, abs(scale_of(case)))
+    room = HUGE[case.dtype] / 2 / max(1.0, abs(case.factor))
     with np.errstate(divide="ignore"):
         factor = np.minimum(BEYOND_HALF / most, room / np.abs(case.query).max(axis=(-2, -1), keepdims=True))
         factor = np.exp2(np.floor(np.log2(factor)))

@@ -88,7 +88,7 @@ def many_keys(case: Case, parts: int, rng: np.random.Generator) -> tuple[Case, N
 def exact(case: Case, query: NDArray, key: NDArray, value: NDArray) -> Case:
     """A case of these numbers, rounded to the dtype of `case`, and of its seed."""
     query, key, value = (round_to(x, case.dtype) for x in (query, key, value))
-    return Case(case.dtype, query, key, value, seed=case.seed)
+    return Case(case.dtype, query, key, value, seed=case.seed, default_scale=case.default_scale)
 
 
 LONG = Space(masks=("none",), causal=(False,), dtypes=LOW, scales=False, grouped=False, small=False, max_n=8)

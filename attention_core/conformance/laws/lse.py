@@ -135,13 +135,13 @@ def lse_gradient_is_true(subject: Subject, case: Case) -> None:
     found = subject.lse_gradients(case, down)
     if found is None:
         raise NotApplicable("the log-sum-exp carries no gradient")
-    options: dict[str, Any] = {"mask": case.mask, "scale": case.scale}
-    alignment, d = subject.implementation.causal, case.sizes[2]
+    options: dict[str, Any] = {"mask": case.mask, "scale": case.factor}
+    alignment = subject.implementation.causal
     means = oracle.attention(case.query, case.key, case.key, is_causal=case.is_causal, alignment=alignment, **options)
     budgets = lse_backward_bound(
         case.query, case.key, down, means, dtype=case.dtype, accumulate=subject.implementation.accumulate, **options
     )
-    scale = 1 / np.sqrt(d) if case.scale is None else case.scale
+    scale = case.factor
     pulled = np.swapaxes(means.weights, -1, -2) @ (down[..., None] * case.query)
     by_head = pulled.reshape(*case.key.shape[:2], case.group, *case.key.shape[2:]).sum(axis=2)
     wants = (scale * down[..., None] * means.out, scale * by_head)

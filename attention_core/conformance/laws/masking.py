@@ -107,7 +107,7 @@ def masked_keys_stay_masked_at_low_logits(subject: Subject, case: Case) -> None:
     dtype = case.dtype
     if case.scale is None and "scale" in subject.binding.claims:
         case = case.with_(scale=1.0)
-    scale = 1 / np.sqrt(case.sizes[2]) if case.scale is None else case.scale
+    scale = case.factor
     low = {"float64": LOWER, "float16": min(LOW, 28000.0 * abs(scale))}.get(dtype, LOW)
     planting = plant_for_all(subject, case)
     size = np.sqrt(low / abs(scale))

@@ -26,7 +26,6 @@ from attention_core.conformance.laws.extreme_inputs import (
     first_feature,
     offset_size,
     round_power,
-    scale_of,
     tiny_parts,
     with_garbage,
 )
@@ -118,13 +117,13 @@ def a_common_offset_cancels(subject: Subject, case: Case) -> None:
     Mutant: logits_clipped
     """
     plain = case.with_(key=first_feature(case.key, 0.0))
-    size = round_power(offset_size(subject, case) / abs(scale_of(case)))
+    size = round_power(offset_size(subject, case) / abs(case.factor))
     each = case.rng("sign").choice([-1.0, 1.0], size=case.query.shape[:-1])
     # The offset is a product c * c' of one feature, so that no rounding of the other features hides in it.
     part = 2.0 ** np.floor(np.log2(size) / 2)
     moved = case.with_(query=first_feature(case.query, each * size / part), key=first_feature(case.key, part))
     same_output(
-        subject, plain, moved, f"output with scores moved by {size * abs(scale_of(case)):g} in every row",
+        subject, plain, moved, f"output with scores moved by {size * abs(case.factor):g} in every row",
         where=told_rows(subject, plain) & told_rows(subject, moved),
     )  # fmt: skip
 

@@ -32,7 +32,8 @@ def probe_of(
     key = case.rng("probe").integers(1, 4, size=(batch, heads, n, n)).astype(float)
     shown = np.vstack([np.hstack([np.eye(n // 2)] * 2), np.zeros((n // 2, n))])
     value = np.broadcast_to(shown, (batch, heads, n, n)).copy()
-    return Case(case.dtype, np.zeros((batch, heads, n, n)), key, value, seed=case.seed)
+    query = np.zeros((batch, heads, n, n))
+    return Case(case.dtype, query, key, value, seed=case.seed, default_scale=case.default_scale)
 
 
 @dataclass(frozen=True)

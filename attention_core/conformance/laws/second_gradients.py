@@ -27,7 +27,7 @@ def second_bounds(subject: Subject, case: Case, directions: tuple[NDArray, NDArr
     """The budget of the second derivatives of a float64 case, for its own cotangent."""
     limits(subject, case)
     inputs, truth = (case.query, case.key, case.value), subject.truth(case)
-    return second_bound(inputs, case.cotangent(), directions, truth, case.mask, case.scale)
+    return second_bound(inputs, case.cotangent(), directions, truth, case.mask, case.factor)
 
 
 def second_gradients_are_true(subject: Subject, case: Case) -> None:
@@ -43,7 +43,7 @@ def second_gradients_are_true(subject: Subject, case: Case) -> None:
     bounds = second_bounds(subject, case, directions)
     true = second_gradients(
         case.query, case.key, case.value, case.cotangent(), directions, case.mask, is_causal=case.is_causal,
-        alignment=subject.implementation.causal, scale=case.scale, truth=subject.truth(case),
+        alignment=subject.implementation.causal, scale=case.factor, truth=subject.truth(case),
     )  # fmt: skip
     found = subject.backward(case, case.cotangent(), directions=directions)
     for name in INPUTS:

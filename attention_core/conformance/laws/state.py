@@ -85,7 +85,7 @@ def relatives(subject: Subject, case: Case) -> list[Case]:
     if case.query.shape[0] > 1:
         found.append(take_batch(case, np.arange(1)))
     # A negative scale under causality is no case of the suite (see `draw`).
-    if "is_causal" in claims and (case.scale is None or case.scale >= 0):
+    if "is_causal" in claims and not subject.implementation.always_causal and (case.scale is None or case.scale >= 0):
         found.append(case.with_(is_causal=not case.is_causal))
     if "scale" in claims:
         found.append(case.with_(scale=0.5 if case.scale is None else None))

@@ -115,7 +115,7 @@ def two_matching_keys_are_averaged(subject: Subject, case: Case) -> None:
     # With more keys than dimensions the unit vectors repeat: every copy of a matching key counts alike.
     key = np.broadcast_to(np.eye(d)[np.arange(n_kv) % d], case.key.shape).copy()
     pair = case.rng("pair").integers(min(d, n_kv), size=(*case.query.shape[:-1], 2))
-    scale = case.scale if case.scale is not None else 1 / np.sqrt(d)
+    scale = case.factor
     # Gap g = scale c: e^-g n <= 1/64, c a power of two so that the query is exact.
     c = np.exp2(np.ceil(np.log2(np.log(64.0 * max(n_kv, 2)) / max(abs(scale), 2.0**-8)))) * np.sign(scale)
     query = c * np.minimum(np.eye(d)[pair].sum(axis=-2), 1.0)
@@ -152,7 +152,7 @@ def large_scales_pick_the_best_key(subject: Subject, case: Case) -> int:
     Mutant: scores_clamped
     """
     factor = float(np.median(sharpened(case)))
-    scale = case.scale if case.scale is not None else 1 / np.sqrt(case.query.shape[-1])
+    scale = case.factor
     says = near_the_best(subject, case.with_(scale=scale * factor), "output at a large scale")
     # Scores apart by more than e^89, the reach of float32; no mask, as some kernels scale what is masked (see `draw`).
     wide = case.with_(query=-case.query, scale=-8 * scale * factor, mask=None, is_causal=False)

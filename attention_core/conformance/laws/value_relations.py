@@ -110,7 +110,7 @@ def scale_may_move_into_the_query(subject: Subject, case: Case) -> None:
     c = float(case.rng("factor").choice([0.25, 0.5, 2.0, 4.0]))
     if np.abs(case.query).max(initial=0.0) * c > HUGE[case.dtype]:
         raise NotApplicable("the scaled query overflows")
-    scale = case.scale if case.scale is not None else 1 / np.sqrt(case.query.shape[-1])
+    scale = case.factor
     moved = case.with_(query=round_to(case.query * c, case.dtype), scale=scale / c)
     same_output(
         subject, case, moved, f"output with the query times {c:g} and the scale divided by it",

@@ -136,7 +136,7 @@ def room(case: Case) -> tuple[float, float]:
     Sums are over d, d_v or n_kv terms; cotangents are below 8 (normal numbers of a case); 16 is to spare.
     """
     _, n_kv, d, d_v, _, _ = case.sizes
-    scale = 1.0 if case.scale is None else max(1.0, abs(case.scale))
+    scale = max(1.0, abs(case.factor))
     largest = max(1.0, float(np.abs(case.query).max(initial=0.0)))
     key = HUGE[case.dtype] / (16 * max(d, 1) * largest * scale)
     value = HUGE[case.dtype] / (16 * 8 * max(d_v, 1) * max(n_kv, 1))
@@ -149,7 +149,7 @@ def attractive_keys(planting: Planting, purpose: str, strength: float) -> NDArra
     rows, blind = by_key_head(case, case.query), by_key_head(case, planting.rows)
     drawn = np.argmax(rng.random(blind.shape) * blind, axis=-1)
     query = np.take_along_axis(rows, drawn[..., None, None], axis=-2)
-    scale = 1 / np.sqrt(case.sizes[2]) if case.scale is None else case.scale
+    scale = case.factor
     square = scale * np.sum(query * query, axis=-1, keepdims=True)
     usable = np.abs(square) > 1e-30
     factor = np.where(usable, strength / np.where(usable, square, 1.0), 0.0)
