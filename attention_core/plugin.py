@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -174,22 +174,37 @@ class LawItem(pytest.Item):
             self.note({"target": target, "unavailable": str(error)})
             pytest.skip(f"{target} cannot run here: {error}")
         except TargetError as error:
-            self.note({"target": target, "problem": str(error)})
-            raise Refutation(f"{target}: {error}") from None
+            self.broken(target, str(error), first=self.is_first())
         if self.law is None:
             self.run_core(session, target)
         else:
             self.run_law(session, target, self.law)
 
+    def is_first(self) -> bool:
+        """Whether this is the first item of its target in the run, in every process that shares it."""
+        return next((item for item in self.session.items if item.parent is self.parent), self) is self
+
+    def broken(self, target: str, problem: str, *, first: bool) -> NoReturn:
+        """A target that cannot be judged is one failure; its other items are skipped."""
+        self.note({"target": target, "problem": problem})
+        if first:
+            raise Refutation(f"{target}: {problem}") from None
+        pytest.skip(f"not run: {problem}")
+
     def run_core(self, session: Session, target: str) -> None:
         problem = session.core()
+        if session.broken:
+            self.broken(target, session.broken, first=True)
         record = session.implementation.declared()
         self.note({"target": target, "core": problem, "declared": record})
         if problem:
             raise Refutation(f"{target}: incomplete: {problem}")
 
     def run_law(self, session: Session, target: str, law: Law) -> None:
+        known = session.broken
         result = session.run(law)
+        if session.broken:
+            self.broken(target, session.broken, first=self.is_first() or not known)
         self.note({"target": target, "result": asdict(result), "of": len(session.laws)})
         if result.status == "refuted":
             found = result.counterexample

@@ -1,6 +1,8 @@
 # Documents as pytest files: one item for every step, by the step's name, at its line.
 # `attention_core.plugin` calls the two functions at the end; nothing heavy is imported before a document is collected.
-r"""`pytest derivations`, `pytest notes.md`, `pytest notes.md::step-name`.
+r"""`pytest --derive notes.md`, `pytest --derive notes.md::step-name`, and what the ini option `derivation_files` names.
+
+Without either, no file is a document: a project may keep Markdown of its own in a folder `derivations`.
 
 A step that is as its document says passes; one that is refuted where the document expects it is an expected failure,
 and strictly so: it fails once it is not refuted. Verdict and evidence are properties of the item, for JUnit reports.
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.records import StepReport
     from attention_core.derivation.steps import Step, Unread
 
-OPTION, TIME = "derivation_files", "derivation_seconds"
-DEFAULT = "derivations/*.md"
+OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--derive"
 SUFFIXES = (".md", ".markdown", ".tex")
 
 
@@ -131,18 +132,23 @@ def properties(report: StepReport) -> list[tuple[str, object]]:
 
 
 def add_option(parser: pytest.Parser) -> None:
-    """The ini options."""
-    about = f"documents whose derivations are checked, relative to the rootdir (default: {DEFAULT})"
-    parser.addini(OPTION, about, type="args", default=[DEFAULT])
+    """The option and the ini options."""
+    group = parser.getgroup("attention-core")
+    group.addoption(
+        NAMED, action="store_true", help="make a test of every step of the Markdown and TeX documents that are named"
+    )
+    about = "documents whose derivations are checked, relative to the rootdir, e.g. derivations/*.md (default: none)"
+    parser.addini(OPTION, about, type="args", default=[])
     parser.addini(TIME, "processor time for one step of a derivation (default: 8)", default="8")
 
 
 def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The file as a document, if the ini option asks for it, or if it is named, may be a document and has a display."""
+    """The file as a document: one that the ini option asks for, or, with `--derive`, a named one that has a display."""
     if wanted(path, parent.config):
         document: pytest.Collector = DocumentFile.from_parent(parent, path=path)
         return document
-    if path.suffix.lower() not in SUFFIXES or not parent.session.isinitpath(path):
+    asked = parent.config.getoption(NAMED) and path.suffix.lower() in SUFFIXES
+    if not asked or not parent.session.isinitpath(path):
         return None
     from attention_core.derivation.blocks import Display
     from attention_core.derivation.source import blocks_of

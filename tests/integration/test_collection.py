@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "notes/wrong.md": WRONG,
         "README.md": "A page without formulas.\n",
         "derivations/empty.md.txt": "",
-        "pytest.ini": "[pytest]\nxfail_strict = true\n",
+        "pytest.ini": "[pytest]\nxfail_strict = true\nderivation_files = derivations/*.md\n",
         "test_nothing.py": "def test_nothing(): pass\n",
     }.items():
         (found / name).parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def test_the_ini_option_says_which_files_are_documents(folder: Path) -> None:
 
 
 def test_a_named_file_is_collected_and_a_step_by_its_name(folder: Path) -> None:
-    run = run_pytest(folder, "notes/wrong.md")
+    run = run_pytest(folder, "--derive", "notes/wrong.md")
     assert run.returncode == 1 and "3 failed" in run.stdout
     assert "wrong.md:3: REFUTED" in run.stdout and "left side: 4; right side: 2" in run.stdout
     assert "PROVED, but the document expects" in run.stdout or "AGREES, but the document expects" in run.stdout
@@ -99,12 +99,35 @@ def test_a_named_file_is_collected_and_a_step_by_its_name(folder: Path) -> None:
     one = run_pytest(folder, "derivations/good.md::square")
     assert one.returncode == 0 and "2 passed" in one.stdout
     assert "1 passed" in run_pytest(folder, "derivations/good.md::square[2]").stdout
-    assert run_pytest(folder, "README.md").returncode == pytest.ExitCode.USAGE_ERROR
+    for named in (["--derive", "README.md"], ["notes/wrong.md"]):
+        assert run_pytest(folder, *named).returncode == pytest.ExitCode.USAGE_ERROR
+
+
+CHEMISTRY = "# Le Chatelier\n\n$$ 2 H_2 + O_2 = 2 H_2 O $$\n\n    >>> 1 + 1\n    2\n"
+
+
+def test_a_project_that_does_not_ask_keeps_its_notes(tmp_path: Path) -> None:
+    (tmp_path / "derivations").mkdir()
+    for name in ("derivations/water.md", "notes.md"):
+        (tmp_path / name).write_text(CHEMISTRY)
+    (tmp_path / "test_nothing.py").write_text("def test_nothing(): pass\n")
+    plain = run_pytest(tmp_path)
+    assert plain.returncode == 0 and "1 passed" in plain.stdout
+    doctests = run_pytest(tmp_path, "--doctest-glob=*.md")
+    assert doctests.returncode == 0 and "3 passed" in doctests.stdout
+    named = run_pytest(tmp_path, "--doctest-glob=*.md", "notes.md", "derivations/water.md")
+    assert named.returncode == 0 and "2 passed" in named.stdout
 
 
 def test_the_evidence_stands_in_the_junit_report(folder: Path, tmp_path: Path) -> None:
     run_pytest(
-        folder, "derivations", "notes/wrong.md", f"--junit-xml={tmp_path / 'j.xml'}", "-o", "junit_family=xunit1"
+        folder,
+        "--derive",
+        "derivations",
+        "notes/wrong.md",
+        f"--junit-xml={tmp_path / 'j.xml'}",
+        "-o",
+        "junit_family=xunit1",
     )
     cases = {case.get("name"): case for case in ET.parse(tmp_path / "j.xml").iter("testcase")}
     assert set(cases) == {"square[1]", "square[2]", "dream", "wrong", "claimed-wrong", "undeclared"}

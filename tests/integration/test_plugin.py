@@ -29,6 +29,7 @@ def good(query, key, value):
 
 def doubled(query, key, value): return 2 * good(query, key, value)
 def never(query, key, value): raise NotImplementedError("not yet")
+def two(query, key, value): return value, value
 """
 KNOWN = "".join(
     f'[[known_failure]]\ntarget = "t.py:{name}"\nlaw = "{LAW}"\nreason = "as everybody knows"\n'
@@ -68,7 +69,8 @@ def targets(*names: str) -> list[str]:
 def several(folder: Path) -> str:
     """Four targets in two processes, core and two laws each."""
     run = run_pytest(
-        folder, *targets("t.py:good", "t.py:doubled", "t.py:never", "none.py:f", UNAVAILABLE), *OPTIONS, "-n", "2",
+        folder, *targets("t.py:good", "t.py:doubled", "t.py:never", "none.py:f", UNAVAILABLE, "t.py:two"), *OPTIONS,
+        "-n", "2",
         "-rs", "-v", "--junit-xml=r.xml", "-k", f"core or {LAW} or head_sizes_of_query_and_key",
     )  # fmt: skip
     assert run.returncode == 1, run.stdout + run.stderr
@@ -76,7 +78,7 @@ def several(folder: Path) -> str:
 
 
 def test_the_header_says_what_is_under_test(several: str) -> None:
-    assert f"attention under test: t.py:good, t.py:doubled, t.py:never, none.py:f, {UNAVAILABLE}" in several
+    assert f"attention under test: t.py:good, t.py:doubled, t.py:never, none.py:f, {UNAVAILABLE}, t.py:two" in several
     assert "effort quick, seed 0, array=numpy, dtypes=float32, gradients=false" in several
 
 
@@ -96,7 +98,9 @@ OUTCOMES = [
     ("t.py:never", "core", "FAILED"),
     ("t.py:never", LAW, "SKIPPED"),
     ("none.py:f", "core", "FAILED"),
-    ("none.py:f", LAW, "FAILED"),
+    ("none.py:f", LAW, "SKIPPED"),
+    ("t.py:two", "core", "FAILED"),
+    ("t.py:two", LAW, "SKIPPED"),
     (UNAVAILABLE, "core", "SKIPPED"),
     (UNAVAILABLE, LAW, "SKIPPED"),
 ]
@@ -132,7 +136,7 @@ def test_the_run_ends_with_the_table_of_verdicts(several: str) -> None:
     assert "t.py:good: the 2 chosen laws held; a verdict needs all laws" in table
     assert rows["t.py:doubled"][:5] == ["refuted", "1", "1", "0", "0"]
     assert rows["t.py:never"][0] == "incomplete"
-    assert rows["none.py:f"][0] == "error"
+    assert rows["none.py:f"][0] == rows["t.py:two"][0] == "error"
     assert rows[UNAVAILABLE][:2] == ["not", "here"]
     assert f"t.py:doubled: {LAW}" in table
 
@@ -194,3 +198,11 @@ def test_targets_are_found_where_the_ini_option_pythonpath_finds_tests(tmp_path:
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = src\n")
     run = run_pytest(tmp_path, *targets("kernels_of_mine:good"), *OPTIONS, "-k", LAW)
     assert run.returncode == 0, run.stdout
+
+
+def test_a_target_that_does_not_load_is_one_error(folder: Path) -> None:
+    run = run_pytest(folder, *targets("none.py:f"), *OPTIONS)
+    assert run.returncode == 1
+    assert re.search(r"1 failed, \d+ skipped", run.stdout), run.stdout
+    alone = run_pytest(folder, *targets("none.py:f"), *OPTIONS, "-k", "truth")
+    assert alone.returncode == 1 and "1 failed" in alone.stdout
