@@ -56,6 +56,9 @@ def agreement(decider: Decider) -> Finding:
     if decider.reached:
         figures["reached"] = decider.reached
         text += f"; some cases at larger sizes agree as well, up to {describe(decider.reached)}"
+    if decider.further:
+        figures["further"] = decider.further
+        text += f"; so do plain arrays and numbers at {describe(decider.further)}"
     for note in tally.notes:
         text += f"; {note}"
     return Finding(Verdict.AGREES, Evidence(text, figures))

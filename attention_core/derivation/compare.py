@@ -24,6 +24,7 @@ from attention_core.derivation.numbers import (
     precision,
 )
 
+VAGUE_BITS = 4  # a ball with fewer certain bits is shown by its ends
 WRITTEN = 10_000  # bits before or behind the point of a number that is shown in digits
 LEAST = sys.float_info.min
 AGREE_BITS = 64  # `=` between enclosed values means |l - r| <= 2^-64 max(|l|, |r|), certified
@@ -145,6 +146,8 @@ def shown(value: Value, digits: int = 12) -> str:
     """A value as text: a rational as it is if it is short, else digits that are certain."""
     if not exact(value) and (beyond := _magnitude(value)):
         return beyond
+    if not exact(value) and value.rel_accuracy_bits() < VAGUE_BITS and value.is_finite() and not value.is_zero():
+        return f"between {value.lower().str(digits, radius=False)} and {value.upper().str(digits, radius=False)}"
     if exact(value):
         text = str(value)
         return text if len(text) <= 24 else f"{arb(value).str(digits, radius=False)}"

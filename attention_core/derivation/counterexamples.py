@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from attention_core.derivation.decide import Decider
 
 
+WORDS = {
+    "=": "is not",
+    "!=": "is",
+    "<": "is not below",
+    "<=": "is above",
+    ">": "is not above",
+    ">=": "is below",
+    "->": "is the limit, not",
+}
+
+
 def refuted(decider: Decider, site: Site, made: list[int]) -> Finding:
     """Shrink the case and report it."""
 
@@ -45,17 +56,13 @@ def refutation(decider: Decider, site: Site, case: Case, outcome: Outcome) -> Fi
     example = Counterexample(
         case_values(decider, site, case), outcome.left, outcome.right, _entry(decider, site, outcome.place)
     )
-    words = {
-        "=": "is not",
-        "!=": "is",
-        "<": "is not below",
-        "<=": "is above",
-        ">": "is not above",
-        ">=": "is below",
-        "->": "is the limit, not",
-    }
-    text = f"{outcome.left} {words[decider.claim.op]} {outcome.right} at {describe(example.values)}"
+    text = described(decider.claim.op, example)
     return Finding(Verdict.REFUTED, Evidence(text, {"cases": decider.tally.cases + 1}), example)
+
+
+def described(op: str, example: Counterexample) -> str:
+    """A counterexample of a relation as one line."""
+    return f"{example.left} {WORDS[op]} {example.right} at {describe(example.values)}"
 
 
 def _entry(decider: Decider, site: Site, place: int) -> str:

@@ -26,6 +26,7 @@ from attention_core.derivation.prove import equal_here, identical, prove
 from attention_core.derivation.reach import require_reach
 from attention_core.derivation.records import Evidence, Finding, Verdict
 from attention_core.derivation.relevance import connected, relevant
+from attention_core.derivation.sharpen import sharpen
 from attention_core.derivation.sites import Site
 from attention_core.derivation.size_conditions import no_sizes
 from attention_core.derivation.size_signs import ordered_at_all_sizes
@@ -62,6 +63,7 @@ class Decider:
         self.known = self.sites.copy()  # may be shared by those who decide the same claim with other seeds
         self.far = False  # whether only far larger sizes refute
         self.reached: dict[str, int] = {}  # the largest sizes that were probed
+        self.further: dict[str, str] = {}  # still larger ones, at plain arrays alone
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
         self.deadline = time.process_time() + self.effort.seconds
@@ -72,6 +74,8 @@ class Decider:
             found = self.search()
             if found is None and self.effort.ladder and not (self.tally.cases and (self.everywhere or self.ordered)):
                 found = self.directed()
+            if found is None and not (self.tally.cases and self.everywhere):
+                found = sharpen(self)
             if found is not None:
                 return found
             return prove(self, agreement(self)) if self.effort.proofs else agreement(self)
@@ -90,12 +94,15 @@ class Decider:
     def directed(self) -> Finding | None:
         """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
         from attention_core.derivation.far import far
+        from attention_core.derivation.huge_search import huge
         from attention_core.derivation.pinpoint import pinpoint
 
         found = pinpoint(self) or far(self)
         if found is None:
             found = probe(self)
             self.far = found is not None
+        if found is None:
+            found = huge(self)
         return found
 
     @property

@@ -192,6 +192,11 @@ def _sqrt(args: list[Value], nonnegative: Any) -> Value:
     raise Imprecise
 
 
+def square_root_of(x: Value) -> Value:
+    """The square root of a number that cannot be negative by its form, or of any other."""
+    return _sqrt([x], False)
+
+
 def _extreme(args: list[Value], which: int) -> Value:
     if all(exact(a) for a in args):
         return max(args) if which > 0 else min(args)

@@ -90,8 +90,14 @@ def _at(decider: Decider, site: Site, marks: list[float]) -> Finding | None:
     search = search_of(decider, site)
     if search is None:
         return None
-    for value in turning_points(site, search.made.free):
+    coefficients = polynomial(site, search.made.free)
+    for value in turning_points(coefficients):
         if found := search.compared({search.made.free[0]: value}):
+            return found
+    if coefficients and decider.claim.op in ("<", ">", "!="):
+        from attention_core.derivation.equal_roots import equal_at_root
+
+        if found := equal_at_root(decider, site, search.made.free[0], coefficients):
             return found
     points = _start(search, marks)
     if not points.shape[1]:
@@ -119,8 +125,8 @@ def _at(decider: Decider, site: Site, marks: list[float]) -> Finding | None:
     return None
 
 
-def turning_points(site: Site, free: list[int]) -> list[fmpq]:
-    """For a polynomial in one number: its real roots, those of its derivative, and points between and beside them."""
+def polynomial(site: Site, free: list[int]) -> list[fmpq]:
+    """The coefficients of the difference where it is a polynomial in one number, else none."""
     if len(free) != 1 or len(site.pairs) != 1:
         return []
     graph, difference = site.low.graph, site.low.graph.sub(*site.pairs[0])
@@ -136,6 +142,13 @@ def turning_points(site: Site, free: list[int]) -> list[fmpq]:
     coefficients = [fmpq(0)] * (top.total_degree() + 1)
     for monomial, c in zip(top.monoms(), top.coeffs(), strict=True):
         coefficients[sum(monomial)] = c
+    return coefficients
+
+
+def turning_points(coefficients: list[fmpq]) -> list[fmpq]:
+    """The real roots of a polynomial, those of its derivative, and points between and beside them."""
+    if not coefficients:
+        return []
     found: set[fmpq] = set()
     for poly in (fmpq_poly(coefficients), fmpq_poly(coefficients).derivative()):
         for root, _ in poly.roots():
