@@ -32,6 +32,7 @@ from attention_core.conformance.laws import (
     module_weights,
     multi_head,
     position_table,
+    process_state,
     rotary,
     rotation,
     split_merge_heads,
@@ -141,7 +142,7 @@ def attention_contract(name: str = "attention") -> Contract:
 
 def parameter_contract(family: ModuleType, subject: Callable[..., Any] = ParameterSubject) -> Contract:
     """A contract whose cases are sizes and options; `family` is the file of its laws, with `CONTRACT` and `LAWS`."""
-    shared = tuple(law for law in handing_out.LAWS if law.contract == family.CONTRACT)
+    shared = tuple(law for law in (*handing_out.LAWS, *process_state.LAWS) if law.contract == family.CONTRACT)
     return Contract(
         family.CONTRACT, subject, restrict_parameters, draw_parameters, _no_small,
         partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=(*family.LAWS, *shared),

@@ -35,14 +35,15 @@ class Evidence:
 
     `before` holds calls whose results do not matter, but that must be made first for the failure to show.
     Of a pair, the first call's element should be `times` the second's. What shares memory is shown by writing `want`
-    into the result.
+    into the result. For "process" the expression of the call reads what it changed, for "seeds" it names the generator.
     """
 
     calls: tuple[Shown, ...]
     got: float | None = None
     want: float | None = None
     bound: float | None = None
-    kind: str = "value"  # value | pair | raises | must_raise | nonfinite | crash | shape | mutated | shares | again
+    kind: str = "value"
+    # value | pair | raises | must_raise | nonfinite | crash | shape | mutated | shares | again | process | seeds
     before: tuple[Shown, ...] = ()
     times: float = 1.0
     event: str = ""  # what happened where it says nothing about the law that was asked: see `responses.EVENTS`

@@ -153,7 +153,8 @@ class Request:
     `backwards` is how often the one graph is differentiated; the derivatives are those of the last time. `same` holds
     pairs of names: the first's argument is the second's object. `graph` leaves gradients on in a call whose own are not
     asked for: one that trains. `overwrite` says what the caller writes other numbers into once everything is read:
-    "inputs", its arrays, or "outputs", what the call returned.
+    "inputs", its arrays, or "outputs", what the call returned. `watch` seeds every global generator with a number and
+    asks for their states, and for everything else that a call may change in its process.
     """
 
     args: tuple[Any, ...] = ()
@@ -174,6 +175,7 @@ class Request:
     same: tuple[tuple[str, str], ...] = ()
     graph: bool = False
     overwrite: str = ""
+    watch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,8 @@ class Response:
     """What one call gave: "ok", "raised" (failure set), "died" or "hung" (message says how).
 
     `mutated` names the arguments that were changed, `shared` the places of results that lie in the memory of an
-    argument, with its name.
+    argument, with its name; `changed` the settings of the process that the call changed, with their values before and
+    after; `generators` holds digests of the states of the global generators where the request watches them.
     """
 
     status: str
@@ -217,3 +220,5 @@ class Response:
     seconds: float = 0.0
     has_graph: bool = True
     parameters: Mapping[str, Value] = field(default_factory=dict)
+    changed: tuple[tuple[str, str, str], ...] = ()
+    generators: Mapping[str, str] = field(default_factory=dict)

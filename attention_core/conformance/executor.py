@@ -10,12 +10,14 @@ import inspect
 import sys
 import time
 import traceback
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from attention_core.conformance.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
 from attention_core.conformance.exchange import Array, Failure, Request, Response, Value
 from attention_core.conformance.implementation import TargetError, said
+from attention_core.conformance.process_state import ProcessState, seeded
 from attention_core.conformance.processes import COMPILERS
 
 MAX_OUTPUTS = 4
@@ -33,6 +35,7 @@ class Executor:
         self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device, x64)
         self.target = self._made(target) if factory else target
         self.instances: dict[int, Any] = {}
+        self.process = ProcessState()
 
     @staticmethod
     def _made(factory: Any) -> Any:
@@ -47,17 +50,21 @@ class Executor:
             ) from error
 
     def run(self, request: Request) -> Response:
-        """Carry out one request; every exception of the target becomes a response."""
-        start = time.perf_counter()
+        """Carry out one request; every exception of the target becomes a response, with what the call changed."""
+        start, found = time.perf_counter(), dict[str, str]()
+        self.process.changed = {}
         try:
-            response = self._run(request)
+            with nullcontext() if request.watch is None else seeded(request.watch, found):
+                response = self._run(request)
         except KeyboardInterrupt:
             raise
         except SystemExit as error:
             return Response("died", message=f"the target called sys.exit({error.code!r})")
         except BaseException as error:
-            return Response("raised", failure=describe_failure(error), seconds=time.perf_counter() - start)
-        return Response(**{**vars(response), "seconds": time.perf_counter() - start})
+            response = Response("raised", failure=describe_failure(error))
+        changed = tuple((what, *values) for what, values in self.process.changed.items())
+        told = {"seconds": time.perf_counter() - start, "changed": changed, "generators": found}
+        return Response(**{**vars(response), **told})
 
     def _run(self, request: Request) -> Response:
         target = self._callable(request)
@@ -81,7 +88,8 @@ class Executor:
             first, second, has_graph = [], [], True
             alive = [self._between(target, request.between) for _ in range(request.betweens)]
             if request.wrt:
-                first, second, has_graph = self._differentiate(request, outputs, built)
+                with self.process.kept(request.watch is not None):
+                    first, second, has_graph = self._differentiate(request, outputs, built)
             del alive
         shared = self._shared(outputs, {name: built[name] for name in arrays})
         values = tuple(self._read(o) for o in outputs)
@@ -130,7 +138,8 @@ class Executor:
         if request.instance is not None:
             number, arguments = request.instance
             if number not in self.instances:
-                self.instances[number] = target(*arguments)
+                with self.process.kept(request.watch is not None):
+                    self.instances[number] = target(*arguments)
             target = self.instances[number]
         if request.mode is not None and isinstance(self.library, TorchArrays):
             self.library.set_mode(target, request.mode)
@@ -151,11 +160,11 @@ class Executor:
     def _named(request: Request) -> dict[str, Any]:
         return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
 
-    @staticmethod
-    def _call(target: Any, request: Request, built: dict[str, Any]) -> Any:
+    def _call(self, target: Any, request: Request, built: dict[str, Any]) -> Any:
         built = built | {name: built[other] for name, other in request.same}
         args = [built[str(i)] for i in range(len(request.args))]
-        return target(*args, **{name: built[name] for name in request.kwargs})
+        with self.process.kept(request.watch is not None):
+            return target(*args, **{name: built[name] for name in request.kwargs})
 
     def _differentiate(self, request: Request, outputs: list[Any], built: dict[str, Any]) -> Any:
         lib, inputs = self.library, [built[name] for name in request.wrt]

@@ -44,7 +44,20 @@ class Runner(Protocol):
     def close(self) -> None: ...
 
 
-class LocalRunner:
+class Noting:
+    """Keeps the first request that changed each setting of its process, and the setting before and after."""
+
+    def __init__(self) -> None:
+        self.changes: dict[str, tuple[Request, str, str]] = {}
+
+    def note(self, request: Request, response: Response) -> Response:
+        """The response, its changes kept."""
+        for what, before, after in response.changed:
+            self.changes.setdefault(what, (request, before, after))
+        return response
+
+
+class LocalRunner(Noting):
     """Calls an object in this process: no isolation, a crash takes the caller along."""
 
     isolated = False
@@ -52,13 +65,14 @@ class LocalRunner:
     def __init__(self, target: Any, *, factory: bool, array: str, device: str, x64: bool = False) -> None:
         from attention_core.conformance.executor import Executor
 
+        super().__init__()
         self.executor = Executor(target, factory=factory, array=array, device=device, x64=x64)
 
     def describe(self) -> dict[str, Any]:
         return self.executor.describe()
 
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
-        return self.executor.run(request)
+        return self.note(request, self.executor.run(request))
 
     def with_array(self, array: str) -> LocalRunner:
         """A runner of the same target with arrays of another library."""
@@ -77,7 +91,12 @@ def is_response(answer: Any) -> bool:
         return False
     outputs: Any = answer.outputs
     maps: list[Any] = [answer.gradients, answer.second, answer.parameters]
-    if not isinstance(outputs, tuple) or not all(isinstance(m, dict) for m in maps):
+    if not isinstance(outputs, tuple) or not all(isinstance(m, dict) for m in (*maps, answer.generators)):
+        return False
+    changed: Any = answer.changed
+    if not isinstance(changed, tuple) or not all(isinstance(c, tuple) and len(c) == 3 for c in changed):
+        return False
+    if not all(isinstance(word, str) for c in changed for word in c):
         return False
     values = [*outputs, *(v for m in maps for v in m.values() if v is not None)]
     return all(isinstance(v, Value) and getattr(v.values, "shape", None) == v.shape for v in values)
@@ -125,7 +144,7 @@ def form_of(request: Request) -> int:
     return hash((tuple(shapes), request.method, request.mode, request.wrt, request.second is None, request.of))
 
 
-class WorkerRunner:
+class WorkerRunner(Noting):
     """A spawned process that imports the target; sees a bare environment and no expected value."""
 
     isolated = True
@@ -134,6 +153,7 @@ class WorkerRunner:
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None,
         x64: bool = False,
     ) -> None:  # fmt: skip
+        super().__init__()
         memory = memory_limit(device) if memory is None else memory
         self.options: dict[str, Any] = {
             "target": target,
@@ -239,8 +259,7 @@ class WorkerRunner:
             self.close()
             return Response("died", message="the process sent something that is no response")
         self.forms.add(form)
-        found: Response = answer
-        return found
+        return self.note(request, answer)
 
     def _expired(self, patience: Patience) -> Callable[[], bool]:
         """Whether to give up; a child of a dead worker may hold its end of the pipe open, so that is looked at, too."""

@@ -17,12 +17,15 @@ from attention_core.conformance.again import without_gradients
 from attention_core.conformance.evidence import Evidence, Shown, Violation
 from attention_core.conformance.exchange import Array, Request
 from attention_core.conformance.law import Law
+from attention_core.conformance.process_state import GENERATORS
 from attention_core.conformance.report import LOST
 from attention_core.conformance.responses import EVENTS
 from attention_core.conformance.snippet_arrays import array_text, assignment, joined, literal, values_by_name
 from attention_core.conformance.snippet_verdict import verdict
 
 MODULES = {"torch": "import torch", "numpy": "import numpy as np", "jax": "import jax, jax.numpy as jnp, numpy as np"}
+PROCESS = ("process", "seeds")
+"""Kinds of evidence about what a call changes around it."""
 SEEDS = {"torch": "torch.manual_seed", "numpy": "np.random.seed"}
 
 FIND = [
@@ -43,6 +46,10 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
     if evidence.kind == "again":
         program.lines = ["answers = []", "for _ in range(1000):", *(f"    {line}" for line in program.lines)]
         program.lines.append("    answers.append(got)")
+    if evidence.kind == "seeds":
+        seed, state = GENERATORS[evidence.calls[0].expression]
+        inside = [seed.format("seed"), *program.lines, f"states.append({state})"]
+        program.lines = ["states = []", "for seed in (1, 2):", *(f"    {line}" for line in inside)]
     program.lines += verdict(evidence, violation.message)
     body = "\n".join(program.lines)
     names = [name for name in ("inf", "nan") if re.search(rf"(?<!['\w.]){name}\b(?!')", body)]
@@ -50,6 +57,9 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
     top = [f"# {met}: {EVENTS[met]}" if met else f"# {law.name}: {law.sentence}", *imports(subject)]
     top[1:1] = ["import faulthandler"] if "faulthandler." in body else []
     top[1:1] = [f"from math import {', '.join(names)}"] if names else []
+    used = [name for name in ("os", "random", "warnings") if evidence.kind in PROCESS and f"{name}." in body]
+    used += ["numpy as np"] if evidence.kind in PROCESS and "np." in body and "numpy as np" not in "".join(top) else []
+    top[1:1] = [f"import {', '.join(used)}"] if used else []
     if "zlib." in body:
         top[1:1] = ["import base64, zlib"]
         top.append(why_packed(evidence))
@@ -125,6 +135,8 @@ class Program:
             return
         several = "," in self.implementation.returns and (request.wrt or (shown.quantity == "out" and shown.index))
         line = f"{off}{out} = {call}{f'[{request.of}]' if several else ''}"
+        if evidence.kind == "process":
+            self.lines.append(f"before = {shown.expression}")
         self.lines += guarded(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
         if request.between is not None:
             given = self.arguments(request.between, number + 1, fresh=True)
@@ -134,6 +146,8 @@ class Program:
             self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
         if request.wrt and evidence.kind != "shape":
             self.lines += derivative(request, out, variables)
+        if evidence.kind == "process":
+            self.lines.append(f"after = {shown.expression}")
         if evidence.kind == "shares":
             self.write(shown, out, evidence)
         if watching:

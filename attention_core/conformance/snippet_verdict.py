@@ -31,7 +31,9 @@ def verdict(evidence: Evidence, message: str) -> list[str]:
     if evidence.kind == "must_raise":
         return [f"except {REFUSALS} as error:", "    print('refused, as it should be:', error)", "else:",
                 f"    raise AssertionError({said})"]  # fmt: skip
-    if evidence.kind in ("mutated", "shares"):
+    if evidence.kind == "seeds":
+        return [f"assert states[0] != states[1], {said}"]
+    if evidence.kind in ("mutated", "shares", "process"):
         return [f"assert after == before, {said}"]
     if evidence.kind == "shape":
         return shape_verdict(message, said)

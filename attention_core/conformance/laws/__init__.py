@@ -22,6 +22,7 @@ from attention_core.conformance.laws import (
     modes,
     numerics,
     permutations,
+    process_state,
     refusal,
     second_gradients,
     shapes,
@@ -55,6 +56,7 @@ FAMILIES = (
     dropout,
     dropout_options,
     lse,
+    process_state,  # last: it has seen every call by then
 )
 LAWS: tuple[Law, ...] = tuple(law for family in FAMILIES for law in family.LAWS)
 

@@ -22,6 +22,7 @@ from mutants import (
     multi_head,
     numerics,
     position_table,
+    process_state,
     refusal,
     rotary,
     shapes,
@@ -35,14 +36,24 @@ from mutants.catalogue.rows import Row, row
 
 FILES = (
     value, masking, mask_forms, dead_rows, causality, heads_and_batch, gradients, numerics, shapes, memory, state, sharing,
-    dropout, refusal, lse,
+    dropout, refusal, lse, process_state,
 )  # fmt: skip
 CORRECT = {
     "correct", "correct_with_weights", "correct_with_lse", "sums_in_random_order", "dropout_module", "dropout_in_bytes",
     "returns_weights", "aligned_bottom_right",
+    "loads_a_library_at_first", "draws_without_seeding", "settings_in_a_context",
 }  # fmt: skip
 """Functions of these files that are right (one of them only where bottom right is declared)."""
-HELPERS = {"with_mask", "filled", "other_backward", "swapped_backward", "pairs", "build_lse", "without_causality"}
+HELPERS = {
+    "after_each_call",
+    "with_mask",
+    "filled",
+    "other_backward",
+    "swapped_backward",
+    "pairs",
+    "build_lse",
+    "without_causality",
+}
 DECLARED: dict[str, dict[str, Any]] = {
     "large_mask_broadcasts_the_scores": {"validates": True},
     "weights_before_softmax": {"returns": "out,weights"},
