@@ -57,7 +57,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, words in DECLARED.items():
         text = "What a mask builder builds." if name == "kind" else "How a rotary embedding pairs its coordinates."
         command = click.option(f"--{name}", f"parameter_{name}", type=click.Choice(words), help=text)(command)
-    repeatable = {"arguments": "--arg", "parameters": "--parameter"}
+    repeatable = {"arguments": "--arg", "parameters": "--parameter", "config": "--config"}
     for name in reversed(list(HELP)):
         option = f"--{name.replace('_', '-')}"
         settings: dict[str, Any] = {"help": CONTRACT_HELP if name == "contract" else HELP[name], "default": None}

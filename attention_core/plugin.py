@@ -125,7 +125,7 @@ class TargetNode(pytest.Collector):
             name, equals, value = text.partition("=")
             if not equals:
                 raise TargetError(f"--attention-option {text!r}: write FIELD=VALUE")
-            given[name] = (*given.get(name, ()), value) if name in ("arguments", "parameters") else value
+            given[name] = (*given.get(name, ()), value) if name in ("arguments", "parameters", "config") else value
         return fields_from_text(given)
 
     def session_open(self) -> Session:

@@ -52,8 +52,8 @@ def responses(runner: Any, requests: list[Request]) -> list[Response]:
     found = []
     for request in requests:
         if request.instance is not None:
-            number, given = request.instance
-            request = replace(request, instance=(numbers.setdefault(number, next(INSTANCES)), given))
+            number, *given = request.instance
+            request = replace(request, instance=(numbers.setdefault(number, next(INSTANCES)), *given))
         found.append(runner.run(request))
     return found
 

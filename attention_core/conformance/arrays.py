@@ -94,6 +94,9 @@ class TorchArrays:
         with suppress(RuntimeError):  # one that repeats its numbers (stride 0), or cannot be written to, stays
             plain.copy_(other_values(plain, self.torch.full_like))
 
+    def is_array(self, value: Any) -> bool:
+        return isinstance(value, self.torch.Tensor)
+
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.torch.Tensor):
             raise WrongReturn(f"expected a torch.Tensor, got {type(tensor).__name__}")
@@ -144,8 +147,11 @@ class TorchArrays:
 
     def load_parameters(self, target: Any, values: Mapping[str, Any]) -> None:
         with self.torch.no_grad():
-            for name, parameter in self.parameters(target).items():
-                parameter.copy_(values[name])
+            own = self.parameters(target)
+            # Names may be numbered by instance (Keras): then the order tells which is which.
+            names = own if own.keys() == values.keys() else dict(zip(own, values, strict=True))
+            for name, parameter in own.items():
+                parameter.copy_(values[name if names is own else names[name]])
 
 
 class NumpyArrays:
@@ -179,6 +185,9 @@ class NumpyArrays:
     def overwrite(self, tensor: Any) -> None:
         if isinstance(tensor, np.ndarray) and tensor.flags.writeable:
             tensor[...] = other_values(tensor, np.full_like)
+
+    def is_array(self, value: Any) -> bool:
+        return isinstance(value, np.ndarray)
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, np.ndarray | np.generic):
@@ -250,6 +259,9 @@ class JaxArrays(NumpyArrays):
 
     def overwrite(self, tensor: Any) -> None:
         return None  # nobody can write into an array of JAX
+
+    def is_array(self, value: Any) -> bool:
+        return isinstance(value, self.jax.Array)
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.jax.Array):

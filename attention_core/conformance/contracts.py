@@ -37,6 +37,7 @@ from attention_core.conformance.laws import (
     rotation,
     split_merge_heads,
 )
+from attention_core.conformance.modules.findings import findings
 from attention_core.conformance.parameter_case import (
     ParameterCase,
     ParameterSubject,
@@ -166,7 +167,16 @@ def lse_contract() -> Contract:
 def module_contract() -> Contract:
     """The contract of multi-head modules, whose laws fill two files."""
     contract = parameter_contract(multi_head, multi_head.MultiHead)
-    return replace(contract, laws=(*contract.laws, *module_weights.LAWS))
+    return replace(
+        contract, laws=(*contract.laws, *module_weights.LAWS), draw=multi_head.draw_module,
+        allows=multi_head.allows_module, look=_look_at_module,
+    )  # fmt: skip
+
+
+def _look_at_module(
+    runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int
+) -> FirstLook:  # fmt: skip
+    return findings(multi_head.MultiHead(runner, implementation, description, seed))
 
 
 BUILT_IN: tuple[Callable[[], Contract], ...] = (

@@ -88,7 +88,7 @@ def _heads(subject: Any, case: ParameterCase) -> None:
 
 
 def _module(subject: Any, case: ParameterCase) -> None:
-    subject.filled(case)
+    subject.filled(subject.adapted(case))
 
 
 def _rotary(subject: Any, case: ParameterCase) -> None:

@@ -143,11 +143,25 @@ def _once(values: NDArray, axes: Iterable[int]) -> NDArray:
 
 
 @dataclass(frozen=True)
+class Settings:
+    """A config object for a constructor: values by name, of a class "module:name" or of a plain object.
+
+    `keyed`: it is read as `config["name"]`.
+    """
+
+    values: Mapping[str, Any]
+    of: str = ""
+    keyed: bool = False
+
+
+@dataclass(frozen=True)
 class Request:
     """One call. `wrt` names array arguments ("0", "1", ... or a keyword) to differentiate with `cotangent`.
 
     `second` holds one direction per name in `wrt` and asks for second derivatives as well. `instance` keeps a
-    built object alive under a number: (number, constructor arguments). `method` calls an attribute of the target.
+    built object alive under a number: (number, constructor arguments), or with a third member for those by keyword.
+    `method` calls an attribute of the target. `describe` asks how the built object is called; nothing is called then.
+    `loose` leaves out results behind the first that are not arrays, such as a cache.
     `of` is the place of the result that is differentiated. `between` is a call that is made `betweens` times, and whose
     results and graphs are kept, after this one's forward, before its backward and before its results are read.
     `backwards` is how often the one graph is differentiated; the derivatives are those of the last time. `same` holds
@@ -160,7 +174,7 @@ class Request:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     method: str | None = None
-    instance: tuple[int, tuple[Any, ...]] | None = None
+    instance: tuple[Any, ...] | None = None
     wrt: tuple[str, ...] = ()
     cotangent: Array | None = None
     second: tuple[Array, ...] | None = None
@@ -176,6 +190,8 @@ class Request:
     graph: bool = False
     overwrite: str = ""
     watch: int | None = None
+    describe: bool = False
+    loose: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,3 +238,4 @@ class Response:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     changed: tuple[tuple[str, str, str], ...] = ()
     generators: Mapping[str, str] = field(default_factory=dict)
+    described: Mapping[str, Any] = field(default_factory=dict)

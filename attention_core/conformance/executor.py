@@ -10,12 +10,14 @@ import inspect
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from attention_core.conformance.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
-from attention_core.conformance.exchange import Array, Failure, Request, Response, Value
+from attention_core.conformance.built import RecordedConfig, as_config, config_class_of
+from attention_core.conformance.exchange import Array, Failure, Request, Response, Settings, Value
 from attention_core.conformance.implementation import TargetError, said
 from attention_core.conformance.process_state import ProcessState, seeded
 from attention_core.conformance.processes import COMPILERS
@@ -36,6 +38,7 @@ class Executor:
         self.target = self._made(target) if factory else target
         self.instances: dict[int, Any] = {}
         self.process = ProcessState()
+        self.names_read, self.read_by_key = list[str](), False  # of the config of the instance built last
 
     @staticmethod
     def _made(factory: Any) -> Any:
@@ -69,6 +72,10 @@ class Executor:
     def _run(self, request: Request) -> Response:
         target = self._callable(request)
         lib = self.library
+        if request.describe:
+            call = getattr(target, "forward", target)
+            told = {"parameters": described_parameters(call), "read": self.names_read, "keyed": self.read_by_key}
+            return Response("ok", described=told)
         built = {str(i): self._build(a) for i, a in enumerate(request.args)}
         built |= {name: self._build(a) for name, a in request.kwargs.items()}
         arrays = [n for n, a in self._named(request).items() if isinstance(a, Array)]
@@ -84,7 +91,7 @@ class Executor:
             outputs, first, second, has_graph = self._run_jax(lib, target, request, built)
         else:
             result = lib.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
-            outputs = as_outputs(result)
+            outputs = self._arrays_first(result) if request.loose else as_outputs(result)
             first, second, has_graph = [], [], True
             alive = [self._between(target, request.between) for _ in range(request.betweens)]
             if request.wrt:
@@ -125,6 +132,12 @@ class Executor:
             built[name] = self.library.differentiable(built[name])
         return self.library.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
 
+    def _arrays_first(self, result: Any) -> list[Any]:
+        """The results with those left out behind the first that are not arrays: a cache, None, a tuple."""
+        outputs = list(result.values()) if isinstance(result, Mapping) else result
+        outputs = list(outputs) if isinstance(outputs, tuple | list) else [outputs]
+        return [o for i, o in enumerate(outputs) if i == 0 or self.library.is_array(o)]
+
     def _read(self, output: Any) -> Value:
         try:
             return self.library.read(output)
@@ -136,11 +149,7 @@ class Executor:
     def _callable(self, request: Request) -> Any:
         target = self.target
         if request.instance is not None:
-            number, arguments = request.instance
-            if number not in self.instances:
-                with self.process.kept(request.watch is not None):
-                    self.instances[number] = target(*arguments)
-            target = self.instances[number]
+            target = self._instance(target, *request.instance, watched=request.watch is not None)
         if request.mode is not None and isinstance(self.library, TorchArrays):
             self.library.set_mode(target, request.mode)
         if request.parameters is not None:
@@ -150,10 +159,26 @@ class Executor:
             target = find_method(target, request.method)
         return target
 
+    def _instance(
+        self, target: Any, number: int, arguments: Any, keywords: Mapping[str, Any] | None = None, *, watched: bool
+    ) -> Any:  # fmt: skip
+        """The object that the factory built under a number."""
+        if number not in self.instances:
+            args = [as_config(a) if isinstance(a, Settings) else a for a in arguments]
+            kwargs = {k: as_config(a) if isinstance(a, Settings) else a for k, a in (keywords or {}).items()}
+            with self.process.kept(watched):
+                self.instances[number] = target(*args, **kwargs)
+            configs = [c for c in (*args, *kwargs.values()) if isinstance(c, RecordedConfig)]
+            self.names_read = sorted({name for config in configs for name in config.names_read})
+            self.read_by_key = any(config.keyed for config in configs)
+        return self.instances[number]
+
     def _parameters(self, target: Any) -> dict[str, Value]:
         return {name: self.library.read(p) for name, p in self.library.parameters(target).items()}
 
     def _build(self, argument: Any) -> Any:
+        if isinstance(argument, tuple):
+            return tuple(self._build(one) for one in argument)
         return self.library.build(argument) if isinstance(argument, Array) else argument
 
     @staticmethod
@@ -217,21 +242,26 @@ class Executor:
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
         found["calls"] = kernels_called(target, found["is_module"])
-        call = target.forward if found["is_module"] else target
-        try:
-            signature = inspect.signature(call)
-        except (TypeError, ValueError):
-            return found
-        empty = inspect.Parameter.empty
-        found["parameters"] = [
-            {
-                "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
-                "value": p.default if isinstance(p.default, bool | int | float) else None,
-                "word": p.default if isinstance(p.default, str) else None,
-            }
-            for p in signature.parameters.values()
-        ]  # fmt: skip
+        found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
+        found["config"] = config_class_of(target) if found["is_class"] else None
         return found
+
+
+def described_parameters(call: Any) -> list[dict[str, Any]] | None:
+    """The parameters of a callable as JSON values; None where its signature cannot be read."""
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        return None
+    empty = inspect.Parameter.empty
+    return [
+        {
+            "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
+            "value": p.default if isinstance(p.default, bool | int | float) else None,
+            "word": p.default if isinstance(p.default, str) else None,
+        }
+        for p in signature.parameters.values()
+    ]  # fmt: skip
 
 
 def has_method(target: Any, name: str) -> bool:

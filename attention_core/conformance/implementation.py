@@ -87,6 +87,7 @@ class Implementation:
         known_failures: law name -> reason, for laws it is known to break (strict).
         factory: `function` builds the callable.
         parameters: declared parameters of other contracts (`kind`, `pairing`, `base`, ...).
+        config: what a module's constructor, or its config object, is given beside the sizes that are known.
 
     Raises:
         TargetError: a field holds a value outside its choices.
@@ -127,6 +128,7 @@ class Implementation:
     always_causal: bool = False
     scale: str = "1/sqrt(d)"
     declines: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -165,7 +167,7 @@ class Implementation:
         skip = {"function", "sizes", "known_failures"}
         record = {k: getattr(self, k) for k in self.__dataclass_fields__ if k not in skip}
         record["arguments"] = {k: repr(v) for k, v in self.arguments.items()}
-        record["parameters"] = dict(self.parameters)
+        record["parameters"], record["config"] = dict(self.parameters), dict(self.config)
         record["dtypes"] = list(self.dtypes)
         record["declines"] = list(self.declines)
         record["claims"] = None if self.claims is None else list(self.claims)

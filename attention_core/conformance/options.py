@@ -57,6 +57,7 @@ HELP: Mapping[str, str] = {
     "always_causal": "Every call is causal, and no parameter says so.",
     "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",
     "declines": "A further exception that declines a case, by class name (dotted or plain); repeatable.",
+    "config": "NAME=VALUE given to a module's constructor or its config; E, H, H_kv, d, n are sizes; repeatable.",
     "parameters": "NAME=VALUE parameter of another contract (kind, pairing, ...); repeatable.",
 }
 
@@ -64,11 +65,11 @@ HELP: Mapping[str, str] = {
 _ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters", "declines"])
 _BUILT = _ALWAYS - {"factory"}
 APPLIES: Mapping[str, frozenset[str]] = {
-    "attention": frozenset(HELP),
-    "attention-lse": frozenset(HELP),
+    "attention": frozenset(HELP) - {"config"},
+    "attention-lse": frozenset(HELP) - {"config"},
     "mask-builder": _ALWAYS | {"causal", "mask_true"},
     "heads": _ALWAYS,
-    "multi-head": _BUILT | {"mask_true"},
+    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config"},
     "rotary": _ALWAYS,
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
@@ -77,7 +78,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "attention": (), "attention-lse": (), "mask-builder": ("kind", "segments_causal", "results"), "heads": (),
-    "multi-head": ("weights_flag",), "bias": ("slopes", "results"),
+    "multi-head": ("weights_flag", "q_proj", "k_proj", "v_proj", "out_proj", "batch_first"),
+    "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
 }  # fmt: skip
@@ -158,7 +160,7 @@ def fields_from_text(given: Mapping[str, Any]) -> dict[str, Any]:
             fields[name] = int(value) if str(value).isdigit() else value
         elif name == "sizes":
             fields[name] = SizeCondition(value)
-        elif name in ("arguments", "parameters"):
+        elif name in ("arguments", "parameters", "config"):
             fields[name] = dict(assignment(text, option_of(name)) for text in value)
         elif name in FLAGS:
             fields[name] = value if isinstance(value, bool) else as_flag(name, value)

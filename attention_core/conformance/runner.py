@@ -91,7 +91,9 @@ def is_response(answer: Any) -> bool:
         return False
     outputs: Any = answer.outputs
     maps: list[Any] = [answer.gradients, answer.second, answer.parameters]
-    if not isinstance(outputs, tuple) or not all(isinstance(m, dict) for m in (*maps, answer.generators)):
+    if not isinstance(outputs, tuple) or not all(
+        isinstance(m, dict) for m in (*maps, answer.generators, answer.described)
+    ):
         return False
     changed: Any = answer.changed
     if not isinstance(changed, tuple) or not all(isinstance(c, tuple) and len(c) == 3 for c in changed):

@@ -15,7 +15,7 @@ import numpy as np
 
 from attention_core.conformance.again import without_gradients
 from attention_core.conformance.evidence import Evidence, Shown, Violation
-from attention_core.conformance.exchange import Array, Request
+from attention_core.conformance.exchange import Array, Request, Settings
 from attention_core.conformance.law import Law
 from attention_core.conformance.process_state import GENERATORS
 from attention_core.conformance.report import LOST
@@ -180,7 +180,7 @@ class Program:
             name = "qkv"[int(key)] if key in ("0", "1", "2") and len(request.args) == 3 else key
             name = f"a{key}" if name.isdigit() else name
             if not isinstance(argument, Array):
-                variables[key] = literal(argument)
+                variables[key] = self.value(argument)
                 continue
             text = array_text(argument, self.implementation.array)
             own = key in request.wrt and self.implementation.array == "torch"
@@ -195,6 +195,12 @@ class Program:
         self.lines[written:] = joined(self.lines[written:])
         return variables | {key: variables[other] for key, other in same.items()}
 
+    def value(self, argument: Any) -> str:
+        """What is no array as text: a scalar, or a tuple that may hold arrays."""
+        if isinstance(argument, tuple) and any(isinstance(one, Array) for one in argument):
+            return f"({', '.join(array_text(one, self.implementation.array) for one in argument)})"
+        return literal(argument)
+
     def target(self, request: Request) -> str:
         """What is called, after the lines that prepare it."""
         target = "attention"
@@ -202,12 +208,15 @@ class Program:
         if request.seed is not None and array in SEEDS:
             self.lines.append(f"{SEEDS[array]}({request.seed})")
         if request.instance is not None:
-            number, given = request.instance
+            number, given, *by_name = request.instance
             target = "module" if ("module", "") not in self.written else f"module{number}"
             if ("module", str(number)) in self.written:
                 target = self.written["module", str(number)]
             else:
-                self.lines.append(f"{target} = attention({', '.join(map(repr, given))})")
+                keywords = by_name[0] if by_name else {}
+                self.lines += config_lines([*given, *keywords.values()])
+                texts = [*map(constructed, given), *(f"{k}={constructed(v)}" for k, v in keywords.items())]
+                self.lines.append(f"{target} = attention({', '.join(texts)})")
                 self.written["module", ""] = self.written["module", str(number)] = target
         if request.mode is not None and array == "torch" and self.written.get((target, "mode")) != request.mode:
             train, self.written[target, "mode"] = request.mode == "train", request.mode
@@ -227,7 +236,10 @@ class Program:
         if ("values", "\n".join(values)) not in self.written:
             self.written["values", "\n".join(values)] = target
             self.lines += values
-        copied = f"[p.copy_(values[name]) for name, p in {target}.named_parameters() if name in values]"
+        if any(re.search(r"_\d+\b", name) for name in request.parameters or {}):  # may be numbered by instance
+            copied = f"[p.copy_(v) for p, v in zip({target}.parameters(), values.values(), strict=True)]"
+        else:
+            copied = f"[p.copy_(values[name]) for name, p in {target}.named_parameters() if name in values]"
         self.lines.append(f"with torch.no_grad(): {copied}")
 
     def write(self, shown: Shown, out: str, evidence: Evidence) -> None:
@@ -273,6 +285,25 @@ class Program:
             what = f"gradients[{request.wrt.index(name)}]" if name else "out"
             where = ", ".join(map(str, shown.index))
             self.lines.append(f"{'got' if number == 0 else 'want'} = {what}[{where}].item()")
+
+
+def constructed(argument: Any) -> str:
+    """A constructor's argument as text; a config stands under its name."""
+    return "config" if isinstance(argument, Settings) else repr(argument)
+
+
+def config_lines(arguments: list[Any]) -> list[str]:
+    """Lines that build the config among a constructor's arguments, if there is one."""
+    settings = next((a for a in arguments if isinstance(a, Settings)), None)
+    if settings is None:
+        return []
+    values = ", ".join(f"{k}={v!r}" for k, v in settings.values.items())
+    if settings.keyed:
+        return [f"config = dict({values})"]
+    if not settings.of:
+        return ["from types import SimpleNamespace", f"config = SimpleNamespace({values})"]
+    module, _, name = settings.of.partition(":")
+    return [f"from {module} import {name}", f"config = {name}({values})", "config._attn_implementation = 'eager'"]
 
 
 def between(request: Request, call: str, out: str) -> str:

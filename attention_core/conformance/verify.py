@@ -28,7 +28,7 @@ from attention_core.conformance.session import Session, select_laws
 
 CASE_SCHEMA = 1
 KINDS = {"target": str, "law": str, "case": dict, "declared": dict}
-LITERALS = {"arguments", "parameters"}
+LITERALS = {"arguments", "parameters", "config"}
 """Fields of the record that hold Python literals by name."""
 WORDS = {"name", "contract", "device", *CHOICES} - {"out_layout"}
 """Fields of the record that hold one word."""

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.exchange import STORAGE, Array, Failure, NDArray, Request, Response, Value
+from attention_core.conformance.exchange import STORAGE, Array, Failure, NDArray, Request, Response, Settings, Value
 from attention_core.conformance.processes import STEP
 
 MAX_HEADER = 16 << 20
 MAX_PAYLOAD = 1 << 30
 PIPE_SIZE = 1 << 20
-_TYPES: dict[str, Any] = {t.__name__: t for t in (Array, Failure, Request, Response, Value)}
+_TYPES: dict[str, Any] = {t.__name__: t for t in (Array, Failure, Request, Response, Settings, Value)}
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in _TYPES.values()}
 _PLAIN = {str, int, float, bool, type(None)}
 

@@ -467,7 +467,33 @@ class returned_weights_of_the_first_head(MultiHead):  # noqa: N801
         return (y, p[:, 0]) if need_weights else y
 
 
+# --- a context of its own --------------------------------------------------------------
+
+
+class Crossing(MultiHead):
+    """Correct: queries of x, keys and values of a context where there is one."""
+
+    def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values."""
+        return self.q_proj(x), self.k_proj(context), self.v_proj(context)
+
+    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Any:  # type: ignore[override]
+        q, k, v = (self.split(part) for part in self.parts(x, x if context is None else context))
+        s = self.scale() * q @ k.transpose(-1, -2)
+        s = s if mask is None else s.masked_fill(~mask, -math.inf)
+        return self.finish(self.merge(s.softmax(-1) @ v))
+
+
+class context_for_keys_alone(Crossing):  # noqa: N801
+    """Values come from the input; a context of another length than the input is cut (lucidrains/x-transformers#174)."""
+
+    def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        n = min(x.shape[1], context.shape[1])
+        return self.q_proj(x), self.k_proj(context[:, :n]), self.v_proj(x[:, :n])
+
+
 FAULTY = (
+    context_for_keys_alone,
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,
     causal_lost_on_the_weights_path, mask_lost_on_the_weights_path, mask_polarity_reversed, mask_after_softmax,
     masked_scores_discarded, mask_of_sequences_on_heads, mask_of_the_first_sequence, split_by_view,

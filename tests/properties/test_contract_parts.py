@@ -148,7 +148,10 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
 )
 def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contract = built_in()[name]
-    stand_in: Any = SimpleNamespace(implementation=SimpleNamespace(dtypes=("float32", "float64")))
+    stand_in: Any = SimpleNamespace(
+        implementation=SimpleNamespace(dtypes=("float32", "float64")), form=SimpleNamespace(grouped=False),
+        adapted=lambda case: case, allows=lambda case: True,
+    )  # fmt: skip
     cases = [(label, case.to_json()) for label, case in contract.core(stand_in)]
     assert cases == [(label, case.to_json()) for label, case in core.plain_cases(name, stand_in)] != []
     asked: list[Any] = []

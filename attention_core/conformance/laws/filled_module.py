@@ -6,8 +6,9 @@ keys and values are then exact, so that the budget begins at the attention insid
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,32 @@ from attention_core import oracle
 from attention_core.conformance import budget
 from attention_core.conformance.budget import UNIT_ROUNDOFF
 from attention_core.conformance.evidence import (
+    Evidence,
     NotApplicable,
     Refused,
     Result,
+    Shown,
     Violation,
     excess,
 )
-from attention_core.conformance.exchange import Array, NDArray, array
-from attention_core.conformance.laws.projections import LAYOUTS, Layout, Projections, find_projections
+from attention_core.conformance.exchange import Array, NDArray, Request, array
+from attention_core.conformance.laws.fused_roles import layout_by_roles
+from attention_core.conformance.laws.normalised_heads import normalised, through_scores
+from attention_core.conformance.laws.projections import (
+    LAYOUTS,
+    Layout,
+    Projections,
+    Shape,
+    find_projections,
+    is_norm,
+)
+from attention_core.conformance.modules.form import Form, Mask
+from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
 
 SINGLE = UNIT_ROUNDOFF["float32"]
-PROBE = ParameterCase({"B": 2, "n": 4, "H": 2, "d": 3}, seed=5)
-"""Sizes at which every layout gives another module."""
+DECLARED_PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
+"""What `--parameter` can name where names do not tell the projections."""
 
 
 @dataclass(frozen=True)
@@ -42,81 +56,232 @@ class Filled:
 
 
 class MultiHead(ParameterSubject):
-    """A multi-head factory; modules are built anew for every case."""
+    """A multi-head factory; modules are built anew for every case, and called in the form that the first look found."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._layout: Layout | None = None
+        self.layout, self.unseen = LAYOUTS[0], ""
+        self.agrees: Mapping[str, Any] | None = None  # changes of what is declared under which the plain call is right
+        self.form = Form()
+        self.form = first_look(self)
 
-    def module(
-        self, case: ParameterCase, filled: Filled, x: NDArray, *, mode: str = "eval", **kwargs: Any
-    ) -> Result:  # fmt: skip
-        """The module's output (first result) for an input."""
-        built = (filled.instance, (case["H"] * case["d"], case["H"]))
-        filling = filled.parameters or None
-        return self.call(x, shape=x.shape, instance_=built, mode_=mode, parameters_=filling, **kwargs)
+    # --- what is declared ------------------------------------------------------------
 
-    def input(self, case: ParameterCase, purpose: str = "x") -> NDArray:
+    @property
+    def always_causal(self) -> bool:
+        """Whether every call is declared to be causal, without a flag that asks for it."""
+        return self.implementation.always_causal
+
+    @property
+    def batch_second(self) -> bool:
+        """Whether inputs are declared to be (n, B, E)."""
+        return self.parameters.get("batch_first") is False
+
+    def fields_of(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Changed conventions as fields of the record; those without a field are parameters of the contract."""
+        declared = self.implementation
+        own = {k: v for k, v in changes.items() if k in declared.__dataclass_fields__}
+        others = {k: v for k, v in changes.items() if k not in own}
+        return {**own, "parameters": {**declared.parameters, **others}} if others else own
+
+    def laid(self, values: NDArray) -> NDArray:
+        """(B, n, E) in the order of axes that the module takes (its own inverse)."""
+        return values.swapaxes(0, 1) if self.batch_second else values
+
+    # --- calls -----------------------------------------------------------------------
+
+    def adapted(self, case: ParameterCase) -> ParameterCase:
+        """A case of sizes that the module's form allows: as many heads as it wants, an even head size to rotate."""
+        sizes: dict[str, int] = {"H": case["H"] * self.form.multiple}
+        sizes |= {"d": 2 * case["d"]} if self.form.rotation and case["d"] % 2 else {}
+        return case.with_(**sizes) if sizes != {"H": case["H"]} else case
+
+    def allows(self, case: ParameterCase) -> bool:
+        """Whether a smaller case still has sizes that the module's form allows."""
+        heads = case["H"] % self.form.multiple == 0 and case["H"] % case.sizes.get("H_kv", case["H"]) == 0
+        return heads and not (self.form.rotation and case["d"] % 2)
+
+    def grouped_probe(self) -> ParameterCase:
+        """The probe with two heads of queries for each of keys."""
+        case = self.adapted(PROBE)
+        return case.with_(H_kv=case["H"], H=2 * case["H"])
+
+    def built(self, case: ParameterCase, number: int) -> tuple[Any, ...]:
+        """The instance of a case under a number, with the constructor's arguments."""
+        sizes = {"E": case["H"] * case["d"], "H": case["H"], "H_kv": heads_of_keys(case), "d": case["d"]}
+        places, names = self.form.construction.arguments(sizes)
+        return (number, places, names) if names else (number, places)
+
+    def described(self, case: ParameterCase) -> Mapping[str, Any]:
+        """How a module of a case is called; empty where it cannot be built."""
+        try:
+            return self.send(Request(instance=self.built(case, self.fresh_instance()), describe=True)).described
+        except (Refused, Violation):
+            return {}
+
+    def asked(
+        self, case: ParameterCase, filled: Filled, x: NDArray, *, context: NDArray | None = None,
+        mask: Mask | None = None, causal: bool = False, **kwargs: Any,
+    ) -> Request:  # fmt: skip
+        """The request of a call; `causal` asks for causality, which a module that always is so needs no flag for."""
+        form, other = self.form, x if context is None else context
+        inputs: dict[str, Any] = {}
+        for role, name in form.inputs.items():
+            if role == "context" and context is None and form.places < 2:
+                continue
+            inputs[name] = self.laid(x if role in ("x", "query") else other)
+        places = list(inputs)[: form.places]
+        named: dict[str, Any] = {name: value for name, value in inputs.items() if name not in places}
+        named |= dict.fromkeys(form.required)
+        if mask is not None:
+            named[mask.form.name] = mask.argument(self.implementation.mask_true)
+        if causal and not self.always_causal:
+            named[form.causal] = True
+        fields: dict[str, Any] = {"mode_": "eval", "parameters_": filled.parameters or None, "loose_": True, **kwargs}
+        request = self.request(*(inputs[name] for name in places), instance_=self.built(case, filled.instance),
+                               **named, **fields)  # fmt: skip
+        return self._rotated(request, case, x)
+
+    def _rotated(self, request: Request, case: ParameterCase, x: NDArray) -> Request:
+        """The request with a rotation that turns nothing, where the module takes one."""
+        if not self.form.rotation:
+            return request
+        shape = (1, x.shape[1], case["d"])
+        pair = (array(np.ones(shape), "float32"), array(np.zeros(shape), "float32"))
+        return _with_kwarg(request, self.form.rotation, pair)
+
+    def module(self, case: ParameterCase, filled: Filled, x: NDArray, **kwargs: Any) -> Result:
+        """The module's output for an input; options are those of `asked`."""
+        if "mode" in kwargs:
+            kwargs["mode_"] = kwargs.pop("mode")
+        request = self.asked(case, filled, x, **kwargs)
+        response, number = self.send(request), self.form.output
+        shape = self.laid(x).shape
+        if len(response.outputs) <= number:
+            got = f"{len(response.outputs)} results that are arrays"
+            raise Violation(f"got {got}, but the output is result {number}", Evidence((Shown(request),), kind="crash"))
+        value, quantity = response.outputs[number], f"out{number or ''}"
+        if value.shape != shape:
+            shown = Evidence((Shown(request, quantity),), kind="shape")
+            raise Violation(f"got shape {value.shape}, but should be {shape}", shown)
+        axes = (lambda index: (index[1], index[0], index[2])) if self.batch_second else None
+        found = Result(self.laid(value.values.astype(np.float64)), request, quantity, axes)
+        found.extra = {"dtype": value.dtype, "response": response}
+        return found
+
+    def mask(self, case: ParameterCase, wish: str = "", keys: int | None = None) -> Mask:
+        """A drawn mask in one of the module's forms, of the wished shape where it takes that.
+
+        Raises:
+            NotApplicable: the module takes no mask.
+        """
+        if not self.form.masks:
+            raise NotApplicable("the module has no parameter for a mask")
+        rng = case.rng("mask form")
+        form = self.form.masks[int(rng.integers(len(self.form.masks)))]
+        shape = wish if wish in form.shapes else form.shapes[int(rng.integers(len(form.shapes)))]
+        return Mask(drawn_pairs(case, shape, keys), form, shape)
+
+    def require_causality(self) -> None:
+        """Raise NotApplicable unless the module can be asked to be causal, or always is."""
+        if not self.form.causal and not self.always_causal:
+            raise NotApplicable("the module has no parameter that asks for causality")
+
+    # --- numbers ---------------------------------------------------------------------
+
+    def input(self, case: ParameterCase, purpose: str = "x", tokens: int | None = None) -> NDArray:
         """A drawn input (B, n, E) of whole numbers between -2 and 2."""
-        x = case.values(purpose, case["B"], case["n"], case["H"] * case["d"])
+        x = case.values(purpose, case["B"], case["n"] if tokens is None else tokens, case["H"] * case["d"])
         return np.clip(np.rint(x), -2, 2)
 
     def filled(self, case: ParameterCase) -> Filled:
         """A fresh module with its own numbers in every parameter."""
-        size, number = case["H"] * case["d"], self.fresh_instance()
-        built, x = (number, (size, case["H"])), self.input(case)
-        request = self.request(x, instance_=built, mode_="eval", load_parameters_=True)
+        number, empty = self.fresh_instance(), dict[str, Array]()
+        fresh = Filled(number, {}, empty)
+        request = self.asked(case, fresh, self.input(case), load_parameters_=True)
         # Rows of about unit length: larger ones would make every softmax one-hot, which hides its scale.
-        step = 2.0 ** -np.ceil(np.log2(size) / 2)
+        step = 2.0 ** -np.ceil(np.log2(case["H"] * case["d"]) / 2)
         values, parameters = {}, {}
         for name, value in self.send(request).parameters.items():
-            values[name] = step * case.rng(name).integers(-2, 3, size=value.shape)
+            rng = case.rng(name)
+            drawn = rng.integers(1, 4, value.shape) / 2 if is_norm(name) else step * rng.integers(-2, 3, value.shape)
+            values[name] = np.asarray(drawn, dtype=np.float64)
             parameters[name] = array(values[name], value.dtype)
         return Filled(number, values, parameters)
+
+    def parts(self, case: ParameterCase, found: Filled, layout: Layout | None = None) -> Projections:
+        """The projections of a filled module; raises NotApplicable, saying why, where they are not known."""
+        if self.unseen:
+            raise NotApplicable(self.unseen)
+        shape = Shape(case["H"], heads_of_keys(case), case["d"])
+        named = {name: str(self.parameters[name]) for name in DECLARED_PARTS if name in self.parameters}
+        return find_projections(found.values, shape, layout or self.layout, named)
 
     def recognised(self, case: ParameterCase) -> Filled:
         """A module whose projections are known; raises NotApplicable, saying why, where they are not."""
         found = self.filled(case)
-        parts = find_projections(found.values, case["H"] * case["d"], case["H"], self.layout())
-        return Filled(found.instance, found.values, found.parameters, parts)
+        return Filled(found.instance, found.values, found.parameters, self.parts(case, found))
 
-    def layout(self) -> Layout:
-        """The layout that explains the module on one fixed case; the usual one where none does."""
-        if self._layout is None:
-            self._layout, x = LAYOUTS[0], self.input(PROBE)
+    def agree(self) -> None:
+        """Find the layout, and the fewest changes of what is declared, under which the plain call agrees."""
+        self.agrees = None
+        probe = self.grouped_probe() if self.form.grouped else self.adapted(PROBE)
+        for changes in CONVENTIONS:
+            with self.under(changes):
+                layout = self._agreeing_layout(probe)
+            if layout is not None:
+                self.layout, self.agrees = layout, changes
+                return
+        self.layout, self.unseen = layout_by_roles(self, probe)
+
+    @contextmanager
+    def under(self, changes: Mapping[str, Any]) -> Iterator[None]:
+        """Calls inside follow changed conventions."""
+        declared = self.implementation
+        self.implementation = declared.with_(**self.fields_of(changes))
+        try:
+            yield
+        finally:
+            self.implementation = declared
+
+    def _agreeing_layout(self, probe: ParameterCase) -> Layout | None:
+        """The layout under which one plain call agrees with the truth; None where none does."""
+        x = self.input(probe)
+        try:
+            found = self.filled(probe)
+            got = self.module(probe, found, x).values
+        except (Refused, Violation):
+            return None
+        for layout in LAYOUTS:
             try:
-                found = self.filled(PROBE)
-                got = self.module(PROBE, found, x).values
-            except (Refused, Violation):
-                return self._layout
-            for layout in LAYOUTS:
-                parts = find_projections(found.values, PROBE["H"] * PROBE["d"], PROBE["H"], layout)
-                want, bound = self.truth(PROBE, parts, x)
-                if excess(got, want, bound).max() <= 1:
-                    self._layout = layout
-                    break
-        return self._layout
+                want, bound = self.truth(probe, self.parts(probe, found, layout), x)
+            except NotApplicable:
+                continue
+            if excess(got, want, bound).max() <= 1:
+                return layout
+        return None
 
     def truth(
-        self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None = None, causal: bool = False
-    ) -> tuple[NDArray, NDArray]:
+        self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None = None, causal: bool = False,
+        context: NDArray | None = None,
+    ) -> tuple[NDArray, NDArray]:  # fmt: skip
         """The module's output in float64, and how far a correct one may be from it.
 
         Inputs and weights are whole numbers over powers of two, so projections are exact; then comes the budget of
         attention in float32, and the output projection passes it on as |W| e, with gamma_{E+2} (|o| + e) |W| + |b| of
         its own.
         """
-        out, error = (_joined(a) for a in self.inside(case, parts, x, mask, causal))
+        out, error = (_joined(a) for a in self.inside(case, parts, x, mask, causal, context=context))
         if "out" not in parts.weights:
             return out, error
-        weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(out.shape[-1]))
+        weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(parts.weights["out"].shape[0]))
         gamma = SINGLE * (weight.shape[1] + 2) / (1 - SINGLE * (weight.shape[1] + 2))
         size = (np.abs(out) + error) @ np.abs(weight).T + np.abs(bias)
         return out @ weight.T + bias, error @ np.abs(weight).T + gamma * size
 
     def inside(
         self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None, causal: bool,
-        unit: bool = False,
+        unit: bool = False, context: NDArray | None = None,
     ) -> tuple[NDArray, NDArray]:  # fmt: skip
         """The heads' outputs (B, H, n, d) in float64, and their budget in float32.
 
@@ -124,18 +289,22 @@ class MultiHead(ParameterSubject):
         has seen the roundings of its score and of the softmax, and what the budget adds for the sum over values, of
         which all but one are 0, is more than it can have seen.
         """
-        shape = (case["B"], case["n"], case["H"], case["d"])
-        flat = {p: x @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
-        q, k, v = (flat[p].reshape(shape).swapaxes(1, 2) for p in "qkv")
+        causal = causal or self.always_causal
+        given = {"q": x, "k": x if context is None else context, "v": x if context is None else context}
+        flat = {p: given[p] @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
+        (q, q_error), (k, k_error) = (normalised(flat[p], parts.norms.get(p), case["d"]) for p in "qk")
+        q, k, v, q_error, k_error = (_split(a, case["d"]) for a in (q, k, flat["v"], q_error, k_error))
+        k, v, k_error = (np.repeat(a, case["H"] // heads_of_keys(case), axis=1) for a in (k, v, k_error))
         if unit:
-            v = np.broadcast_to(np.eye(case["n"]), (*k.shape[:-1], case["n"]))
+            v = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
         true = oracle.attention(q, k, v, mask, is_causal=causal)
         if causal:
-            later = oracle.causal_mask(case["n"], case["n"])
+            later = oracle.causal_mask(q.shape[-2], k.shape[-2])
             mask = later if mask is None else mask & later
         bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype="float32", accumulate="float32")
         assert bounds.out is not None
-        return true.out, np.broadcast_to(bounds.out, true.out.shape)
+        bound = np.broadcast_to(bounds.out, true.out.shape)
+        return true.out, through_scores(bound, (q, q_error), (k, k_error), true.weights @ np.abs(v), mask)
 
     def prepared(self, case: ParameterCase) -> Filled:
         """A module with its projections where they are recognised and explain it, else without."""
@@ -159,11 +328,27 @@ class MultiHead(ParameterSubject):
         return np.full(inputs[0].shape, 2 * rough_error(case, filled, inputs))
 
 
-def ways(subject: MultiHead, case: ParameterCase) -> tuple[tuple[dict[str, Any], NDArray | None, bool], ...]:
-    """The arguments of a plain, a causal and a masked call, with the mask (True attends) and causality they mean."""
-    mask = (case.rng("mask").random((case["n"], case["n"])) < 0.5) | np.eye(case["n"], dtype=bool)
-    given = ~mask if subject.implementation.mask_true == "ignore" else mask
-    return ({}, None, False), ({"is_causal": True}, None, True), ({"attn_mask": given}, mask, False)
+def heads_of_keys(case: ParameterCase) -> int:
+    """How many heads keys and values have."""
+    return case.sizes.get("H_kv", case["H"])
+
+
+def _with_kwarg(request: Request, name: str, value: Any) -> Request:
+    return replace(request, kwargs={**request.kwargs, name: value})
+
+
+def ways(subject: MultiHead, case: ParameterCase) -> list[tuple[dict[str, Any], NDArray | None, bool]]:
+    """The options of a plain, a causal and a masked call, with the mask (True attends) and causality they mean.
+
+    Those that the module has no parameter for are left out.
+    """
+    found: list[tuple[dict[str, Any], NDArray | None, bool]] = [({}, None, False)]
+    if subject.form.causal:
+        found.append(({"causal": True}, None, True))
+    if subject.form.masks:
+        mask = subject.mask(case)
+        found.append(({"mask": mask}, mask.pairs, False))
+    return found
 
 
 def rough_error(case: ParameterCase, filled: Filled, inputs: tuple[NDArray, ...]) -> float:
@@ -182,6 +367,11 @@ def rough_error(case: ParameterCase, filled: Filled, inputs: tuple[NDArray, ...]
     scores = np.sqrt(case["d"]) * entry**2
     gamma = SINGLE * (2 * size + case["d"] + case["n"] + 8)
     return float(gamma * (2 + 6 * scores) * (wide * entry + bias))
+
+
+def _split(a: NDArray, d: int) -> NDArray:
+    """(B, n, H d) to (B, H, n, d)."""
+    return np.asarray(a.reshape(*a.shape[:2], -1, d).swapaxes(1, 2))
 
 
 def _joined(a: NDArray) -> NDArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,11 +78,14 @@ def dead_rows_are_the_same_on_both_paths(subject: MultiHead, case: ParameterCase
     """
     asked_by = str(subject.parameters["weights_flag"])
     found, x = subject.prepared(case), subject.input(case)
-    mask = np.ones((case["n"], case["n"]), dtype=bool)
-    mask[int(case.rng("dead").integers(case["n"]))] = False
-    given = ~mask if subject.implementation.mask_true == "ignore" else mask
-    plain = subject.module(case, found, x, attn_mask=given)
-    flags: dict[str, Any] = {"attn_mask": given, asked_by: True}
+    mask = subject.mask(case, "shared")
+    pairs = np.ones((case["n"], case["n"]), dtype=bool)
+    pairs[int(case.rng("dead").integers(case["n"]))] = False
+    if mask.shape != "shared":
+        raise NotApplicable("the module takes no mask (n, n)")
+    mask = replace(mask, pairs=pairs)
+    plain = subject.module(case, found, x, mask=mask)
+    flags: dict[str, Any] = {"mask": mask, asked_by: True}
     asked = subject.module(case, found, x, **flags)
     require_same(is_nan(asked), is_nan(plain), 0.0, "whether the output of a dead row is NaN, with weights asked for")
 

@@ -1,6 +1,6 @@
 """Laws of multi-head self-attention: a factory `(embed_dim, num_heads) -> nn.Module`.
 
-The module is called as `module(x, attn_mask=..., is_causal=...)`. Where its projections are recognised (see
+The module is called in the form that the first look finds (see `modules`). Where its projections are recognised (see
 `projections`) the attention inside is judged against the float64 truth; the other laws need no weights.
 """
 
@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Result, Violation, require_close, require_same
+from attention_core.conformance.evidence import NotApplicable, Result, Violation, require_close, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import Filled, MultiHead, ways
 from attention_core.conformance.laws.sharing import LATER_CALLS
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.modules.form import Mask
+from attention_core.conformance.parameter_case import (
+    ParameterCase,
+    Sizes,
+    allows_parameters,
+    draw_parameters,
+    require_same_later,
+)
 
 __all__ = ["CONTRACT", "LAWS", "MultiHead"]
 
@@ -40,19 +47,36 @@ def causal_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
     Source: seed exercise "apply_causal_mask"; pytorch/pytorch#99282
     Mutant: causal_flag_dropped
     """
+    subject.require_causality()
     _check_truth(subject, case, causal=True)
 
 
 def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
-    """A bool mask, shared or one per sequence, takes keys out of every head's softmax.
+    """A mask, of pairs or of keys, shared or one per sequence, takes keys out of every head's softmax.
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where the mask forbids
     Source: rasbt/LLMs-from-scratch PR1062 (polarity), lucidrains/vit-pytorch#71 (sequences taken for heads)
     Mutant: mask_polarity_reversed
     """
-    shape = (case["n"], case["n"]) if case.options["mask"] == "shared" else (case["B"], 1, case["n"], case["n"])
-    mask = (case.rng("mask").random(shape) < 0.5) | np.eye(case["n"], dtype=bool)
-    _check_truth(subject, case, mask)
+    _check_truth(subject, case, subject.mask(case, str(case.options["mask"])))
+
+
+def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
+    """With a context of its own length, queries come from the input, keys and values from the context.
+
+    Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o with q of x, k and v of the context
+    Source: Vaswani et al., section 3.2.3; lucidrains/x-transformers#174 (the mask of the queries for the context)
+    Mutant: context_for_keys_alone
+    """
+    if not subject.form.crosses:
+        raise NotApplicable("the module has no parameter for a context")
+    if subject.always_causal:
+        raise NotApplicable("the module is declared to be causal, which says nothing of another sequence")
+    found, x = subject.recognised(case), subject.input(case)
+    context = subject.input(case, "context", case["m"])
+    assert found.parts is not None
+    want, bound = subject.truth(case, found.parts, x, context=context)
+    require_close(subject.module(case, found, x, context=context), want, bound, "output with a context")
 
 
 def masks_and_causality_mean_both(subject: MultiHead, case: ParameterCase) -> None:
@@ -62,24 +86,22 @@ def masks_and_causality_mean_both(subject: MultiHead, case: ParameterCase) -> No
     Source: pytorch/pytorch#99282; a buffer of past positions that a mask is combined with in place
     Mutant: mask_dropped_beside_causality
     """
-    _, (causally, _, _), (masked, mask, _) = ways(subject, case)
+    subject.require_causality()
+    mask = subject.mask(case)
     found, x = subject.prepared(case), subject.input(case)
-    first = subject.module(case, found, x, **causally)
-    both = subject.module(case, found, x, **causally, **masked)
-    again = subject.module(case, found, x, **causally)
+    first = subject.module(case, found, x, causal=True)
+    both = subject.module(case, found, x, causal=True, mask=mask)
+    again = subject.module(case, found, x, causal=True)
     bound = subject.rounding(case, found, x, causal=True)
     require_same_later(again, first, [both], bound, "causal output after a call with a mask, too")
     _check_truth(subject, case, mask, causal=True)
 
 
-def _check_truth(subject: MultiHead, case: ParameterCase, mask: NDArray | None = None, causal: bool = False) -> None:
+def _check_truth(subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False) -> None:
     found, x = subject.recognised(case), subject.input(case)
     assert found.parts is not None
-    flags: dict[str, Any] = {"is_causal": True} if causal else {}
-    if mask is not None:
-        flags["attn_mask"] = ~mask if subject.implementation.mask_true == "ignore" else mask
-    want, bound = subject.truth(case, found.parts, x, mask, causal)
-    require_close(subject.module(case, found, x, **flags), want, bound, "multi-head output")
+    want, bound = subject.truth(case, found.parts, x, None if mask is None else mask.pairs, causal)
+    require_close(subject.module(case, found, x, mask=mask, causal=causal), want, bound, "multi-head output")
 
 
 def batch_rows_are_independent(subject: MultiHead, case: ParameterCase) -> None:
@@ -105,12 +127,13 @@ def later_tokens_are_invisible(subject: MultiHead, case: ParameterCase) -> None:
     Source: facebookresearch/xformers#103, pytorch/pytorch#99282
     Mutant: causal_flag_dropped
     """
+    subject.require_causality()
     found, x = subject.prepared(case), subject.input(case)
     cut = int(case.rng("cut").integers(1, case["n"]))
     changed = x.copy()
     changed[:, cut:] = subject.input(case, "other")[:, cut:]
-    first = subject.module(case, found, x, is_causal=True)
-    second = subject.module(case, found, changed, is_causal=True)
+    first = subject.module(case, found, x, causal=True)
+    second = subject.module(case, found, changed, causal=True)
     early = np.arange(case["n"])[:, None] < cut
     bound = subject.rounding(case, found, x, changed, causal=True)
     require_same(second, first, bound, f"tokens before {cut} after later ones changed", where=early)
@@ -156,13 +179,12 @@ def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) ->
     Mutant: causal_mask_of_the_first_length
     """
     found, x = subject.prepared(case), subject.input(case)
-    for causal in (False, True):
+    for causal in (False, True) if subject.form.causal else (False,):
         bound = subject.rounding(case, found, x, causal=causal)
-        flags: dict[str, Any] = {"is_causal": True} if causal else {}
-        first = subject.module(case, found, x, **flags)
+        first = subject.module(case, found, x, causal=causal)
         again = replace(found, instance=subject.fresh_instance())
-        short = subject.module(case, again, x[:, : max(1, case["n"] // 2)], **flags)
-        after_short = subject.module(case, again, x, **flags)
+        short = subject.module(case, again, x[:, : max(1, case["n"] // 2)], causal=causal)
+        after_short = subject.module(case, again, x, causal=causal)
         require_same_later(after_short, first, [short], bound, "output after a shorter sequence")
 
 
@@ -175,9 +197,25 @@ def outputs_outlive_the_next_call(subject: MultiHead, case: ParameterCase) -> No
     """
     found, x = subject.prepared(case), subject.input(case)
     plain = subject.module(case, found, x)
-    other = subject.request(subject.input(case, "other"))
+    other = replace(subject.asked(case, found, subject.input(case, "other")), instance=None, parameters=None)
     late = subject.module(case, found, x, between_=other, betweens_=LATER_CALLS)
     require_same(late, plain, subject.rounding(case, found, x), f"output, looked at after {LATER_CALLS} other calls")
+
+
+def draw_module(subject: MultiHead, space: Sizes, rng: np.random.Generator) -> ParameterCase | None:
+    """A case of sizes that the module's form allows, half of the time with fewer heads of keys where it takes those."""
+    case = draw_parameters(subject, space, rng)
+    if case is None:
+        return None
+    case = subject.adapted(case)
+    if subject.form.grouped and (group := int(rng.integers(1, 4))) > 1:
+        case = case.with_(H_kv=case["H"], H=group * case["H"])
+    return case
+
+
+def allows_module(subject: MultiHead, space: Sizes, case: ParameterCase) -> bool:
+    """Whether a shrunk case may be asked."""
+    return allows_parameters(subject, space, case) and subject.allows(case)
 
 
 def _coinciding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
@@ -200,11 +238,13 @@ ANY = Sizes(RANGES, dtypes=("float32",))
 SEVERAL = Sizes({**RANGES, "B": (2, 3)}, dtypes=("float32",))
 TOKENS = Sizes({**RANGES, "n": (2, 6)}, dtypes=("float32",))
 MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding_or_many, dtypes=("float32",))
+CROSSED = Sizes({**RANGES, "m": (1, 7)}, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 12, "small": 0}
 LAWS = (
     Law(heads_attend_as_the_formula_says, space=ANY, **ROW, central=True),
     Law(causal_heads_attend_as_the_formula_says, space=TOKENS, **ROW),
     Law(masked_heads_attend_as_the_formula_says, space=MASKED, **ROW),
+    Law(heads_attend_to_a_context_as_the_formula_says, space=CROSSED, **ROW),
     Law(masks_and_causality_mean_both, space=TOKENS, **ROW),
     Law(batch_rows_are_independent, space=SEVERAL, **ROW),
     Law(later_tokens_are_invisible, space=TOKENS, **ROW),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import numpy as np
@@ -29,10 +29,37 @@ WORDS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Projections:
-    """Weights (E, E) and biases (E,) by part; a part's projection is y = x W^T + b."""
+    """Weights (E, E), or (H_kv d, E) of fewer heads, and biases by part; a part's projection is y = x W^T + b.
+
+    `norms` holds the weights of an RMS norm on queries or keys, of a head's size or of all features.
+    """
 
     weights: Mapping[str, NDArray]
     biases: Mapping[str, NDArray]
+    norms: Mapping[str, NDArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """H heads of queries, H_kv of keys and values, d features of each."""
+
+    heads: int
+    keys: int
+    d: int
+
+    def rows(self, part: str) -> int:
+        """Features of a part."""
+        return self.d * (self.keys if part in "kv" else self.heads)
+
+    @property
+    def size(self) -> int:
+        """E = H d."""
+        return self.heads * self.d
+
+    @property
+    def fused(self) -> int:
+        """Features of all three parts."""
+        return self.size + 2 * self.keys * self.d
 
 
 @dataclass(frozen=True)
@@ -42,7 +69,7 @@ class Layout:
     Args:
         order: of query, key and value within one parameter, or in a list.
         inner: what changes fastest in a fused parameter's features: "blocks" (part, head, d), "heads" (head, part, d),
-            "features" (head, d, part).
+            with several heads of queries for each of keys, "features" (head, d, part), "quarters" (4, part, head, d).
         transposed: square weights act as x W, not as x W^T.
     """
 
@@ -54,14 +81,16 @@ class Layout:
 LAYOUTS = tuple(
     Layout("".join(order), inner, transposed)
     for transposed in (False, True)
-    for inner in ("blocks", "heads", "features")
+    for inner in ("blocks", "heads", "features", "quarters")
     for order in permutations("qkv")
 )
-"""All layouts, the most usual first."""
+"""All layouts, the most usual first; "quarters" is that of CodeGen, made for four processors."""
 
 
-def find_projections(values: Mapping[str, NDArray], size: int, heads: int, layout: Layout) -> Projections:
-    """The parts of a module of E = `size` features.
+def find_projections(
+    values: Mapping[str, NDArray], shape: Shape, layout: Layout, named: Mapping[str, str] | None = None
+) -> Projections:
+    """The parts of a module; `named` says where some are ("q_proj" -> a parameter's name or its beginning).
 
     Raises:
         NotApplicable: a parameter is not recognised, a part is there twice, or one is missing; the text says which.
@@ -69,8 +98,13 @@ def find_projections(values: Mapping[str, NDArray], size: int, heads: int, layou
     if not values:
         raise NotApplicable("the module shows no parameters, so its projections cannot be filled")
     found: dict[tuple[str, int], NDArray] = {}
+    norms: dict[str, NDArray] = {}
     for name, value in values.items():
-        for part, piece in _pieces(name, value, list(values), size, heads, layout):
+        if is_norm(name):
+            norms |= _norm(name, value, list(values), shape)
+            continue
+        value = _as_matrix(value, shape)
+        for part, piece in _pieces(name, value, list(values), shape, layout, named or {}):
             if (part, value.ndim) in found:
                 raise NotApplicable(f"two parameters look like the projection {part!r}: {', '.join(values)}")
             found[part, value.ndim] = piece
@@ -81,44 +115,115 @@ def find_projections(values: Mapping[str, NDArray], size: int, heads: int, layou
     biases = {part: value for (part, axes), value in found.items() if axes == 1}
     if not biases.keys() <= weights.keys():
         raise NotApplicable(f"a bias without its weight among the parameters {', '.join(values)}")
-    return Projections(weights, biases)
+    return Projections(weights, biases, norms)
+
+
+def is_norm(name: str) -> bool:
+    """Whether a parameter's name says that it belongs to a norm.
+
+    Example:
+        >>> is_norm("q_norm.weight"), is_norm("q_proj.bias")
+        (True, False)
+    """
+    words = [word.lower() for word in _words(name)]
+    return any(word in ("norm", "rmsnorm", "layernorm", "ln", "gamma") or word.endswith("norm") for word in words)
+
+
+def _norm(name: str, value: NDArray, names: list[str], shape: Shape) -> dict[str, NDArray]:
+    """The part that an RMS norm belongs to -> its weight."""
+    words = {word.lower() for word in _words(name)}
+    parts = [p for p in "qk" if words & {*WORDS[p], f"{p}norm", f"{p}layernorm", f"{p}ln"}]
+    if len(parts) != 1:
+        raise NotApplicable(f"the parameter {name} is not recognised as a projection")
+    if len([other for other in names if other.rpartition(".")[0] == name.rpartition(".")[0]]) > 1:
+        raise NotApplicable(f"the parameter {name} is of a norm with a bias, which is not modelled: RMS norms are")
+    if value.shape not in ((shape.d,), (shape.rows(parts[0]),)):
+        raise NotApplicable(f"the norm {name} of shape {value.shape} is not of a head or of all features")
+    return {parts[0]: value}
+
+
+def _as_matrix(value: NDArray, shape: Shape) -> NDArray:
+    """A weight with an axis of its own for the heads, (E, H, d) in and (H, d, E) out, as (features out, in)."""
+    heads = {(shape.heads, shape.d), (shape.keys, shape.d)}
+    if value.ndim == 3 and value.shape[1:] in heads and value.shape[0] == shape.size:
+        return value.reshape(value.shape[0], -1).T
+    if value.ndim == 3 and value.shape[:2] in heads and value.shape[2] == shape.size:
+        return value.reshape(-1, value.shape[2]).T
+    return value.reshape(-1) if value.ndim == 2 and value.shape in heads and 1 not in value.shape else value
 
 
 def _pieces(
-    name: str, value: NDArray, names: list[str], size: int, heads: int, layout: Layout
-) -> Iterator[tuple[str, NDArray]]:
+    name: str, value: NDArray, names: list[str], shape: Shape, layout: Layout, named: Mapping[str, str]
+) -> Iterator[tuple[str, NDArray]]:  # fmt: skip
     """The parts that one parameter holds."""
-    if value.shape in ((3 * size, size), (size, 3 * size), (3 * size,)):
-        rows = value.T if value.shape == (size, 3 * size) else value
-        yield from zip(_order(name, layout), _parted(rows, size, heads, layout), strict=True)
+    size, fused, part = shape.size, shape.fused, _declared(name, named)
+    if part is None and value.shape in ((fused, size), (size, fused), (fused,)):
+        rows = value.T if value.shape == (size, fused) and fused != size else value
+        yield from _parted(rows, shape, layout, _order(name, layout)).items()
         return
-    if value.shape not in ((size, size), (size,)):
-        raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
-    part = _part(name, names, layout)
-    if part is None:
+    both = 2 * shape.keys * shape.d
+    part = part or _part(name, names, layout)
+    if part in (None, "kv") and value.shape in ((both, size), (both,), (size, both)) and (part or both != size):
+        rows = value.T if value.shape == (size, both) and both != size else value
+        yield from zip(_order(name, layout).replace("q", ""), np.split(rows, 2), strict=True)
+        return
+    if part is None or part == "kv":
+        if value.shape not in ((size, size), (size,)):
+            raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
         raise NotApplicable(f"the parameter {name} is not recognised as a projection")
-    yield part, value.T if layout.transposed and value.ndim == 2 else value
+    rows_of = shape.rows(part)
+    if value.shape == (size, rows_of) and (layout.transposed or rows_of != size):
+        yield part, value.T
+    elif value.shape in ((rows_of, size), (rows_of,)):
+        yield part, value
+    else:
+        raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
 
 
-def _parted(rows: NDArray, size: int, heads: int, layout: Layout) -> list[NDArray]:
-    """The three parts of a fused parameter's rows, each (E, ...)."""
-    rest = rows.shape[1:]
+def _declared(name: str, named: Mapping[str, str]) -> str | None:
+    """The part that was declared for a parameter."""
+    parts = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "out_proj": "out"}
+    return next((parts[p] for p, own in named.items() if name == own or name.startswith(f"{own}.")), None)
+
+
+def _parted(rows: NDArray, shape: Shape, layout: Layout, order: str) -> dict[str, NDArray]:
+    """The three parts of a fused parameter's rows, each (features, ...)."""
+    rest, d, group = rows.shape[1:], shape.d, shape.heads // shape.keys
     if layout.inner == "blocks":
-        return list(rows.reshape(3, size, *rest))
-    axis, shape = (1, (heads, 3, size // heads)) if layout.inner == "heads" else (2, (heads, size // heads, 3))
-    return [np.take(rows.reshape(*shape, *rest), i, axis).reshape(size, *rest) for i in range(3)]
+        cuts = np.cumsum([shape.rows(part) for part in order])[:-1]
+        return dict(zip(order, np.split(rows, cuts), strict=True))
+    if layout.inner == "heads":  # for each head of keys: its heads of queries, a key, a value
+        each = rows.reshape(shape.keys, group + 2, d, *rest)
+        cuts = np.cumsum([group if part == "q" else 1 for part in order])[:-1]
+        pieces = np.split(each, cuts, axis=1)
+        return {part: piece.reshape(shape.rows(part), *rest) for part, piece in zip(order, pieces, strict=True)}
+    if group > 1 or (layout.inner == "quarters" and shape.size % 4):
+        raise NotApplicable("a fused parameter of other sizes than this layout has")
+    axis, cut = (2, (shape.heads, d, 3)) if layout.inner == "features" else (1, (4, 3, shape.size // 4))
+    taken = [np.take(rows.reshape(*cut, *rest), i, axis).reshape(shape.size, *rest) for i in range(3)]
+    return dict(zip(order, taken, strict=True))
+
+
+def _words(name: str) -> list[str]:
+    """The words of a parameter's name."""
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
 
 
 def _order(name: str, layout: Layout) -> str:
-    """The order of parts: as the name says (`qkv`, `query_key_value`), else the layout's."""
+    """The order of parts: as the name says (`qkv`, `query_key_value`), else the layout's.
+
+    A name that spells one says nothing of quarters: CodeGen's `qkv_proj` holds query, value, key.
+    """
     low = re.sub("query|queries", "q", re.sub("keys?", "k", re.sub("values?", "v", name.lower())))
     spelled = re.search("|".join("_?".join(order) for order in permutations("qkv")), low)
-    return spelled[0].replace("_", "") if spelled else layout.order
+    return spelled[0].replace("_", "") if spelled and layout.inner != "quarters" else layout.order
 
 
 def _part(name: str, names: list[str], layout: Layout) -> str | None:
     """The part a name says: by its words, or by its number in a list of three or four."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    words = _words(name)
+    if {"kv"} & {word.lower() for word in words}:
+        return "kv"
     said: set[str] = {part for part in "qkv" if WORDS[part] & {word.lower() for word in words}}
     if len(said) == 1:
         return said.pop()

@@ -21,6 +21,7 @@ from mutants import (
     mask_forms,
     masking,
     memory,
+    module_forms,
     multi_head,
     numerics,
     position_table,
@@ -39,6 +40,7 @@ WINDOW: dict[str, Any] = {"parameters": {"window": 4}}
 CONTRACTS: dict[ModuleType, dict[str, Any]] = {
     kv_cache: {"contract": "kv-cache", "direct": True, "accumulate": "float32"},
     mask_builder: {"contract": "mask-builder", "direct": True},
+    module_forms: {"contract": "multi-head", "direct": True},
     multi_head: {"contract": "multi-head", "direct": True, "parameters": {"weights_flag": "need_weights"}},
     rotary: {"contract": "rotary", "direct": True, "parameters": {"positions": "batched"}},
     bias: {"contract": "bias", "direct": True},

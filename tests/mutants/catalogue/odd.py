@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from mutants import bias, causality, dead_rows, dropout, multi_head, position_table, reference, rotary, state, value
+from mutants import (
+    bias,
+    causality,
+    dead_rows,
+    dropout,
+    module_forms,
+    multi_head,
+    position_table,
+    reference,
+    rotary,
+    state,
+    value,
+)
 from mutants.backward import build_backward
 from mutants.catalogue import arrays, classifier_contracts, correct, finetune_contracts, tiles, tuning_contracts
 from mutants.catalogue.rows import Row, row
@@ -92,6 +104,7 @@ CORRECT: tuple[Row, ...] = (
     odd(interleaved, contract="rotary", direct=True, parameters={"pairing": "interleaved", "positions": "batched"}),
     *(odd(f, contract="position-table", direct=True) for f in position_table.CORRECT),
     *(odd(f, contract="multi-head", direct=True, parameters={"weights_flag": "need_weights"}) for f in multi_head.NAMINGS),
+    *(odd(right, contract="multi-head", direct=True, **record) for right, _, record in module_forms.FORMS),
     odd(Cache, contract="kv-cache", direct=True, **WIDE),
     odd(Cache, name="kv_cache.Cache.window", contract="kv-cache", direct=True, parameters={"window": 4}, **WIDE),
     *finetune_contracts.CORRECT,

@@ -1,0 +1,90 @@
+"""Builds what a factory's constructor asks for, on the side of the code under test: config objects that know little.
+
+A config is built from values by name alone. What a constructor reads of it is kept, so that the suite can hand over
+just that; what nobody gave is an AttributeError that says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from attention_core.conformance.exchange import Settings
+
+
+class UnknownSetting(AttributeError):
+    """A constructor reads a name of its config that has no value."""
+
+
+class RecordedConfig:
+    """A plain config: values by attribute or by key, and the names that were read.
+
+    Example:
+        >>> config = RecordedConfig({"n_embd": 12})
+        >>> config.n_embd, getattr(config, "bias", False), sorted(config.names_read)
+        (12, False, ['bias', 'n_embd'])
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.__dict__.update(values={**values}, names_read=set(), keyed=set())
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("values", "names_read", "keyed", "get"):
+            return object.__getattribute__(self, name)
+        self.names_read.add(name)
+        values = object.__getattribute__(self, "values")
+        if name not in values:
+            raise UnknownSetting(f"the config has no value for {name!r}")
+        return values[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.values[name] = value
+
+    def __getitem__(self, name: str) -> Any:
+        self.keyed.add(name)
+        return getattr(self, name)
+
+    def __contains__(self, name: str) -> bool:
+        self.names_read.add(name)
+        return name in self.values
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name, or a default."""
+        return getattr(self, name, default)
+
+
+def as_config(settings: Settings) -> Any:
+    """The config object that settings describe: of their class, or one that records what is read."""
+    if not settings.of:
+        return RecordedConfig(settings.values)
+    module, _, name = settings.of.partition(":")
+    config = getattr(importlib.import_module(module), name)(**settings.values)
+    config._attn_implementation = settings.values.get("attn_implementation", "eager")
+    return config
+
+
+def config_class_of(target: Any) -> dict[str, Any] | None:
+    """The class of configs that a class of transformers takes, as {"of": "module:name", "names": [...]}."""
+    module = sys.modules.get(getattr(target, "__module__", ""))
+    if module is None or not module.__name__.startswith("transformers."):
+        return None
+    annotated = next((p.annotation for p in signature_of(target) if p.name == "config"), None)
+    known = [v for v in vars(module).values() if inspect.isclass(v) and v.__name__.endswith("Config")]
+    candidates = [c for c in known if c is annotated or c.__name__ == annotated] or known
+    candidates = [c for c in candidates if hasattr(c, "model_type")]
+    if not candidates:
+        return None
+    chosen = candidates[0]
+    names = [*vars(chosen()), *(getattr(chosen, "attribute_map", None) or {})]
+    return {"of": f"{chosen.__module__}:{chosen.__name__}", "names": sorted(n for n in names if n[:1] != "_")}
+
+
+def signature_of(target: Any) -> list[inspect.Parameter]:
+    """The parameters of a callable; none where they cannot be read."""
+    try:
+        return list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return []

@@ -1,0 +1,86 @@
+"""Which rows of a fused projection are queries, keys or values, told by what moves when a row changes.
+
+Where a module agrees with the truth in no layout, either it is wrong or its layout is not among those known. Its rows
+tell: one token attends to itself alone, so that a row of values is the only one that moves its output; of two tokens, a
+key's row moves the other token's output, a query's row never does. No scale, mask or order of heads changes this. A
+key's row moves nothing else where the query it meets is 0, so what looks like a query's row may be a key's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.exchange import NDArray, array
+from attention_core.conformance.laws.projections import LAYOUTS, Layout, Shape, find_projections
+from attention_core.conformance.parameter_case import ParameterCase
+
+if TYPE_CHECKING:
+    from attention_core.conformance.laws.filled_module import Filled, MultiHead
+
+UNSEEN = (
+    "the rows of {name} are queries, keys and values in none of the known layouts, so that nothing can be compared "
+    "with the truth: give the three projections parameters of their own, or name them (--parameter q_proj=NAME, "
+    "k_proj=NAME, v_proj=NAME)"
+)
+MEANT = {"v": "v", "k": "k", "q": "qk", "-": "qk"}
+"""What a row may be that is seen to be something."""
+
+
+def layout_by_roles(subject: MultiHead, probe: ParameterCase) -> tuple[Layout, str]:
+    """The first layout that gives the rows of a fused parameter the roles they have, and why there is none, or ""."""
+    shape = Shape(probe["H"], probe.sizes.get("H_kv", probe["H"]), probe["d"])
+    try:
+        filled = subject.filled(probe)
+        name = next((n for n, v in filled.values.items() if sorted(v.shape) == [shape.size, shape.fused]), "")
+        roles = seen_roles(subject, probe, filled, name) if name else ""
+    except (Refused, Violation):
+        return LAYOUTS[0], ""
+    if not name:
+        return LAYOUTS[0], ""
+    for layout in LAYOUTS:
+        try:
+            meant = roles_of(filled, name, shape, layout)
+        except NotApplicable:
+            continue
+        if all(role in MEANT[seen] for seen, role in zip(roles, meant, strict=True)):
+            return layout, ""
+    return LAYOUTS[0], UNSEEN.format(name=name)
+
+
+def roles_of(filled: Filled, name: str, shape: Shape, layout: Layout) -> str:
+    """The part of every row of a fused parameter in a layout, such as "qqkkvv"."""
+    value = filled.values[name]
+    numbers = np.broadcast_to(np.arange(shape.fused, dtype=float)[:, None], (shape.fused, shape.size))
+    marked = numbers if value.shape == (shape.fused, shape.size) else numbers.T
+    # Under another name, since the order that a name spells is what may be wrong.
+    others = {own: other for own, other in filled.values.items() if own != name}
+    parts = find_projections({**others, "fused": marked}, shape, layout).weights
+    role = {int(row): part for part in "qkv" for row in np.unique(parts[part])}
+    return "".join(role[row] for row in range(shape.fused))
+
+
+def seen_roles(subject: MultiHead, probe: ParameterCase, filled: Filled, name: str) -> str:
+    """What every row of a fused parameter is seen to be: "q", "k", "v", or "-" where nothing moves."""
+    value = filled.values[name]
+    rows = 0 if value.shape[0] > value.shape[1] else 1
+    x: NDArray = probe.rng("roles").choice([-2.0, -1.0, 1.0, 2.0], (probe["B"], 2, value.shape[1 - rows]))
+    x[:, 0, 0], x[:, 1, 0] = 1.0, 0.0  # what is changed below reaches the first token alone
+    one, two = (subject.module(probe, filled, x[:, :n]).values for n in (1, 2))
+    roles = ""
+    for row in range(value.shape[rows]):
+        changed = value.copy()
+        changed[(row, 0) if rows == 0 else (0, row)] += 2.0
+        dtype = filled.parameters[name].dtype
+        other = replace(filled, parameters={**filled.parameters, name: array(changed, dtype)})
+        alone, both = (subject.module(probe, other, x[:, :n]).values for n in (1, 2))
+        if not np.array_equal(alone, one):
+            roles += "v"
+        elif not np.array_equal(both[:, 1], two[:, 1]):
+            roles += "k"
+        else:
+            roles += "q" if not np.array_equal(both[:, 0], two[:, 0]) else "-"
+    return roles

@@ -1,0 +1,151 @@
+"""The form of a module: how it is built, how it is called, and a mask in the form that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.exchange import NDArray, Settings
+from attention_core.conformance.modules.aliases import LONGEST
+
+SHAPES: Mapping[str, str] = {
+    "shared": "(n, n)", "by sequence": "(B, 1, n, n)", "rows": "(B, n, n)", "keys": "(B, n)",
+    "wide keys": "(B, 1, 1, n)",
+}  # fmt: skip
+"""Masks by what they differ by, and the shapes in which they are handed over."""
+KINDS = ("bool", "additive", "binary")
+"""True and False; 0 and -inf added to the scores; 1 and 0 as whole numbers."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size as a constructor's argument: one of E, H, H_kv, d, n."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config as a constructor's argument: values by name, some of them sizes."""
+
+    values: Mapping[str, Any]
+    of: str = ""
+    keyed: bool = False
+
+
+@dataclass(frozen=True)
+class Construction:
+    """A constructor's arguments by place and by name; sizes and a config among them stand for what a case gives."""
+
+    places: tuple[Any, ...] = (Size("E"), Size("H"))
+    names: Mapping[str, Any] = field(default_factory=dict)
+
+    def arguments(self, sizes: Mapping[str, int]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments for sizes E, H, H_kv, d."""
+        known = {**sizes, "n": LONGEST}
+        return tuple(_given(a, known) for a in self.places), {k: _given(a, known) for k, a in self.names.items()}
+
+    @property
+    def config(self) -> Config | None:
+        """The config among the arguments."""
+        return next((a for a in (*self.places, *self.names.values()) if isinstance(a, Config)), None)
+
+    def with_config(self, config: Config) -> Construction:
+        """The same with another config."""
+        places = tuple(config if isinstance(a, Config) else a for a in self.places)
+        return Construction(places, {k: config if isinstance(a, Config) else a for k, a in self.names.items()})
+
+    def takes(self, size: str) -> bool:
+        """Whether a size is among the arguments or in the config."""
+        values = self.config.values.values() if self.config else ()
+        return any(isinstance(a, Size) and a.name == size for a in (*self.places, *self.names.values(), *values))
+
+
+def _given(argument: Any, sizes: Mapping[str, int]) -> Any:
+    if isinstance(argument, Size):
+        return sizes[argument.name]
+    if isinstance(argument, Config):
+        return Settings({k: _given(v, sizes) for k, v in argument.values.items()}, argument.of, argument.keyed)
+    return argument
+
+
+@dataclass(frozen=True)
+class MaskForm:
+    """One mask parameter: its name, the shapes of `SHAPES` it is judged on, and the kind of `KINDS` it takes."""
+
+    name: str
+    shapes: tuple[str, ...]
+    kind: str = "bool"
+
+    def describe(self) -> str:
+        """In words."""
+        return f"{self.name}: {self.kind}, {' or '.join(SHAPES[s] for s in self.shapes)}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a module is built and called.
+
+    Args:
+        construction: the constructor's arguments.
+        inputs: names of the inputs by what they are ("x", or "query", "key", "value", "context"); by place as long as
+            the signature begins with them.
+        places: how many of them go by place.
+        masks: the mask parameters.
+        required: mask parameters without a default, given None where nothing is masked.
+        causal: the parameter that asks for causality, or "".
+        rotation: the parameter that takes (cos, sin), or "".
+        output: which result is the output.
+        grouped: whether keys and values may have fewer heads.
+        multiple: what the number of heads is a multiple of.
+        others: parameters that nobody gives.
+    """
+
+    construction: Construction = Construction()
+    inputs: Mapping[str, str] = field(default_factory=lambda: {"x": "x"})
+    places: int = 1
+    masks: tuple[MaskForm, ...] = (MaskForm("attn_mask", ("shared", "by sequence")),)
+    required: tuple[str, ...] = ()
+    causal: str = "is_causal"
+    rotation: str = ""
+    output: int = 0
+    grouped: bool = False
+    multiple: int = 1
+    others: tuple[str, ...] = ()
+
+    @property
+    def crosses(self) -> bool:
+        """Whether keys and values may come from another sequence than queries."""
+        return "context" in self.inputs or {"key", "value"} <= self.inputs.keys()
+
+    def with_(self, **changes: Any) -> Form:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+    def call(self) -> str:
+        """The call in words, such as `module(hidden_states, attention_mask=...)`."""
+        names = list(self.inputs.values())
+        options = [m.name for m in self.masks] + [name for name in (self.causal, self.rotation) if name]
+        return f"module({', '.join([*names, *(f'{name}=...' for name in options)])})"
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which pairs are allowed, (n, m), (B, 1, n, m) or (B, 1, 1, m), and where and in which shape this is said."""
+
+    pairs: NDArray
+    form: MaskForm
+    shape: str
+
+    def argument(self, true: str) -> NDArray:
+        """The mask as the module takes it; `true` says what True (or 1) means, "attend" or "ignore"."""
+        pairs: NDArray = {"rows": lambda p: p[:, 0], "keys": lambda p: p[:, 0, 0]}.get(self.shape, lambda p: p)(
+            self.pairs
+        )
+        if self.form.kind == "additive":
+            return np.where(pairs, 0.0, -np.inf)
+        said: NDArray = ~pairs if true == "ignore" else pairs
+        return said if self.form.kind == "bool" else said.astype(np.int64)

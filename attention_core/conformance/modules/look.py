@@ -1,0 +1,163 @@
+"""The first look at a module: a few cheap calls that find how it is built and called, before any law.
+
+Names are read from signatures; where more than one form is possible (which result is the output, which kind and shapes
+of masks) the calls tell: a form is taken where the output then agrees with the truth, and else the contract's own one.
+What a module means (its polarity, causality, the place of its batch) is declared and never taken from what it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.modules.calling import read_call
+from attention_core.conformance.modules.construction import narrowed, read_construction
+from attention_core.conformance.modules.form import KINDS, Form, Mask, MaskForm
+from attention_core.conformance.parameter_case import ParameterCase
+
+if TYPE_CHECKING:
+    from attention_core.conformance.laws.filled_module import MultiHead
+
+PROBE = ParameterCase({"B": 2, "n": 5, "H": 3, "d": 4}, seed=5)
+"""Sizes of which no two are equal, and at which every layout gives another module."""
+UNALIGNED = ParameterCase({"B": 3, "n": 5, "H": 3, "d": 6}, seed=5)
+"""Sizes that no power of two divides."""
+STANDARD = ("shared", "by sequence")
+"""The shapes in which this contract hands masks over: a module that takes one is judged on it."""
+DECLINED = (Refused, Violation, NotApplicable)
+
+
+def first_look(subject: MultiHead) -> Form:
+    """The form of a module; the contract's own where it cannot be built or called at all.
+
+    Raises:
+        TargetError: a parameter of the constructor, of its config or of the forward that nobody fills.
+    """
+    implementation = subject.implementation
+    construction = read_construction(implementation.name, subject.description, implementation.config)
+    subject.form = Form(construction)
+    described = subject.described(PROBE)
+    if not described:
+        return subject.form
+    construction = narrowed(construction, described.get("read", ()), bool(described.get("keyed")))
+    form = read_call(implementation.name, construction, described.get("parameters"), implementation.arguments)
+    sized = (one for one in _sized(form) if _answers(subject, one, PROBE) and _answers(subject, one, UNALIGNED))
+    subject.form = next(sized, form)
+    subject.form = replace(subject.form, output=_output(subject))
+    if construction.takes("H_kv"):
+        grouped = replace(subject.form, grouped=True)
+        subject.form = replace(grouped, grouped=_answers(subject, grouped, subject.grouped_probe()))
+    subject.agree()
+    with subject.under(subject.agrees or {}):
+        masks = [_mask_form(subject, mask) for mask in subject.form.masks]
+    return replace(subject.form, masks=tuple(mask for mask in masks if mask.shapes))
+
+
+def _sized(form: Form) -> Iterator[Form]:
+    """The form for any number of heads, and for multiples of four."""
+    yield form
+    yield replace(form, multiple=4)
+
+
+def _answers(subject: MultiHead, form: Form, case: ParameterCase) -> bool:
+    """Whether a plain call of a form gives anything."""
+    before, subject.form = subject.form, form
+    try:
+        case = subject.adapted(case)
+        subject.send(subject.asked(case, subject.filled(case), subject.input(case)))
+    except DECLINED:
+        return False
+    finally:
+        subject.form = before
+    return True
+
+
+def _output(subject: MultiHead) -> int:
+    """The first result of the output's shape; 0 where there is none."""
+    case = subject.adapted(PROBE)
+    x = subject.input(case)
+    try:
+        outputs = subject.send(subject.asked(case, subject.filled(case), x)).outputs
+    except DECLINED:
+        return 0
+    shape = tuple(subject.laid(x).shape)
+    return next((i for i, out in enumerate(outputs) if out.shape == shape), 0)
+
+
+def _mask_form(subject: MultiHead, mask: MaskForm) -> MaskForm:
+    """The kind and shapes of one mask parameter: those with which a call agrees with the truth.
+
+    A bool mask that means the reverse is a bool mask: its polarity is declared, and an additive mask, of which 0
+    allows, must not explain it. Shapes of the contract that a call takes belong to it, whatever it makes of them.
+    Where nothing agrees, the first shape that is taken stays, to be judged.
+    """
+    declared = subject.implementation.masks
+    for kind in (declared,) if declared in KINDS else KINDS:
+        own = replace(mask, kind=kind)
+        for true in polarities(subject.implementation.mask_true, kind):
+            with subject.under({"mask_true": true}):
+                agreed = [shape for shape in mask.shapes if _judge(subject, own, shape)]
+            if agreed:
+                if true != subject.implementation.mask_true:
+                    subject.agrees = {**(subject.agrees or {}), "mask_true": true}
+                taken = [s for s in mask.shapes if s in agreed or (s in STANDARD and _is_taken(subject, own, s))]
+                return replace(own, shapes=tuple(taken))
+    own = replace(mask, kind=declared if declared in KINDS else KINDS[0])
+    taken = [shape for shape in mask.shapes if shape in STANDARD and _is_taken(subject, own, shape)]
+    taken = taken or [shape for shape in mask.shapes if _is_taken(subject, own, shape)][:1] or [mask.shapes[0]]
+    return replace(own, shapes=tuple(taken))
+
+
+def polarities(declared: str, kind: str) -> tuple[str, ...]:
+    """What True may mean, the declared first; an additive mask has one meaning."""
+    other = "attend" if declared == "ignore" else "ignore"
+    return (declared,) if kind == "additive" else (declared, other)
+
+
+def _is_taken(subject: MultiHead, form: MaskForm, shape: str) -> bool:
+    """Whether a mask of a shape is taken, perhaps only where there are as many sequences as heads.
+
+    One on the wrong axis then fits, and is judged.
+    """
+    case = subject.adapted(PROBE)
+    return any(_judge(subject, form, shape, one) is not None for one in (case, case.with_(B=case["H"])))
+
+
+def _judge(subject: MultiHead, form: MaskForm, shape: str, case: ParameterCase | None = None) -> bool | None:
+    """Whether a masked call agrees with the truth; None where it is declined."""
+    case = case or subject.adapted(PROBE)
+    mask = Mask(drawn_pairs(case, shape), form, shape)
+    try:
+        found = subject.filled(case)
+        got = subject.module(case, found, subject.input(case), mask=mask).values
+    except DECLINED:
+        return None
+    try:
+        parts = subject.parts(case, found)
+    except NotApplicable:
+        return False
+    want, bound = subject.truth(case, parts, subject.input(case), mask.pairs)
+    return bool(excess(got, want, bound).max(initial=0.0) <= 1)
+
+
+def drawn_pairs(case: ParameterCase, shape: str, keys: int | None = None) -> NDArray:
+    """Allowed pairs of a case, of the kind that a shape of masks can say; no token is without a key of its past."""
+    n = case["n"]
+    m = n if keys is None else keys
+    rng = case.rng("mask")
+    if shape in ("keys", "wide keys"):
+        return np.asarray((rng.random((case["B"], 1, 1, m)) < 0.5) | (np.arange(m) == 0))
+    size = (n, m) if shape == "shared" else (case["B"], 1, n, m)
+    own = np.eye(n, m, dtype=bool) | ((np.arange(n) >= m)[:, None] & (np.arange(m) == 0))
+    return np.asarray((rng.random(size) < 0.5) | own)
+
+
+CONVENTIONS: tuple[Mapping[str, Any], ...] = (
+    {}, {"always_causal": True}, {"batch_first": False}, {"always_causal": True, "batch_first": False},
+)  # fmt: skip
+"""Changes of what is declared under which a plain call may agree with the truth, the fewest first."""
