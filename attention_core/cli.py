@@ -55,7 +55,11 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     from attention_core.conformance.options import DECLARED, FLAGS, HELP
 
     for name, words in DECLARED.items():
-        text = "What a mask builder builds." if name == "kind" else "How a rotary embedding pairs its coordinates."
+        text = (
+            "What a mask builder builds; which step of the exercise."
+            if name == "kind"
+            else "How a rotary embedding pairs its coordinates."
+        )
         command = click.option(f"--{name}", f"parameter_{name}", type=click.Choice(words), help=text)(command)
     repeatable = {"arguments": "--arg", "parameters": "--parameter", "config": "--config"}
     for name in reversed(list(HELP)):

@@ -35,6 +35,8 @@ from attention_core.conformance.laws import (
     process_state,
     rotary,
     rotation,
+    seed_attention,
+    seed_steps,
     split_merge_heads,
 )
 from attention_core.conformance.modules.findings import findings
@@ -189,6 +191,8 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, bias),
     partial(parameter_contract, position_table),
     partial(parameter_contract, kv_cache, kv_cache.Cache),
+    partial(parameter_contract, seed_attention, seed_attention.SelfAttention),
+    partial(parameter_contract, seed_steps, seed_steps.StepFunction),
 )
 
 

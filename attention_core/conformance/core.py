@@ -24,6 +24,8 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
     ),
     "bias": ({"H": 8, "n_q": 16, "n_kv": 16}, {"H": 4, "n_q": 13, "n_kv": 13}),
     "position-table": ({"n": 16, "d": 8, "half": 4}, {"n": 13, "d": 6, "half": 3}),
+    "self-attention": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
+    "self-attention-steps": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
     "kv-cache": ({"B": 2, "H": 4, "n": 8, "d": 8}, {"B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
@@ -108,7 +110,15 @@ def _cache(subject: Any, case: ParameterCase) -> None:
     subject.run(case, subject.fresh_instance(), subject.inputs(case), [0, case["n"] - 1, case["n"]])
 
 
+def _attention(subject: Any, case: ParameterCase) -> None:
+    subject.attend(case, subject.inputs(case), True)
+
+
+def _step(subject: Any, case: ParameterCase) -> None:
+    subject.step(case)
+
+
 PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "mask-builder": _mask, "heads": _heads, "multi-head": _module, "rotary": _rotary, "bias": _bias,
-    "position-table": _table, "kv-cache": _cache,
+    "position-table": _table, "kv-cache": _cache, "self-attention": _attention, "self-attention-steps": _step,
 }  # fmt: skip

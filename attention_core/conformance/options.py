@@ -13,7 +13,21 @@ from typing import Any
 from attention_core.conformance.implementation import CHOICES, CLAIMS, DTYPES, Implementation, TargetError
 
 DECLARED: Mapping[str, tuple[str, ...]] = {
-    "kind": ("causal", "sliding_window", "prefix", "padding", "segments"),
+    "kind": (
+        "causal",
+        "sliding_window",
+        "prefix",
+        "padding",
+        "segments",
+        "split_heads",
+        "merge_heads",
+        "pairwise_similarities",
+        "attn_scaled",
+        "attn_softmax",
+        "compute_outputs",
+        "make_causal_mask",
+        "apply_causal_mask",
+    ),
     "pairing": ("half", "interleaved"),
 }
 """Parameters of other contracts that have options of their own: `--kind`, `--pairing`."""
@@ -74,6 +88,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
     "kv-cache": _BUILT | {"accumulate"},
+    "self-attention": _ALWAYS | {"accumulate"},
+    "self-attention-steps": _ALWAYS,
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -82,6 +98,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
+    "self-attention": (), "self-attention-steps": ("kind",),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {

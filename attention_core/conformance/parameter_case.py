@@ -22,7 +22,7 @@ from attention_core.conformance.law import Law
 from attention_core.conformance.responses import LOST, check_response
 from attention_core.conformance.runner import Runner
 
-FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table")
+FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention", "self-attention-steps")
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 
 

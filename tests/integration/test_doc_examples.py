@@ -17,6 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
 EXAMPLES = re.findall(r"\*\*([a-z-]+)\*\*.*?```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 RECORDS: dict[str, dict[str, Any]] = {
     "mask-builder": {"parameters": {"kind": "sliding_window"}},
+    "self-attention-steps": {"parameters": {"kind": "make_causal_mask"}},
     "rotary": {"dtypes": ("float32", "bfloat16", "float16")},
 }
 

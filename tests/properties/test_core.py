@@ -12,6 +12,7 @@ from mutants import bias, kv_cache, multi_head, position_table, rotary, split_me
 from mutants.reference import correct
 from torch import Tensor, nn
 
+from attention_core import self_attention as ours
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import built_in
 from attention_core.conformance.core import PLAIN, SIZES
@@ -35,11 +36,14 @@ RECORDS: dict[str, dict[str, Any]] = {
     "heads": {"dtypes": ("float32",)},
     "rotary": {"dtypes": ("float32",)},
     "kv-cache": {"dtypes": ("float32",), "accumulate": "input"},
+    "self-attention": {"dtypes": ("float32",)},
+    "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
 }
 RIGHT: dict[str, Any] = {
     "attention": correct, "attention-lse": with_lse, "mask-builder": causal, "heads": split_merge_heads.correct(),
     "multi-head": multi_head.MultiHead, "rotary": rotary.correct, "bias": bias.correct,
     "position-table": position_table.correct, "kv-cache": kv_cache.Cache,
+    "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
 }  # fmt: skip
 
 
@@ -80,12 +84,12 @@ def tiny_only(target: Any) -> Any:
     if isinstance(target, type):
         return lambda *args: tiny_only(target(*args))
 
-    def call(query: Any, key: Any = None, value: Any = None, **kwargs: Any) -> Any:
+    def call(query: Any, key: Any = None, value: Any = None, *more: Any, **kwargs: Any) -> Any:
         given = [a for a in (query, key, value) if a is not None]
         sizes = [n for a in given for n in (a.shape if isinstance(a, Tensor) else [a])]
         if max(sizes, default=0) > 2:
             raise ValueError("too large")
-        return target(*given, **kwargs)
+        return target(*given, *more, **kwargs)
 
     return call
 

@@ -26,6 +26,8 @@ from mutants import (
     process_state,
     refusal,
     rotary,
+    seed_attention,
+    seed_steps,
     shapes,
     sharing,
     split_merge_heads,
@@ -104,6 +106,9 @@ def of_tables() -> list[Row]:
         *((kv_cache, made, {}) for made in kv_cache.FAULTY),
         *((kv_cache, made, {"parameters": {"window": 4}}) for made in kv_cache.WINDOWED),
         *((multi_head, made, {}) for made in multi_head.FAULTY),
+        *((seed_attention, made, {}) for made in seed_attention.FAULTY),
+        *((seed_steps, made, {"parameters": {"kind": kind}}) for kind, all_of in seed_steps.FAULTY.items()
+          for made in all_of),
         *((module_forms, fault, record) for _, fault, record in module_forms.FORMS),
         *((rotary, made, {}) for made in rotary.FAULTY),
         *((rotary, made, {"factory": True}) for made in rotary.STATEFUL),

@@ -27,6 +27,8 @@ from mutants import (
     position_table,
     refusal,
     rotary,
+    seed_attention,
+    seed_steps,
     shapes,
     split_merge_heads,
     state,
@@ -40,6 +42,8 @@ WINDOW: dict[str, Any] = {"parameters": {"window": 4}}
 CONTRACTS: dict[ModuleType, dict[str, Any]] = {
     kv_cache: {"contract": "kv-cache", "direct": True, "accumulate": "float32"},
     mask_builder: {"contract": "mask-builder", "direct": True},
+    seed_attention: {"contract": "self-attention", "direct": True},
+    seed_steps: {"contract": "self-attention-steps", "direct": True},
     module_forms: {"contract": "multi-head", "direct": True},
     multi_head: {"contract": "multi-head", "direct": True, "parameters": {"weights_flag": "need_weights"}},
     rotary: {"contract": "rotary", "direct": True, "parameters": {"positions": "batched"}},

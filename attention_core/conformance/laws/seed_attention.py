@@ -1,0 +1,104 @@
+"""Laws of `self_attention(Q, K, V, n_heads, causal)`, the function that the seed's exercise builds, on (B, n, E).
+
+Q, K and V are projected already; the function cuts them into heads, attends in each, and joins them. No output
+projection follows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attention_core import oracle
+from attention_core.conformance import budget
+from attention_core.conformance.evidence import Result, require_close, require_same
+from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.law import Law
+from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+
+CONTRACT = "self-attention"
+HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is_causal")
+
+
+class SelfAttention(ParameterSubject):
+    """A function of projected tokens, called with the number of heads and with causality on or off."""
+
+    def inputs(self, case: ParameterCase, purpose: str = "") -> list[NDArray]:
+        """Drawn Q, K and V, each (B, n, E)."""
+        shape = (case["B"], case["n"], case["H"] * case["d"])
+        return [case.values(f"{name}{purpose}", *shape) for name in "QKV"]
+
+    def attend(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> Result:
+        """The output; heads and causality go by name where the signature has one, else by place."""
+        heads, flag = self.spelled(*HEADS), self.spelled(*CAUSAL)
+        shape, dtype = inputs[0].shape, case.dtype
+        if heads is None or flag is None:
+            return self.call(*inputs, case["H"], causal, shape=shape, dtype=dtype)
+        named: dict[str, Any] = {heads: case["H"], flag: causal}
+        return self.call(*inputs, shape=shape, dtype=dtype, **named)
+
+    def truth(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> tuple[NDArray, NDArray]:
+        """The output in float64, and how far a correct one may be from it."""
+        q, k, v = (x.reshape(*x.shape[:2], case["H"], case["d"]).swapaxes(1, 2) for x in inputs)
+        true = oracle.attention(q, k, v, is_causal=causal)
+        mask = oracle.causal_mask(case["n"], case["n"]) if causal else None
+        accumulate = self.implementation.accumulate
+        bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype=case.dtype, accumulate=accumulate)
+        assert bounds.out is not None
+        bound = np.broadcast_to(bounds.out, true.out.shape)
+        return _joined(true.out), _joined(bound)
+
+
+def _joined(a: NDArray) -> NDArray:
+    """(B, H, n, d) to (B, n, H d)."""
+    return np.asarray(a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1))
+
+
+def self_attention_is_multi_head_attention(subject: SelfAttention, case: ParameterCase) -> None:
+    """Without causality every token attends to all, in each head with its own slice of the features.
+
+    Formula: concat_h softmax(Q_h K_h^T / sqrt(E/H)) V_h
+    Source: the seed's exercise, "Implementing Attention from Scratch", step 3; Vaswani et al., section 3.2.2
+    Mutant: scaled_by_embedding
+    """
+    inputs = subject.inputs(case)
+    want, bound = subject.truth(case, inputs, False)
+    require_close(subject.attend(case, inputs, False), want, bound, "self-attention")
+
+
+def causal_self_attention_masks_before_its_softmax(subject: SelfAttention, case: ParameterCase) -> None:
+    """With causality every token attends to itself and to those before it, and its weights sum to 1.
+
+    Formula: concat_h softmax(S_h) V_h with S_ij = -inf for j > i
+    Source: the seed's exercise, step 2 ("why it doesn't work to mask attention entries to 0 after the softmax")
+    Mutant: masked_after_softmax
+    """
+    inputs = subject.inputs(case)
+    want, bound = subject.truth(case, inputs, True)
+    require_close(subject.attend(case, inputs, True), want, bound, "causal self-attention")
+
+
+def later_inputs_change_no_earlier_output(subject: SelfAttention, case: ParameterCase) -> None:
+    """With causality the output of a token does not depend on the tokens after it.
+
+    Formula: f(Q, K, V)[:, :t] = f(Q', K', V')[:, :t] whenever they agree before t
+    Source: the seed's exercise, step 2; karpathy/minGPT#54
+    Mutant: causal_ignored
+    """
+    inputs, others = subject.inputs(case), subject.inputs(case, " later")
+    cut = int(case.rng("cut").integers(1, case["n"]))
+    changed = [np.concatenate([x[:, :cut], y[:, cut:]], axis=1) for x, y in zip(inputs, others, strict=True)]
+    bound = subject.truth(case, inputs, True)[1] + subject.truth(case, changed, True)[1]
+    early = np.arange(case["n"])[:, None] < cut
+    first, second = subject.attend(case, inputs, True), subject.attend(case, changed, True)
+    require_same(second, first, bound, f"tokens before {cut} after later ones changed", where=early)
+
+
+RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 12, "small": 0}
+LAWS = (
+    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES), **ROW, central=True),
+    Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
+    Law(later_inputs_change_no_earlier_output, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
+)

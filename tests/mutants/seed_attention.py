@@ -1,0 +1,59 @@
+"""Faults of the seed's self_attention(Q, K, V, n_heads, causal), one each; `self_attention` is correct."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def heads(x: Tensor, n_heads: int) -> Tensor:
+    """(B, n, E) to (B, H, n, d)."""
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def scores(Q: Tensor, K: Tensor, n_heads: int, width: float) -> Tensor:
+    """Scaled scores of each head."""
+    return heads(Q, n_heads) @ heads(K, n_heads).transpose(-2, -1) / width
+
+
+def past(A: Tensor) -> Tensor:
+    """True where a token is not later."""
+    return torch.ones(A.shape[-2:], dtype=torch.bool).tril()
+
+
+def self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """As the exercise says."""
+    A = scores(Q, K, n_heads, math.sqrt(Q.shape[-1] / n_heads))
+    A = torch.where(past(A), A, -math.inf) if causal else A
+    return (A.softmax(-1) @ heads(V, n_heads)).transpose(1, 2).flatten(2)
+
+
+def scaled_by_embedding(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """1 / sqrt(n_embd): one head hides it (lucidrains/vit-pytorch#65)."""
+    A = scores(Q, K, n_heads, math.sqrt(Q.shape[-1]))
+    A = torch.where(past(A), A, -math.inf) if causal else A
+    return (A.softmax(-1) @ heads(V, n_heads)).transpose(1, 2).flatten(2)
+
+
+def masked_after_softmax(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The naive masking that the exercise warns of: 0 after the softmax."""
+    A = scores(Q, K, n_heads, math.sqrt(Q.shape[-1] / n_heads)).softmax(-1)
+    A = torch.where(past(A), A, 0.0) if causal else A
+    return (A @ heads(V, n_heads)).transpose(1, 2).flatten(2)
+
+
+def causal_ignored(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The causal flag is not read."""
+    return self_attention(Q, K, V, n_heads, False)
+
+
+def merged_by_view(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """Heads are joined without their transpose."""
+    A = scores(Q, K, n_heads, math.sqrt(Q.shape[-1] / n_heads))
+    A = torch.where(past(A), A, -math.inf) if causal else A
+    return (A.softmax(-1) @ heads(V, n_heads)).reshape(Q.shape)
+
+
+FAULTY = (scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view)

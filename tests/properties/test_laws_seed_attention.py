@@ -1,0 +1,56 @@
+"""Power and false alarms of the laws of the seed's self_attention and of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mutants import seed_attention as whole
+from mutants import seed_steps as steps
+from mutants.judging import refuted
+from mutants.judging_contracts import conforming, refuting
+from torch import Tensor
+
+from attention_core import self_attention as ours
+from attention_core.conformance import Implementation
+from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.laws import seed_attention, seed_steps
+from attention_core.conformance.session import Session
+
+
+@pytest.mark.parametrize("law", seed_attention.LAWS, ids=lambda law: law.name)
+def test_every_law_of_the_whole_refutes_the_mutant_it_names(law: Any) -> None:
+    refuted(law.name, getattr(whole, law.mutant), effort="quick", contract=seed_attention.CONTRACT)
+
+
+@pytest.mark.parametrize("law", seed_steps.LAWS, ids=lambda law: law.name)
+def test_every_law_of_the_steps_refutes_the_mutant_it_names(law: Any) -> None:
+    kind = next(kind for kind, made in steps.FAULTY.items() if law.mutant in [f.__name__ for f in made])
+    record: dict[str, Any] = {"contract": seed_steps.CONTRACT, "parameters": {"kind": kind}}
+    refuted(law.name, getattr(steps, law.mutant), effort="quick", **record)
+
+
+@pytest.mark.parametrize("fault", whole.FAULTY)
+def test_every_fault_of_the_whole_is_refuted(fault: Callable[..., Tensor]) -> None:
+    assert refuting(fault, seed_attention.CONTRACT)
+
+
+@pytest.mark.parametrize(("kind", "fault"), [(kind, f) for kind, all_of in steps.FAULTY.items() for f in all_of])
+def test_every_fault_of_a_step_is_refuted(kind: str, fault: Callable[..., Tensor]) -> None:
+    assert refuting(fault, seed_steps.CONTRACT, parameters={"kind": kind})
+
+
+@pytest.mark.parametrize("right", [whole.self_attention, ours.self_attention])
+def test_the_whole_conforms(right: Callable[..., Tensor]) -> None:
+    conforming(right, seed_attention.CONTRACT)
+
+
+@pytest.mark.parametrize("kind", seed_steps.STEPS)
+def test_our_steps_conform(kind: str) -> None:
+    conforming(getattr(ours, kind), seed_steps.CONTRACT, effort="standard", parameters={"kind": kind})
+
+
+def test_a_step_that_is_not_named_is_asked_for() -> None:
+    with pytest.raises(TargetError, match="say which step it is: --kind split_heads, "):
+        Session(Implementation(ours.attn_softmax, "f", seed_steps.CONTRACT))
