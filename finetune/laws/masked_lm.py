@@ -12,6 +12,7 @@ import numpy as np
 
 from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
 from finetune.laws.masked_lm_chance import (
     eighty_ten_ten,
@@ -186,6 +187,7 @@ LAWS = (
         )
     ),
     Law(a_chosen_token_becomes_a_word, **{**ROW, "space": FEW_WORDS, "large": 12}),
+    law_of(CONTRACT, ANY),
     Law(the_attention_mask_is_that_of_the_text, **{**ROW, "space": FEW_WORDS, "large": 4}),
     Law(fifteen_percent_are_chosen, **{**ROW, "space": PADDED, "large": 1}),
     *(

@@ -163,6 +163,11 @@ class Masking(ParameterSubject):
             results.append(Result(output.values.astype(np.float64), request, quantity))
         return Hidden(batch, results[0], results[1], results[2] if len(results) == 3 else None, self.ignored)
 
+    def plain(self, case: ParameterCase) -> None:
+        """A batch, with one seed and then another."""
+        for seed in (case.seed, case.seed + 1):
+            self.hidden(self.batch(case), seed)
+
     def accepted(self, batch: Batch, seed: int) -> Hidden:
         """`hidden` for a batch that nothing is wrong with, however little there is to hide: refusing it is a fault."""
         try:

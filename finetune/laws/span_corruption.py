@@ -12,6 +12,7 @@ import numpy as np
 
 from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes
 from finetune.laws.strings import Grader, Item, Parts
 
@@ -241,6 +242,7 @@ LAWS = (
     ),
     Law(every_length_is_possible, **{**ROW, "space": TINY, "large": 1}),
     Law(every_place_is_masked_at_times, **{**ROW, "space": TINY, "large": 1}),
+    law_of(CONTRACT, ANY),
     Law(the_masked_length_varies, **{**ROW, "space": WIDE, "large": 1}),
     Law(a_quarter_is_masked, **{**ROW, "space": WIDE, "large": 1}),
 )  # fmt: skip

@@ -89,6 +89,12 @@ class Grader(ParameterSubject):
         which = self.which(case)
         return [self._item(case, which, built, number) for number in range(count)]
 
+    def plain(self, case: ParameterCase) -> None:
+        """Three items, no generator seeded: what is asked where it matters what a call leaves behind."""
+        built = (self.fresh_instance(), (self.text(case), case["block"]))
+        for _ in range(3):
+            self.send(self.request(self.which(case), method_="__getitem__", instance_=built))
+
     def _item(self, case: ParameterCase, which: int, built: tuple[int, tuple[str, int]], number: int) -> Item:
         seed = case.seed if number == 0 else None  # torch takes longer to seed than most targets to answer
         request = self.request(which, method_="__getitem__", instance_=built, seed_=seed)

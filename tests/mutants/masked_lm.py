@@ -506,7 +506,15 @@ class draws_from_the_clock(Plain):  # noqa: N801
         return torch.Generator().manual_seed(random.SystemRandom().getrandbits(60))
 
 
+class seeds_all_generators(Plain):  # noqa: N801
+    """torch.manual_seed(seed) for the batch: dropout of the next step repeats itself with the batch's number."""
+
+    def seeded(self, seed: int) -> torch.Generator:
+        return torch.manual_seed(seed)
+
+
 SEEN_BY: dict[type[Plain], str] = {  # one law that must see it
+    seeds_all_generators: "a_call_leaves_the_process_as_it_was",
     one_row_is_squeezed: "results_have_the_shape_of_the_ids",
     labels_of_the_chosen_alone: "results_have_the_shape_of_the_ids",
     labels_in_floats: "results_have_the_shape_of_the_ids",

@@ -188,6 +188,14 @@ class always_a_quarter(Plain):  # noqa: N801
         return max(1, t // 4)
 
 
+class seeds_when_it_is_built(Plain):  # noqa: N801
+    """The data set seeds the global generator for itself: whoever draws from it elsewhere begins anew."""
+
+    def __init__(self, data: str, block_size: int) -> None:
+        super().__init__(data, block_size)
+        random.seed(42)
+
+
 class first_character_never_masked(Plain):  # noqa: N801
     """The masked stretch starts at 1 or later."""
 
@@ -227,5 +235,5 @@ FAULTY = (
     one_character_short, targets_are_the_inputs, targets_two_ahead, padded_in_front, empty_now_and_then,
     masked_and_suffix_swapped, masked_text_reversed, cut_to_the_whole_block, may_be_cut_to_one,
     always_as_long_as_possible, longest_never_chosen, more_than_a_quarter, a_fifth, first_character_never_masked,
-    last_character_never_masked, always_a_quarter, masks_in_the_middle, neighbour_document, a_third_mask,
+    last_character_never_masked, always_a_quarter, seeds_when_it_is_built, masks_in_the_middle, neighbour_document, a_third_mask,
 )  # fmt: skip

@@ -35,6 +35,7 @@ SEEN_BY = {  # one law that must see it
     "longest_never_chosen": "every_length_is_possible",
     "more_than_a_quarter": "a_quarter_is_masked",
     "a_fifth": "a_quarter_is_masked",
+    "seeds_when_it_is_built": "a_call_leaves_the_process_as_it_was",
     "always_a_quarter": "the_masked_length_varies",
     "first_character_never_masked": "every_place_is_masked_at_times",
     "last_character_never_masked": "every_place_is_masked_at_times",
@@ -63,7 +64,9 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None
     assert result.status == "refuted", result.message
 
 
-@pytest.mark.parametrize("law", span_corruption.LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "law", [law for law in span_corruption.LAWS if law.family != "process_state"], ids=lambda law: law.name
+)
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     """With the table above: the named fault is one that this law must see."""
     assert SEEN_BY[law.mutant] == law.name

@@ -8,6 +8,7 @@ from attention_core.conformance.law import Law
 from attention_core.conformance.laws import (
     causality,
     dead_rows,
+    decoding,
     dropout,
     dropout_options,
     gradients,
@@ -49,6 +50,7 @@ FAMILIES = (
     numerics,
     shapes,
     large_sizes,
+    decoding,
     memory,
     refusal,
     state,

@@ -10,6 +10,7 @@ from mutants import (
     bias,
     causality,
     dead_rows,
+    decoding,
     dropout,
     gradients,
     heads_and_batch,
@@ -39,7 +40,7 @@ from mutants.catalogue.rows import Row, row
 
 FILES = (
     value, masking, mask_forms, dead_rows, causality, heads_and_batch, gradients, numerics, shapes, memory, state, sharing,
-    dropout, refusal, lse, process_state,
+    dropout, refusal, lse, process_state, decoding,
 )  # fmt: skip
 CORRECT = {
     "correct", "correct_with_weights", "correct_with_lse", "sums_in_random_order", "dropout_module", "dropout_in_bytes",

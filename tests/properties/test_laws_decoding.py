@@ -1,0 +1,25 @@
+# Calls of few tokens: decoding over long caches and wide heads in views; each law refutes its fault, right ones conform.
+"""Power and false alarms of the laws of few tokens."""
+
+from __future__ import annotations
+
+import pytest
+from mutants import decoding as mutants
+from mutants import reference
+from mutants.judging import held, refuted
+
+from attention_core.conformance.laws.decoding import LAWS, SHAPES
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_every_law_refutes_the_mutant_it_names(law: object) -> None:
+    refuted(law.name, getattr(mutants, law.mutant)(), "quick")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("law", [law.name for law in LAWS])
+def test_correct_attention_conforms(law: str) -> None:
+    held(law, reference.build())
+
+
+def test_the_shapes_are_those_of_decoding() -> None:
+    assert {n_q for n_q, _ in SHAPES} == {1, 4, 8} and {n_kv for _, n_kv in SHAPES} == {65, 147, 513}
