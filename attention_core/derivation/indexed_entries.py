@@ -7,6 +7,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from attention_core.derivation.ceiling import on_time
 from attention_core.derivation.declared import Context
 from attention_core.derivation.indexed import (
     CannotProve,
@@ -105,6 +106,7 @@ class Entries:
 
     def entry(self, term: Term, i: Index, j: Index, env: Env) -> Poly:
         """The entry (i, j) of a term."""
+        on_time()
         method = getattr(self, f"_{term.op}", None)
         if method is None:
             raise CannotProve

@@ -11,10 +11,12 @@ from flint import fmpq
 
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.gram import Gram, gram_of
-from attention_core.derivation.graph import Key
+from attention_core.derivation.graph import Key, TooLarge
 from attention_core.derivation.lower import Infeasible, Lowering
 from attention_core.derivation.normal import Given
 from attention_core.derivation.terms import Relation
+
+LONGEST = 400  # members of a family
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,10 @@ def _keys(low: Lowering, symbol: Declared) -> list[Key]:
     if symbol.kind == "family":
         assert symbol.lowest is not None and symbol.highest is not None
         first, last = symbol.lowest.value(low.top), symbol.highest.value(low.top)
-        if first.denominator != 1 or last.denominator != 1 or last - first > 400:
+        if first.denominator != 1 or last.denominator != 1:
             raise Infeasible("a family of that length")
+        if last - first > LONGEST:
+            raise TooLarge(f"a family of more than {LONGEST} members")
         members = [(v,) for v in range(int(first), int(last) + 1)]
     return [(symbol.name, (*m, i + 1, j + 1)) for m in members for i in range(rows) for j in range(cols)]
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from attention_core.derivation.ceiling import on_time
 from attention_core.derivation.declared import Context, Declared
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.relevance import relation_names
 from attention_core.derivation.terms import ONE, Relation, ShapeMismatch, Size, Term, Type
 
+MOST_POWER, MOST_TERMS = 8, 60  # of a size that is written in others
 Table = Mapping[str, Size]
 
 
@@ -63,8 +65,10 @@ def unless_sizes_fit(error: ShapeMismatch, context: Context, extra: Sequence[Rel
 
 
 def _written(size: Size, table: Table) -> Size:
-    """A size with those of the table replaced; as it is where a quotient cannot be written."""
-    if not size.symbols() & table.keys():
+    """A size with those of the table replaced; as it is where a quotient cannot be written, or would be too long."""
+    on_time()
+    powers = [abs(k) for monomial, _ in size.terms for name, k in monomial if name in table]
+    if not powers or max(powers) > MOST_POWER or len(size.terms) > MOST_TERMS:
         return size
     total = Size.number(0)
     for monomial, c in size.terms:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
+from attention_core.derivation.ceiling import on_time
 from attention_core.derivation.declared import Context
 from attention_core.derivation.terms import Relation, Term
 
@@ -39,7 +40,18 @@ class _Degrees:
     context: Context
     averaged: bool = False  # below an average sums over entries are numbers: E sum x_i^2 = n sigma^2
 
+    def __post_init__(self) -> None:
+        self.known: dict[int, Degree] = {}  # what definitions share is looked at once
+        self.known_direct: dict[int, bool] = {}
+
     def of(self, term: Term) -> Degree:
+        found = self.known.get(id(term))
+        if found is None:
+            on_time()
+            found = self.known[id(term)] = self.found(term)
+        return found
+
+    def found(self, term: Term) -> Degree:
         op, args = term.op, term.args
         if op in ENTRIES:
             return NONE
@@ -119,6 +131,12 @@ class _Degrees:
 
     def direct(self, term: Term) -> bool:
         """Whether every entry of an array is made of entries in its own places, so that none is a plain number."""
+        known = self.known_direct.get(id(term))
+        if known is None:
+            known = self.known_direct[id(term)] = self.made_of_entries(term)
+        return known
+
+    def made_of_entries(self, term: Term) -> bool:
         if term.op in ("leaf", "member"):
             return True
         if term.op in ("transpose", "neg", "div"):

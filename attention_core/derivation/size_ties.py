@@ -58,14 +58,38 @@ def constants(context: Context, relations: Iterable[Relation], highest: int = HI
 
 
 def _closed(term: Term) -> Iterator[Term]:
-    """The numbers in a term, and the largest parts of it that no symbol occurs in."""
-    sizes = (s for t in term.walk() if t.type.kind == "matrix" for s in (t.type.rows, t.type.cols))
-    if not any(t.op in UNFIXED for t in term.walk()) and not any(s.symbols() for s in sizes):
-        yield term
-        yield from (t for t in term.walk() if t.op == "const")
-        return
-    for part in term.args:
-        yield from _closed(part)
+    """The numbers in a term, and the largest parts of it that no symbol occurs in; what is shared is looked at once."""
+    said = _symbolic(term)
+    seen: set[int] = set()
+    stack = [term]
+    while stack:
+        part = stack.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if part.op == "const" or not said[id(part)]:
+            yield part
+        if said[id(part)]:
+            stack.extend(part.args)
+        else:
+            yield from (t for t in part.walk() if t.op == "const")
+
+
+def _symbolic(term: Term) -> dict[int, bool]:
+    """Whether a symbol occurs in each part of a term."""
+    found: dict[int, bool] = {}
+    stack = [term]
+    while stack:
+        part = stack[-1]
+        waiting = [a for a in part.args if id(a) not in found]
+        if waiting and id(part) not in found:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        sizes = (part.type.rows, part.type.cols) if part.type.kind == "matrix" else ()
+        own = part.op in UNFIXED or any(s.symbols() for s in sizes)
+        found[id(part)] = own or any(found[id(a)] for a in part.args)
+    return found
 
 
 def _value(context: Context, term: Term, highest: int) -> Fraction | None:

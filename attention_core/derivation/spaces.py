@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
 
+from attention_core.derivation.ceiling import on_time
 from attention_core.derivation.declared import Context
 from attention_core.derivation.graph import TooLarge
 from attention_core.derivation.lower import Lowering
@@ -57,6 +58,7 @@ class Tuples:
 
     def feasible(self, env: dict[str, int], only: set[str] | None = None) -> bool:
         """Whether the conditions hold, as far as they speak of `only`."""
+        on_time()
         low = Lowering(self.context, env)
         for relation in self.conditions:
             names = relation_names(self.context, relation)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from attention_core.derivation.ceiling import on_time
+
 Monomial = tuple[tuple[str, int], ...]
 
 
@@ -154,6 +156,8 @@ class Term:
             term = stack.pop()
             if id(term) not in seen:
                 seen.add(id(term))
+                if not len(seen) % 1024:
+                    on_time()
                 yield term
                 stack.extend(term.args)
 

@@ -238,3 +238,51 @@ def test_a_byte_order_mark_is_no_part_of_the_document(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert [str(s.verdict) for s in check_document(path).steps] == ["PROVED"]
     assert [str(s.verdict) for s in check_document("\ufeff" + text).steps] == ["PROVED"]
+
+
+def _chained(kind: str, step: str, last: str) -> str:
+    head = HEAD + f"Put $M_{{0}} := {kind}$.\n\n"
+    puts = "\n\n".join(f"Put $M_{{{k}}} := {step.replace('?', f'M_{{{k - 1}}}')}$." for k in range(1, 21))
+    return f"{head}{puts}\n\n$$ {last} $$\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        (_chained("A", "? ? + A", r"\|M_{20}\|_F \le 1"), "REFUTED"),
+        (_chained("A", "? ? + A", "M_{20} A = A M_{20}"), "AGREES UNDECIDED"),
+        (_chained("x", "? ? + x", "M_{20} = x"), "REFUTED"),
+        (_chained("x", "? + ?", "M_{20} = 1048576 x"), "EXACT PROVED AGREES UNDECIDED"),
+        (_chained("x", "e^{?} + ?", r"M_{20} \ge 0"), "REFUTED"),
+        ("Let $v_1, \\dots, v_{1000000000} \\in \\mathbb{R}^2$.\n\n$$ v_1 = v_2 $$\n", "UNDECIDED"),
+        (HEAD + "$$ x \\le 2^{2^{2^{100}}} $$\n", "UNDECIDED"),
+    ],
+)
+def test_chains_of_definitions_and_towers_end_within_their_time(text: str, allowed: str) -> None:
+    (step,) = check_document(text, effort=Effort(seconds=3.0)).steps
+    assert str(step.verdict) in allowed.split(), step.evidence.text
+    assert "internal error" not in step.evidence.text
+
+
+PIECES = (
+    "x", "y", "n", "A", "x^2", "e^{x}", r"\log n", r"\sqrt{x}", "10^{620}", "-1", "0", r"\frac{1}{x}", r"\|A\|_F", r"\operatorname{tr}(A)",
+    r"\sum_{k=1}^{n} \frac{1}{k}", r"\prod_{k=1}^{n} (1 + \frac{x}{k})", r"\max(x, y)", r"\lfloor x \rfloor", "A^{-1}", r"A^\top", "I_d", "x^{n}",
+    r"\sum_{k=1}^{n} x^k", r"\sin(x)", "n^{-1/2}", r"\det(A)", "2^{-1000}", "x^{1/3}", r"\left| x - y \right|",
+)  # fmt: skip
+SIGNS = (r"\le", "=", r"\ne", "<", r"\ge", r"\implies")
+HELD = ("", "Assume $x > 0$.", "Assume $x^2 + y^2 = 1$.", "Assume $n = d$.", r"Assume $n \ge 10^{9}$.", r"Assume $A^\top A = I_d$.",
+        "Assume $n = d^2$ and $x = y$.", r"Assume $\log n \ge 3$.")  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=2, max_size=5),
+    st.lists(st.sampled_from(("+", "-", "", "/")), min_size=5, max_size=5),
+    st.sampled_from(SIGNS),
+    st.sampled_from(HELD),
+)
+def test_no_formula_is_an_internal_error(parts: list[str], between: list[str], sign: str, held: str) -> None:
+    left = " ".join(f"{p} {b}" for p, b in zip(parts[:-1], between, strict=False)).rstrip("+-/ ")
+    text = f"{HEAD}{held}\n\n$$ {left} {sign} {parts[-1]} $$\n"
+    for step in check_document(text, effort=Effort(seconds=0.5, proofs=False)).steps:
+        assert "internal error" not in step.evidence.text, text
