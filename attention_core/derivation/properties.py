@@ -235,7 +235,8 @@ PROPERTIES = (
     r"coordinates))?"),
              _standard_normal),
     Property("probability vector", _words(
-        r"(?:discrete )?probability (?:vectors?|distributions?)|probabilities that (?:sum|add up) to (?:1|one)|"
+        r"(?:discrete )?probability (?:vectors?|distributions?)|(?:discrete|categorical) distributions?|"
+        r"probabilities that (?:sum|add up) to (?:1|one)|"
         r"(?:in|on|from) the (?:probability )?simplex"), _probabilities),
     Property("sums to one", _words(
         r"(?:that |which )?(?:sums?|summing|adds? up|adding up) to (?:1|one|unity)"), _sums_to_one),

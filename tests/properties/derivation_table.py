@@ -188,6 +188,11 @@ FALSE = [
 ]
 
 TRUE = [
+    (
+        "words",
+        r"Let $n \in \mathbb{N}$ and $p \in \mathbb{R}^n$. Let $p$ be a discrete distribution.",
+        r"\sum_{i=1}^n p_i = 1",
+    ),
     ("growth", R, r"\log(1+e^x) \le 1000 + |x|"),
     ("growth", N, r"\log n \le n"),
     ("growth", R, r"x \le |x|"),
