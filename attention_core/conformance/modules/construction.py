@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.modules.aliases import ALWAYS, CONSTANTS, LONGEST, SIZES
+from attention_core.conformance.modules.aliases import ALWAYS, CONSTANTS, DROPOUTS, LONGEST, SIZES
 from attention_core.conformance.modules.form import Config, Construction, Size
 
 CONFIGS = ("config", "cfg", "args", "conf", "params", "hparams", "model_args", "opt")
@@ -72,7 +72,7 @@ def _argument(name: str, p: Mapping[str, Any], values: Mapping[str, Any], descri
         return values[own]
     if own in SIZES:
         return Size(SIZES[own]) if wanted(p) else _LEFT
-    if own in ALWAYS:
+    if own in ALWAYS or (own in DROPOUTS and isinstance(p.get("value"), int | float)):
         return CONSTANTS[own]
     if p["default"]:
         return _LEFT
