@@ -128,7 +128,7 @@ def test_weights_in_other_forms_are_not_judged(form: Callable[..., Any], told: s
 def test_parameters_that_are_not_recognised_are_named() -> None:
     result = judged(TRUTH, mutants.normalised, contract=CONTRACT)
     assert result.status == "not_applicable"
-    assert result.message == "the parameter norm.weight is not recognised as a projection"
+    assert result.message.startswith("the parameter norm.weight is not recognised as a projection: say where")
     others = conforming(mutants.normalised, CONTRACT, parameters=WEIGHTS)
     assert others["batch_rows_are_independent"].status == "held"
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from mutants import module_forms as forms
 from mutants.judging_contracts import conforming, refuting
-from torch import nn
+from torch import Tensor, nn
 
 from attention_core.conformance import Implementation
+from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.laws.fused_roles import UNSEEN
 from attention_core.conformance.session import Session
 
 CONTRACT = "multi-head"
@@ -32,3 +35,99 @@ def test_what_is_declared_of_a_module_is_found_by_the_first_look(
         look = session.first_look
     assert look is not None and look.agrees
     assert dict(look.found) == record
+
+
+class Interleaved(nn.Module):
+    """A fused projection whose rows are query, key, key, value, ... in no known order."""
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.fused, self.out = nn.Linear(embed_dim, 3 * embed_dim), nn.Linear(embed_dim, embed_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        half = x.shape[-1] // 2
+        q1, k, v1, q2, v2 = self.fused(x).split([half, x.shape[-1], half, x.shape[-1] - half, x.shape[-1] - half], -1)
+        q, k, v = (forms.heads(t, self.num_heads) for t in (torch.cat([q1, q2], -1), k, torch.cat([v1, v2], -1)))
+        weights = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1)
+        out: Tensor = self.out(forms.joined(weights @ v))
+        return out
+
+
+def test_a_fused_layout_that_is_not_known_is_not_refuted() -> None:
+    with Session(Implementation(Interleaved, "f", CONTRACT), effort="quick") as session:
+        results = {law.name: session.run(law) for law in session.laws}
+    assert results[TRUTH].status == "not_applicable"
+    assert results[TRUTH].message == UNSEEN.format(name="fused.weight")
+    assert not [r for r in results.values() if r.status == "refuted"]
+
+
+class Numbered(forms.LlamaStyle):
+    """Parameters named by a number that grows from instance to instance, as in Keras."""
+
+    made = 0
+
+    def __init__(self, dim: int, n_heads: int) -> None:
+        super().__init__(dim, n_heads)
+        Numbered.made += 1
+        for word in ("query", "key", "value", "out"):
+            self.register_parameter(f"{word}_{Numbered.made}", nn.Parameter(torch.empty(dim, dim)))
+        del self.wq, self.wk, self.wv, self.wo
+        self.names = [f"{word}_{Numbered.made}" for word in ("query", "key", "value", "out")]
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        q, k, v = (forms.heads(x @ getattr(self, name).T, self.n_heads) for name in self.names[:3])
+        scores = q @ k.transpose(2, 3) / self.head_dim**0.5
+        scores = scores if mask is None else scores + mask
+        out: Tensor = forms.joined(scores.softmax(-1) @ v) @ getattr(self, self.names[3]).T
+        return out
+
+
+def test_parameters_may_be_numbered_by_instance() -> None:
+    results = conforming(Numbered, CONTRACT)
+    assert results[TRUTH].status == results["lengths_may_change_between_calls"].status == "held"
+
+
+class Asking(forms.CausalSelfAttention):
+    """A config with a name of its own."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.extra = config.my_window
+
+
+def test_a_setting_that_is_not_known_is_named_with_its_option() -> None:
+    with pytest.raises(TargetError, match="no value for 'my_window': give --config my_window=VALUE"):
+        Session(Implementation(Asking, "f", CONTRACT))
+    conforming(Asking, CONTRACT, config={"my_window": 3}, always_causal=True)
+
+
+class Nameless(nn.Module):
+    """Projections whose names say nothing."""
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.alpha, self.beta, self.delta = (nn.Linear(embed_dim, embed_dim) for _ in range(3))
+
+    scale = 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (forms.heads(f(x), self.num_heads) for f in (self.alpha, self.beta, self.delta))
+        return forms.joined((self.scale * q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1) @ v)
+
+
+class NamelessTripled(Nameless):
+    """Three times the scale."""
+
+    scale = 3.0
+
+
+def test_projections_may_be_named_by_declaring_them() -> None:
+    with Session(Implementation(Nameless, "f", CONTRACT), effort="quick") as session:
+        (law,) = (law for law in session.laws if law.name == TRUTH)
+        result = session.run(law)
+    assert result.status == "not_applicable" and "--parameter q_proj=NAME" in result.message
+    named = {"q_proj": "alpha", "k_proj": "beta", "v_proj": "delta"}
+    conforming(Nameless, CONTRACT, parameters=named)
+    assert TRUTH in refuting(NamelessTripled, CONTRACT, parameters=named)

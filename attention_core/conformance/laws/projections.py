@@ -25,6 +25,7 @@ WORDS: Mapping[str, frozenset[str]] = {
     "out": frozenset(_OUT.split(" ")),
 }
 """What names call each part; the output's words are looked at last (`v_proj` is a value's)."""
+DECLARE = "say where projections are with --parameter q_proj=NAME (k_proj, v_proj, out_proj)"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def find_projections(
             found[part, value.ndim] = piece
     missing = [part for part in "qkv" if (part, 2) not in found]
     if missing:
-        raise NotApplicable(f"no weight of {', '.join(missing)} among the parameters {', '.join(values)}")
+        raise NotApplicable(f"no weight of {', '.join(missing)} among the parameters {', '.join(values)}: {DECLARE}")
     weights = {part: value for (part, axes), value in found.items() if axes == 2}
     biases = {part: value for (part, axes), value in found.items() if axes == 1}
     if not biases.keys() <= weights.keys():
@@ -134,7 +135,7 @@ def _norm(name: str, value: NDArray, names: list[str], shape: Shape) -> dict[str
     words = {word.lower() for word in _words(name)}
     parts = [p for p in "qk" if words & {*WORDS[p], f"{p}norm", f"{p}layernorm", f"{p}ln"}]
     if len(parts) != 1:
-        raise NotApplicable(f"the parameter {name} is not recognised as a projection")
+        raise NotApplicable(f"the parameter {name} is not recognised as a projection: {DECLARE}")
     if len([other for other in names if other.rpartition(".")[0] == name.rpartition(".")[0]]) > 1:
         raise NotApplicable(f"the parameter {name} is of a norm with a bias, which is not modelled: RMS norms are")
     if value.shape not in ((shape.d,), (shape.rows(parts[0]),)):
@@ -170,7 +171,7 @@ def _pieces(
     if part is None or part == "kv":
         if value.shape not in ((size, size), (size,)):
             raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
-        raise NotApplicable(f"the parameter {name} is not recognised as a projection")
+        raise NotApplicable(f"the parameter {name} is not recognised as a projection: {DECLARE}")
     rows_of = shape.rows(part)
     if value.shape == (size, rows_of) and (layout.transposed or rows_of != size):
         yield part, value.T

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.exchange import NDArray, Request
+from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.modules.calling import read_call
 from attention_core.conformance.modules.construction import narrowed, read_construction
 from attention_core.conformance.modules.form import KINDS, Form, Mask, MaskForm
@@ -43,6 +44,7 @@ def first_look(subject: MultiHead) -> Form:
     subject.form = Form(construction)
     described = subject.described(PROBE)
     if not described:
+        refuse_unknown_settings(subject)
         return subject.form
     construction = narrowed(construction, described.get("read", ()), bool(described.get("keyed")))
     form = read_call(implementation.name, construction, described.get("parameters"), implementation.arguments)
@@ -56,6 +58,18 @@ def first_look(subject: MultiHead) -> Form:
     with subject.under(subject.agrees or {}):
         masks = [_mask_form(subject, mask) for mask in subject.form.masks]
     return replace(subject.form, masks=tuple(mask for mask in masks if mask.shapes))
+
+
+def refuse_unknown_settings(subject: MultiHead) -> None:
+    """Raise where the constructor reads a name of its config that has no value, with the option that gives one.
+
+    Raises: TargetError.
+    """
+    built = subject.built(PROBE, subject.fresh_instance())
+    failure = subject.runner.run(Request(instance=built, describe=True)).failure
+    if failure is not None and failure.types[0] == "UnknownSetting":
+        name = failure.message.partition("'")[2].partition("'")[0]
+        raise TargetError(f"{failure.message}: give --config {name}=VALUE")
 
 
 def _sized(form: Form) -> Iterator[Form]:
