@@ -17,6 +17,7 @@ from finetune.classify_config import ClassifyConfig, method_of
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from finetune.features import weights_digest
+from finetune.locks import only_run_in
 from finetune.models.classifier import Classifier
 from finetune.models.huggingface import read_json
 from finetune.monitor import Monitor
@@ -32,8 +33,14 @@ def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict
     Returns: the result, as JSON values. Raises: BadInput for whatever a user can mend.
     Example: classify(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="head"))["test"]["accuracy"].
     """
-    start = time.perf_counter()
     run = run_of(config, say)
+    with only_run_in(run.folder):
+        return classified(run, say)
+
+
+def classified(run: Run, say: Callable[[str], None]) -> dict[str, Any]:
+    """`classify` of a run whose folder is locked."""
+    start, config = time.perf_counter(), run.config
     trained, every = run.parameters()
     say(f"{config.method}: {trained:,} of {every:,} parameters are trained")
 
@@ -68,6 +75,8 @@ def outcome(run: Run, monitor: Monitor) -> dict[str, Any]:
     if run.sides.test is not None:
         choice = {"step": best["step"], "dev_accuracy": best["dev_accuracy"], "run": run.identity()}
         test = read_test(run, run.sides.test, choice)
+        if "test" not in run.cut:
+            run.texts("test", run.sides.test)  # read before, by an earlier run: what was cut is counted all the same
     return {
         "config": asdict(run.config), "classes": list(run.sides.train.classes), "best": best,
         "parameters": {"trained": trained, "all": every}, "majority": run.sides.baselines(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -37,6 +39,22 @@ def try_lock(path: str | Path) -> Held | None:
         os.close(handle)
         return None
     return Held(handle)
+
+
+@contextmanager
+def only_run_in(folder: str | Path | None) -> Iterator[None]:
+    """Within, no other process writes into a folder of runs (None: nothing is written).
+
+    Raises: BadInput where another one does.
+    """
+    if folder is None:
+        yield
+        return
+    lock = try_lock(Path(folder) / "run.lock")
+    if lock is None:
+        raise BadInput(f"another run is writing into {folder}: wait for it, or take another folder")
+    with lock:
+        yield
 
 
 def locked(path: str | Path) -> Held:

@@ -7,10 +7,12 @@ off: it is failed and enqueued again, and its training goes on where it was.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, unquote_plus
 
 from finetune.errors import BadInput
 from finetune.locks import Held, locked, try_lock
@@ -22,6 +24,30 @@ NAME = "finetune"
 DONE, FAILED, BROKEN, TWICE = "done", "failed", "broken off", "drawn twice"
 DRAWS = 20
 """A small space is soon drawn up: so many draws of what others are trying, and a process leaves it to them."""
+
+
+SECRET = re.compile(
+    r"(?<=://)([^/@?#]*?:)(.*)(?=@)|((?:[?&;])(?:password|passwd|pwd|sslpassword)=)([^&;#]*)", re.IGNORECASE
+)
+
+
+def shown_url(url: str) -> str:
+    """A database's URL as it may be shown: without its password.
+
+    Example:
+        >>> shown_url("postgresql://me:pw@host/db")
+        'postgresql://me:***@host/db'
+    """
+    return SECRET.sub(lambda found: f"{found[1] or found[3]}***", url)
+
+
+def without_secrets(line: str, url: str) -> str:
+    """A line of somebody else's words about a database, without the password in its URL, however it is written."""
+    for found in SECRET.finditer(url):
+        secret = found[2] or found[4] or ""
+        for written in (secret, unquote(secret), unquote_plus(secret)):
+            line = line.replace(written, "***") if written else line
+    return shown_url(line)
 
 
 class Study:
@@ -50,7 +76,9 @@ class Study:
                     self.study.enqueue_trial(params)
                 self.study.set_user_attr("identity", json.loads(json.dumps(identity)))
             elif before != identity:
-                raise BadInput(f"{self.url} holds a selection of other data, settings or values: take another folder")
+                raise BadInput(
+                    f"{shown_url(self.url)} holds a selection of other data, settings or values: take another folder"
+                )
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -59,9 +87,13 @@ class Study:
 
         try:
             yield
-        except (self.optuna.exceptions.OptunaError, SQLAlchemyError, ImportError, OSError) as error:
+        except BadInput:
+            raise
+        except (self.optuna.exceptions.OptunaError, SQLAlchemyError, ImportError, OSError, ValueError) as error:
             line = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0]
-            raise BadInput(f"the database {self.url} cannot be used ({type(error).__name__}: {line[:160]})") from None
+            line = without_secrets(line, self.url)[:160]
+            told = f"the database {shown_url(self.url)} cannot be used ({type(error).__name__}: {line})"
+            raise BadInput(told) from None
 
     def _sampler(self, asked: int) -> Any:
         """Every trial of a search has its own seed: a study that goes on does not draw the same again."""

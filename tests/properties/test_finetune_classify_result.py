@@ -18,6 +18,7 @@ from finetune.data.collate import LabelledTexts, in_order
 from finetune.data.labelled import read_splits
 from finetune.data.texts import encode
 from finetune.errors import BadInput
+from finetune.locks import try_lock
 from finetune.scores import scores
 from tests.tiny_encoders import write_encoder, write_sst2
 
@@ -105,3 +106,20 @@ def test_arrays_of_one_batch_keep_their_order(world: Path) -> None:
     run = run_of(config(world), lambda _: None)
     source = run.texts("dev", run.sides.dev)
     assert source.batch(0, np.array([1, 0]))["labels"].tolist() == [1, 0]
+
+
+def test_two_runs_into_one_folder_are_one_too_many(world: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    options = config(world, method="head", output_dir=str(folder))
+    held = try_lock(folder / "run.lock")
+    assert held is not None
+    with held, pytest.raises(BadInput, match=r"another run is writing into .*r: wait for it, or take another folder"):
+        classify(options, lambda _: None)
+    assert not (folder / "run.json").exists()
+    assert classify(options, lambda _: None)["test"]
+
+
+def test_a_second_run_keeps_what_was_cut(world: Path, tmp_path: Path) -> None:
+    options = config(world, method="head", output_dir=str(tmp_path), max_seq_length=6)
+    first, again = (classify(options, lambda _: None) for _ in range(2))
+    assert first["cut"].keys() == {"train", "dev", "test"} and again["cut"] == first["cut"]

@@ -12,7 +12,7 @@ import pytest
 
 from finetune.errors import BadInput
 from finetune.selection import Space
-from finetune.study import DONE, FAILED, Study
+from finetune.study import DONE, FAILED, Study, shown_url
 
 GRID = Space(("m",), ("head", "lora"), (0.1, 0.2), (1,), (4,))
 SEARCH = Space(("m",), ("head",), (1e-4, 1e-1), (1, 2), (4,), trials=6, is_range=True)
@@ -102,3 +102,20 @@ def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(BadInput, match=r"attention-core\[select\]"):
         study(tmp_path)
+
+
+def test_no_message_shows_the_password_of_a_database(tmp_path: Path) -> None:
+    """Of a server that is not there, of a URL that cannot be read, and of a database of another selection."""
+    secret = "s3cret/pass"
+    for url in (
+        f"postgresql+psycopg9://me:{secret}@nowhere/db",
+        f"sqlite://me:{secret}@/{tmp_path}/none/x.db",
+        f"mysql://me:{secret}@h:port/x",
+    ):
+        with pytest.raises(BadInput) as told:
+            Study(tmp_path, url, {"of": 1}, GRID)
+        assert "s3cret" not in str(told.value) and "pass@" not in str(told.value)
+        assert told.value.__cause__ is None and told.value.__suppress_context__
+    assert shown_url("postgresql://me:pw@host/db") == "postgresql://me:***@host/db"
+    assert shown_url("sqlite:///folder/a@b.db") == "sqlite:///folder/a@b.db"
+    assert shown_url("mysql://host/db?user=me&password=pw&x=1") == "mysql://host/db?user=me&password=***&x=1"
