@@ -281,7 +281,9 @@ def _mended(make: Callable[[], Any]) -> Any:
 
 
 def _stop(line: str) -> None:
-    click.echo(f"attention-core: {line}", err=True)
+    from attention_core.conformance.plain_text import plain
+
+    click.echo(f"attention-core: {plain(line)}", err=True)
     sys.exit(2)
 
 

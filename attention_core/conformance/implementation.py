@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from attention_core.conformance.plain_text import plain
+
 CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
 """The parameters of the attention contract that a signature can claim."""
 
@@ -46,7 +48,7 @@ class TargetError(Exception):
 def said(error: BaseException) -> str:
     """An exception in one line: its class and the first line of its message."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return plain(f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)
 
 
 class Unavailable(Exception):

@@ -46,11 +46,12 @@ def verdicts(reports: Sequence[Report]) -> str:
 def section(report: Report) -> str:
     """Everything about one target."""
     parts = [f"<h2>{escape(report.target)}: <span class='{report.verdict}'>{escape(report.verdict)}</span></h2>"]
+    parts.append(f"<p>{escape(report.reason())}</p>")
     if report.first_look is not None:
         parts += [f"<p>{escape(line)}</p>" for line in report.first_look.lines]
     if report.laws:
         parts += [f"<p>{escape(line)}</p>" for line in opening(report)]
-    parts += [f"<p>{escape(line)}</p>" for line in (*report.missing(), report.unavailable, *report.advice) if line]
+    parts += [f"<p>{escape(line)}</p>" for line in report.advice if line]
     parts += [f"<p>{escape(line)}</p>" for line in under_found_lines(report)]
     for found in report.counterexamples:
         case = f"<br>smallest case: {escape(found.case)}" if found.case else ""

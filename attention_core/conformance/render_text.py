@@ -15,6 +15,7 @@ from rich.table import Table
 from attention_core.conformance.core import CORE_REFUSED
 from attention_core.conformance.first_look.findings import FirstLook, changed, command
 from attention_core.conformance.flaky import SAME_CALL
+from attention_core.conformance.plain_text import plain
 from attention_core.conformance.report import LOST, NOT_RUN, Counterexample, LawResult, Report, count, listed
 from attention_core.conformance.telling import without_consequences
 
@@ -109,7 +110,7 @@ def how_to_declare(report: Report) -> str:
 
 def say(console: Console, line: str, style: str = "") -> None:
     """One line, whole where it goes to a file or another program; never taken for markup."""
-    console.print(escape(line), highlight=False, style=style, soft_wrap=not console.is_terminal)
+    console.print(escape(plain(line)), highlight=False, style=style, soft_wrap=not console.is_terminal)
 
 
 def print_laws(console: Console, report: Report, everything: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.flaky import SAME_CALL
+from attention_core.conformance.plain_text import plain
 from attention_core.conformance.telling import by_telling
 
 SCHEMA_VERSION = 1
@@ -50,6 +51,10 @@ class Counterexample:
     bound: float | None = None
     event: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("message", "case", "snippet"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
     @property
     def title(self) -> str:
         """What it is called: what happened, or else the law that it breaks."""
@@ -83,6 +88,9 @@ class LawResult:
     refused: int = 0
     minimum_met: bool = True
     powers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.message = plain(self.message)
 
 
 @dataclass(repr=False)
@@ -129,6 +137,11 @@ class Report:
     first_look: FirstLook | None = None
     under_found: Report | None = None
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name in ("target", "problem", "unavailable", "traceback"):
+            setattr(self, name, plain(getattr(self, name)))
+        self.advice = [plain(line) for line in self.advice]
 
     def __str__(self) -> str:
         return f"{self.target}: {self.verdict} ({self.reason()})"
@@ -211,7 +224,7 @@ class Report:
                 lines.append(f"{r.law}: {r.message}")
             if r.status == "unexpected_pass":
                 lines.append(f"{r.law}: a known failure no longer fails; take it off the list")
-        if self.partial and not lines and self.laws:
+        if self.partial and not lines and self.laws and not self.with_status("refuted"):
             lines.append(f"{self.asked or chosen_held(self.laws)}; a verdict needs all laws")
         return lines
 
@@ -227,6 +240,7 @@ class Report:
             "versions": dict(self.versions),
             "seed": self.seed,
             "effort": self.effort,
+            "reason": self.reason(),
             "problem": self.problem,
             "missing": self.missing(),
             "isolated": self.isolated,

@@ -32,6 +32,10 @@ LITERALS = {"arguments", "parameters", "config"}
 """Fields of the record that hold Python literals by name."""
 WORDS = {"name", "contract", "device", *CHOICES} - {"out_layout"}
 """Fields of the record that hold one word."""
+OWN_FOLDER = ".attention-core"
+"""Where cases are saved unless somebody says otherwise."""
+MOST_SAVED, MOST_BYTES = 24, 4 << 20
+"""Cases of a target, and their bytes, that are saved at most: the most telling first."""
 SHARED_FROM = 20
 """With fewer laws than this a second process costs more than it saves."""
 Progress = Callable[[str, LawResult, int], None]
@@ -168,16 +172,34 @@ def exit_status(reports: Sequence[Report]) -> int:
 
 def save_cases(folder: Path, target: str, fields: Mapping[str, Any], report: Report) -> list[Path]:
     """Write one JSON file for each counterexample, for `attention-core replay`."""
-    saved = []
+    saved: list[Path] = []
+    written = 0
     for found in report.counterexamples:
         taken = [c.title for c in report.counterexamples].count(found.title) > 1  # the same happened under other laws
         title = f"{found.title}-{found.law}" if taken else found.title
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{title}").strip("-")
         path = folder / f"{name}.json"
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(saved_case(target, fields, found), indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(saved_case(target, fields, found), indent=1) + "\n"
+        written += len(text)
+        if saved and (len(saved) >= MOST_SAVED or written > MOST_BYTES):
+            break
+        path.write_text(text, encoding="utf-8")
         saved.append(path)
+    if saved and folder.name == OWN_FOLDER:
+        keep_small(folder, target, saved)
     return saved
+
+
+def keep_small(folder: Path, target: str, saved: Sequence[Path]) -> None:
+    """Let the suite's own folder ignore itself, and take out the cases of the target's earlier runs."""
+    ignored = folder / ".gitignore"
+    if not ignored.exists():
+        ignored.write_text("*\n", encoding="utf-8")
+    for path in folder.glob("*.json"):
+        with suppress(TargetError, OSError):
+            if path not in saved and read_case(path)["target"] == target:
+                path.unlink()
 
 
 def saved_case(target: str, fields: Mapping[str, Any], found: Counterexample) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention_core.conformance.plain_text import plain
 from attention_core.conformance.render_junit import to_junit
 from attention_core.conformance.report import STATUSES, Counterexample, LawResult, Report
 
@@ -33,6 +34,7 @@ def test_nasty_texts_give_valid_xml(status: str) -> None:
 @given(st.text(st.characters(exclude_categories=()), max_size=8))
 def test_any_text_gives_valid_xml(text: str) -> None:
     (suite,) = read(report("refuted", text))
+    text = plain(text)
     printable = [
         c for c in text if c in "\t\n" or 32 <= ord(c) < 0xD800 or (ord(c) > 0xDFFF and ord(c) not in (0xFFFE, 0xFFFF))
     ]

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attention_core.conformance.render_html import to_html
+from attention_core.conformance.render_junit import to_junit
 from attention_core.conformance.report import (
     STATUSES,
     VERDICTS,
@@ -27,7 +29,7 @@ EXAMPLE = Counterexample(
 )
 
 REPORT_KEYS = [
-    "schema_version", "target", "verdict", "declared", "claims", "laws", "versions", "seed", "effort", "problem",
+    "schema_version", "target", "verdict", "declared", "claims", "laws", "versions", "seed", "effort", "reason", "problem",
     "missing", "isolated", "ratios", "advice", "unavailable", "partial", "first_look", "notes", "under_found",
 ]  # fmt: skip
 LAW_KEYS = [
@@ -181,3 +183,24 @@ def test_counterexamples_in_the_order_of_the_laws() -> None:
 def test_results_travel_between_processes(status: str) -> None:
     result = law(status, counterexample=None if status == "held" else Counterexample("l", "m", "c", {}, "s", 1.0))
     assert law_result_from_dict(json.loads(json.dumps(asdict(result)))) == result
+
+
+def test_words_of_a_target_are_shown_as_escapes() -> None:
+    words = "\x1b[2J\ud800\u202e\r\x9b"
+    shown = "\\x1b[2J\\ud800\\u202e\\r\\x9b"
+    found = Counterexample("law", words, words, {}, f"a\n\tb{words}")
+    assert (found.message, found.case, found.snippet) == (shown, shown, f"a\n\tb{shown}")
+    report = Report(words, laws=[LawResult("law", "refuted", 1, 0.0, found, words)], problem=words, advice=[words])
+    for text in (str(report), report.to_json(), to_html([report]), to_junit([report])):
+        assert not set(words) - set("[2J") & set(text)
+        assert "2J" in text
+        text.encode()
+
+
+def test_a_chosen_law_that_is_refuted_is_named_and_none_is_said_to_hold() -> None:
+    report = Report("f", laws=[law("refuted", "agrees_with_truth")], partial=True)
+    data = json.loads(report.to_json())
+    assert data["missing"] == []
+    assert data["reason"] == "agrees_with_truth"
+    assert "agrees_with_truth" in to_html([report])
+    assert "held" not in to_html([report]).partition("<body>")[2]

@@ -272,3 +272,20 @@ def test_declared_fields_come_back() -> None:
 def test_strange_declarations_end_in_one_line(declared: Any, words: str) -> None:
     with pytest.raises(TargetError, match=re.escape(words)):
         restored_fields(declared)
+
+
+def test_the_folder_of_saved_cases_ignores_itself_and_stays_small(tmp_path: Path) -> None:
+    def refuted(names: range) -> Report:
+        found = [Counterexample(f"law{n}", "wrong", "", {"x": n}, "") for n in names]
+        return Report("f", laws=[LawResult(c.law, "refuted", 1, 0.0, c, "wrong") for c in found])
+
+    folder = tmp_path / ".attention-core"
+    assert len(save_cases(folder, "f", {}, refuted(range(100)))) == 24
+    assert (folder / ".gitignore").read_text() == "*\n"
+    save_cases(folder, "g", {}, refuted(range(2)))
+    (folder / "note.json").write_text("{}")
+    (again,) = save_cases(folder, "f", {}, refuted(range(200, 201)))
+    assert {path.name for path in folder.glob("*.json")} == {again.name, "g-law0.json", "g-law1.json", "note.json"}
+    chosen = tmp_path / "cases"
+    save_cases(chosen, "f", {}, refuted(range(1)))
+    assert not (chosen / ".gitignore").exists()
