@@ -76,9 +76,9 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
             settings["type"] = click.Choice(("4", "3", "2"))
         elif name == "declines":
             settings |= {"multiple": True, "metavar": "EXCEPTION"}
-        elif name == "dtypes":
-            option = "--dtype"
-            settings |= {"multiple": True, "metavar": "T"}
+        elif name in ("dtypes", "untested"):
+            option = "--dtype" if name == "dtypes" else option
+            settings |= {"multiple": True, "metavar": "T" if name == "dtypes" else "NAME"}
         else:
             settings["metavar"] = "TEXT"
         command = click.option(option, name, **settings)(command)

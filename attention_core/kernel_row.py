@@ -21,6 +21,7 @@ class Kernel:
             text such as "d == d_v".
         expected: "conforms", or "refuted" for a counterexample that is wrong on purpose.
         known_failures: law name -> reason, for laws a real kernel breaks.
+        untested: parameter -> reason, for parameters that no law tests.
         compiles: for seconds at every size, so that it is judged with the arguments of its record, which say not to,
             and timed without them.
     """
@@ -31,15 +32,16 @@ class Kernel:
     record: Mapping[str, Any] = field(default_factory=dict)
     expected: str = "conforms"
     known_failures: Mapping[str, str] = field(default_factory=dict)
+    untested: Mapping[str, str] = field(default_factory=dict)
     compiles: bool = False
 
 
 def peer(name: str, where: str, about: str, **fields: Any) -> Kernel:
     """A row for an adapter "module:function" in `peers`, whose source counterexamples carry."""
-    known = fields.pop("known_failures", {})
+    known, untested = fields.pop("known_failures", {}), fields.pop("untested", {})
     parameters = {"snippet": standalone(*where.split(":")), **fields.pop("parameters", {})}
     record = {"parameters": parameters, **fields}
-    return Kernel(name, f"attention_core.peers.{where}", about, record, known_failures=known)
+    return Kernel(name, f"attention_core.peers.{where}", about, record, known_failures=known, untested=untested)
 
 
 SDPA_CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
@@ -56,4 +58,4 @@ FLASH_FAILURES = {
 }
 
 # A module is asked for its weights by this flag.
-WEIGHTS = {"weights_flag": "need_weights"}
+WEIGHTS: dict[str, Any] = {"weights_flag": "need_weights"}

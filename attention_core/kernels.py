@@ -7,6 +7,7 @@ verifies; where a kernel is known to break a law, the row says so, and docs/find
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,12 @@ FLEX: dict[str, Any] = {
 }
 HALF: dict[str, Any] = {**SPARSE, "accumulate": "input", "mask_gradient": True, "arguments": {"rows": 16}}
 
+# What no law of a row's contract tests of our kernels, and why.
+WEIGHTS_TOO = {"return_weights": "another form of the result, that of transformers:eager"}
+LSE_TOO = {"return_lse": "another form of the result: the row with _lse"}
+DROPOUT = {"dropout_p": "no law says what the log-sum-exp is under dropout; the row without it is judged"}
+BLOCKS = {"block_size": "the size of the blocks; the tests of the kernel try others"}
+
 OURS = (
     Kernel(
         "core:attention",
@@ -47,24 +54,28 @@ OURS = (
         "the public attention(...): the fastest kernel for each call, by a table measured on the machine",
         {**TORCH, "claims": ("attn_mask", "scale", "enable_gqa"), "mask_gradient": True},
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+        untested={"kernel": "which kernel runs; each has a row of its own"},
     ),
     Kernel(
         "core:dot_product",
         "attention_core.dot_product:dot_product_attention",
         "scores, weights, output: the definition, step by step",
         CORE,
+        untested={**WEIGHTS_TOO, **LSE_TOO},
     ),
     Kernel(
         "core:tiled",
         "attention_core.variants.tiled:tiled_attention",
         "blocks of keys with an online softmax",
         CORE,
+        untested={**BLOCKS, **LSE_TOO},
     ),
     Kernel(
         "core:split_merge",
         "attention_core.variants.split_merge:split_merge_attention",
         "parts of the keys, merged by their log-sum-exp",
         CORE,
+        untested={"sizes": "of the parts; the tests of the kernel try others"},
     ),
     Kernel(
         "core:fused",
@@ -79,6 +90,7 @@ OURS = (
         "half precision computed in float32: faster where a processor has no products of it",
         {**TORCH, "mask_gradient": True},
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+        untested={"inner": "the kernel that computes in float32; each has a row of its own"},
     ),
     Kernel(
         "core:block_sparse",
@@ -105,12 +117,14 @@ OURS = (
         "attention_core.dot_product:dot_product_attention",
         "the definition, with the log-sum-exp of every row",
         LSE,
+        untested={**WEIGHTS_TOO, **DROPOUT},
     ),
     Kernel(
         "core:tiled_lse",
         "attention_core.variants.tiled:tiled_attention",
         "blocks of keys with an online softmax, with the log-sum-exp of every row",
         LSE,
+        untested={**BLOCKS, **DROPOUT},
     ),
     Kernel(
         "core:naive_causal",
@@ -122,16 +136,25 @@ OURS = (
 )
 
 
-def other(name: str, origin: str, about: str, contract: str, **parameters: Any) -> Kernel:
+def other(
+    name: str, origin: str, about: str, contract: str, untested: Mapping[str, str] | None = None, **parameters: Any
+) -> Kernel:
     """A row of ours of another contract than attention, with what is declared of it."""
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
-        record["arguments"] = {"pairing": parameters["pairing"]}
+        record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
     if contract == "kv-cache":
         record["accumulate"] = "float32"
-    return Kernel(f"core:{name}", f"attention_core.{origin}", about, record)
+    return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
 
+TABLE = {"base": "of the frequencies, as the paper has it", "dtype": "of the table; float32 is judged"}
+FORMS = {
+    "shared_projection": "core:self_attention_shared is a row of its own",
+    "output_projection": "off, the heads are joined and nothing more",
+    "dropout": "of the weights, in training alone; the laws judge modules without dropout",
+    "bias": "of the projections, which are given and read either way",
+}
 BUILDERS = "masking.builders"
 MASKS, ROTARY = "mask-builder", "rotary"
 
@@ -165,12 +188,13 @@ OTHER_CONTRACTS = (
         positions="batched",
     ),
     other("alibi", "positions:alibi_bias", "biases that fall with distance", "bias"),
-    other("sinusoidal", "positions:sinusoidal", "sines and cosines of the position", "position-table"),
+    other("sinusoidal", "positions:sinusoidal", "sines and cosines of the position", "position-table", TABLE),
     other(
         "self_attention",
         "self_attention:MultiHeadSelfAttention",
         "multi-head self-attention with three projections",
         "multi-head",
+        FORMS,
         **WEIGHTS,
     ),
     other(
@@ -180,7 +204,13 @@ OTHER_CONTRACTS = (
         "multi-head",
         **WEIGHTS,
     ),
-    other("cache", "cache:KeyValueCache", "keys and values kept from step to step", "kv-cache"),
+    other(
+        "cache",
+        "cache:KeyValueCache",
+        "keys and values kept from step to step",
+        "kv-cache",
+        {"window": "core:cache_window is a row of its own"},
+    ),
     other("cache_window", "cache:KeyValueCache", "the same, keeping the last 4 tokens", "kv-cache", window=4),
 )
 
@@ -217,7 +247,7 @@ def implementation(name: str) -> Implementation:
     if "sizes" in fields:
         fields["sizes"] = SizeCondition(fields["sizes"])
     known: dict[str, Any] = {law: KnownFailure(reason, saved_case(law)) for law, reason in row.known_failures.items()}
-    return Implementation(None, name=row.name, known_failures=known, **fields)
+    return Implementation(None, name=row.name, known_failures=known, untested=tuple(row.untested), **fields)
 
 
 def saved_case(law: str) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from attention_core.derivation import collection
 
 if TYPE_CHECKING:
     from attention_core.conformance.law import Law
-    from attention_core.conformance.report import Report
+    from attention_core.conformance.report import LawResult, Report
     from attention_core.conformance.session import Session
 
 PROPERTY = "attention_core"
 SUITE = "pytest_suite.py"
+REPEATABLE = ("arguments", "parameters", "config", "untested")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,6 +102,10 @@ class TargetNode(pytest.Collector):
     opened: Session | None = None
     error: Exception | None = None
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.results: dict[str, LawResult] = {}  # of the laws that ran in this process
+
     def collect(self) -> Iterator[pytest.Item]:
         from attention_core.conformance.contracts import contract_named
         from attention_core.conformance.implementation import TargetError
@@ -114,6 +119,8 @@ class TargetNode(pytest.Collector):
         yield LawItem.from_parent(self, name="core", law=None)
         for law in laws:
             yield LawItem.from_parent(self, name=law.name, law=law)
+        if laws:
+            yield LawItem.from_parent(self, name="parameters", law=None)
 
     def fields(self) -> dict[str, Any]:
         """Fields of the record given by options."""
@@ -125,7 +132,7 @@ class TargetNode(pytest.Collector):
             name, equals, value = text.partition("=")
             if not equals:
                 raise TargetError(f"--attention-option {text!r}: write FIELD=VALUE")
-            given[name] = (*given.get(name, ()), value) if name in ("arguments", "parameters", "config") else value
+            given[name] = (*given.get(name, ()), value) if name in REPEATABLE else value
         return fields_from_text(given)
 
     def session_open(self) -> Session:
@@ -175,7 +182,9 @@ class LawItem(pytest.Item):
             pytest.skip(f"{target} cannot run here: {error}")
         except TargetError as error:
             self.broken(target, str(error), first=self.is_first())
-        if self.law is None:
+        if self.law is None and self.name == "parameters":
+            self.run_parameters(session, target, self.parent.results)
+        elif self.law is None:
             self.run_core(session, target)
         else:
             self.run_law(session, target, self.law)
@@ -200,9 +209,30 @@ class LawItem(pytest.Item):
         if problem:
             raise Refutation(f"{target}: incomplete: {problem}")
 
+    def run_parameters(self, session: Session, target: str, results: dict[str, LawResult]) -> None:
+        """Fail where no law tests a parameter that nobody accepted, or no output was compared with a truth."""
+        from attention_core.conformance.implementation import TargetError
+
+        refuted = any(r.status == "refuted" for r in results.values())
+        if len(results) < len(session.laws) or refuted or session.broken or session.core():
+            pytest.skip(
+                "only where all laws of the target ran in this process, and nothing else keeps it from conforming"
+            )
+        try:
+            report = session.report(list(results.values()))
+        except TargetError as error:
+            self.note({"target": target, "problem": str(error)})
+            raise Refutation(f"{target}: {error}") from None
+        facts = {"untested": report.untested, "accepted_untested": report.accepted_untested}
+        self.note({"target": target, "core": report.problem, **facts})
+        if report.untested or report.problem:
+            raise Refutation(f"{target}: incomplete: {'; '.join(report.missing())}")
+
     def run_law(self, session: Session, target: str, law: Law) -> None:
         known = session.broken
         result = session.run(law)
+        assert isinstance(self.parent, TargetNode)
+        self.parent.results[law.name] = result
         if session.broken:
             self.broken(target, session.broken, first=self.is_first() or not known)
         self.note({"target": target, "result": asdict(result), "of": len(session.laws)})
@@ -284,5 +314,7 @@ def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
                     report.partial = len(report.laws) < facts["of"]  # `-k` leaves laws out
                 report.problem = facts.get("core") or facts.get("problem") or report.problem
                 report.failed = report.failed or "problem" in facts
+                report.untested = facts.get("untested", report.untested)
+                report.accepted_untested = facts.get("accepted_untested", report.accepted_untested)
                 report.unavailable = facts.get("unavailable", report.unavailable)
     return [found[name] for name in expanded(config) if name in found]

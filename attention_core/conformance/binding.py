@@ -21,6 +21,8 @@ from attention_core.conformance.scales import scale_of
 from attention_core.conformance.space import Profile
 
 INPUTS = ("query", "key", "value")
+BIASES = ("bias", "attn_bias", "attention_bias")
+"""Masks by these names are added to the scores: they are claimed where additive masks alone are declared."""
 BUILD = "give --factory if calling it without arguments builds the attention, or name an instance or a function"
 DEFAULTS = {"attn_mask": None, "is_causal": False, "dropout_p": 0.0, "enable_gqa": False}
 
@@ -199,18 +201,36 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
             f"{implementation.name} takes {count}{only}, but attention needs query, key and value "
             "(for another contract say --contract NAME)"
         )
-    for p in (p for p in named if p not in inputs):
+    require_inputs_first(implementation, [p["name"] for p in named], [p["name"] for p in inputs])
+    rest = [p for p in named if p not in inputs and p["name"] not in implementation.arguments]
+    for name in [p["name"] for p in named if p not in inputs and p not in rest]:
+        require_neutral(implementation, name, implementation.arguments[name])
+    for p in rest:
         canonical = ALIASES.get(p["name"], p["name"])
-        if p["name"] in implementation.arguments:
-            require_neutral(implementation, p["name"], implementation.arguments[p["name"]])
-            continue
-        if canonical in CLAIMS:
+        if p["name"] in BIASES and implementation.masks == "additive":
+            canonical = "attn_mask"
+        if canonical in CLAIMS and (canonical not in names or p["name"] == canonical):  # of several the contract's own
             names[canonical] = p["name"]
-        elif not p["default"]:
-            raise TargetError(
-                f"{implementation.name} has the parameter {p['name']!r} without a default: give --arg {p['name']}=VALUE"
-            )
+    unfilled = [p["name"] for p in rest if not p["default"] and p["name"] not in names.values()]
+    if unfilled:
+        which, one = ", ".join(map(repr, unfilled)), len(unfilled) == 1
+        what = f"the parameter {which} without a default" if one else f"parameters without defaults: {which}"
+        give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
+        raise TargetError(f"{implementation.name} has {what}: give {give}")
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
+
+
+def require_inputs_first(implementation: Implementation, names: list[str], inputs: list[str]) -> None:
+    """Refuse a target whose query, key and value, by their names, are other parameters than its first three.
+
+    Raises: TargetError.
+    """
+    for spelling in (("query", "key", "value"), ("q", "k", "v"), ("Q", "K", "V")):
+        if set(spelling) <= set(names) and inputs and not set(spelling) <= set(inputs) and inputs[0] != spelling[0]:
+            raise TargetError(
+                f"{implementation.name} takes {inputs[0]!r} before {', '.join(spelling)}: "
+                f"name a function ({', '.join(spelling)}, ...) that calls it"
+            )
 
 
 def is_neutral(name: str, value: Any) -> bool:

@@ -22,7 +22,7 @@ from attention_core.conformance.draw import draw
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.grouped_call import with_grouped_heads
 from attention_core.conformance.implementation import Implementation, TargetError, said
-from attention_core.conformance.law import Law
+from attention_core.conformance.law import Law, with_comparisons
 from attention_core.conformance.laws import (
     bias,
     handing_out,
@@ -139,16 +139,29 @@ def _widest(subject: Subject, space: Space) -> Space | None:
 def attention_contract(name: str = "attention") -> Contract:
     """The contract of `attention` (and of its relatives that share its cases)."""
     return Contract(
-        name, _attention_subject, _restrict, _draw, _small, _core, Case.from_json, _allows, _widest, laws_of(name)
+        name,
+        _attention_subject,
+        _restrict,
+        _draw,
+        _small,
+        _core,
+        Case.from_json,
+        _allows,
+        _widest,
+        with_comparisons(laws_of(name)),
     )
 
 
 def parameter_contract(family: ModuleType, subject: Callable[..., Any] = ParameterSubject) -> Contract:
-    """A contract whose cases are sizes and options; `family` is the file of its laws, with `CONTRACT` and `LAWS`."""
+    """A contract whose cases are sizes and options; `family` is the file of its laws, with `CONTRACT` and `LAWS`.
+
+    Its `COMPARISONS` name the laws, beside the central one, that hold an output against a truth.
+    """
     shared = tuple(law for law in (*handing_out.LAWS, *process_state.LAWS) if law.contract == family.CONTRACT)
+    laws = (*with_comparisons(family.LAWS, *getattr(family, "COMPARISONS", ())), *shared)
     return Contract(
         family.CONTRACT, subject, restrict_parameters, draw_parameters, _no_small,
-        partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=(*family.LAWS, *shared),
+        partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=laws,
         ask=partial(plain_call, family.CONTRACT),
     )  # fmt: skip
 

@@ -222,7 +222,8 @@ class Response:
 
     `mutated` names the arguments that were changed, `shared` the places of results that lie in the memory of an
     argument, with its name; `changed` the settings of the process that the call changed, with their values before and
-    after; `generators` holds digests of the states of the global generators where the request watches them.
+    after; `generators` holds digests of the states of the global generators where the request watches them. `bound`
+    says how the call gave the parameters of each callable their values.
     """
 
     status: str
@@ -239,3 +240,4 @@ class Response:
     changed: tuple[tuple[str, str, str], ...] = ()
     generators: Mapping[str, str] = field(default_factory=dict)
     described: Mapping[str, Any] = field(default_factory=dict)
+    bound: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

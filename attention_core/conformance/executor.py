@@ -16,6 +16,15 @@ from dataclasses import replace
 from typing import Any
 
 from attention_core.conformance.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
+from attention_core.conformance.bound_parameters import (
+    CONSTRUCTOR,
+    FACTORY,
+    LEFT,
+    LEFT_BY_WRAPPER,
+    Named,
+    bound,
+    named_parameters,
+)
 from attention_core.conformance.built import RecordedConfig, as_config, config_class_of
 from attention_core.conformance.exchange import Array, Failure, Request, Response, Settings, Value
 from attention_core.conformance.implementation import TargetError, said
@@ -35,6 +44,11 @@ class Executor:
     ) -> None:
         self.device = device
         self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device, x64)
+        self.named: dict[str, Named] = {}  # label of a callable -> its parameters
+        self.bound: dict[str, dict[str, str]] = {}  # how the call that runs gives them their values
+        self.built: dict[str, dict[str, str]] = {}  # the same of the factory that made the target
+        if factory and callable(target):
+            self.built = {FACTORY: bound(target, named_parameters(target), (), {})}
         self.target = self._made(target) if factory else target
         self.instances: dict[int, Any] = {}
         self.process = ProcessState()
@@ -56,6 +70,7 @@ class Executor:
         """Carry out one request; every exception of the target becomes a response, with what the call changed."""
         start, found = time.perf_counter(), dict[str, str]()
         self.process.changed = {}
+        self.bound = dict(self.built)
         try:
             with nullcontext() if request.watch is None else seeded(request.watch, found):
                 response = self._run(request)
@@ -66,7 +81,7 @@ class Executor:
         except BaseException as error:
             response = Response("raised", failure=describe_failure(error))
         changed = tuple((what, *values) for what, values in self.process.changed.items())
-        told = {"seconds": time.perf_counter() - start, "changed": changed, "generators": found}
+        told = {"seconds": time.perf_counter() - start, "changed": changed, "generators": found, "bound": self.bound}
         return Response(**{**vars(response), **told})
 
     def _run(self, request: Request) -> Response:
@@ -149,6 +164,8 @@ class Executor:
     def _callable(self, request: Request) -> Any:
         target = self.target
         if request.instance is not None:
+            _, arguments, *keywords = request.instance
+            self._note(CONSTRUCTOR, target, arguments, dict(keywords[0] if keywords else {}))
             target = self._instance(target, *request.instance, watched=request.watch is not None)
         if request.mode is not None and isinstance(self.library, TorchArrays):
             self.library.set_mode(target, request.mode)
@@ -157,7 +174,17 @@ class Executor:
             self.library.load_parameters(target, values)
         if request.method is not None:
             target = find_method(target, request.method)
+        self._note(request.method or "", target, request.args, request.kwargs)
         return target
+
+    def _note(self, label: str, target: Any, args: Any, kwargs: Any) -> None:
+        """Note how a call gives the parameters of a callable their values."""
+        if label not in self.named:
+            module = isinstance(self.library, TorchArrays) and isinstance(target, self.library.torch.nn.Module)
+            self.named[label] = named_parameters(target.forward if module else target)
+        given = bound(target, self.named[label], args, kwargs)
+        left = getattr(target, LEFT_BY_WRAPPER, None)
+        self.bound[label] = given | (dict.fromkeys(left, LEFT) if isinstance(left, tuple) else {})
 
     def _instance(
         self, target: Any, number: int, arguments: Any, keywords: Mapping[str, Any] | None = None, *, watched: bool

@@ -86,6 +86,7 @@ class Implementation:
         array: the array library of its arguments.
         claims: parameters it supports; None reads them from the signature.
         declines: exceptions that decline a case beside the usual ones, by class name (dotted or plain).
+        untested: parameters that no law tests and that it may have all the same.
         known_failures: law name -> reason, for laws it is known to break (strict).
         factory: `function` builds the callable.
         parameters: declared parameters of other contracts (`kind`, `pairing`, `base`, ...).
@@ -122,6 +123,7 @@ class Implementation:
     device: str = "cpu"
     array: str = "torch"
     claims: tuple[str, ...] | None = None
+    untested: tuple[str, ...] = ()
     known_failures: Mapping[str, str] = field(default_factory=dict)
     factory: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -173,6 +175,7 @@ class Implementation:
         record["dtypes"] = list(self.dtypes)
         record["declines"] = list(self.declines)
         record["claims"] = None if self.claims is None else list(self.claims)
+        record["untested"] = list(self.untested)
         record["sizes"] = None if self.sizes is None else getattr(self.sizes, "text", "predicate")
         return record
 

@@ -6,8 +6,8 @@ mutant stand in the function's docstring, in that order, so that `attention-core
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attention_core.conformance.space import Space
@@ -29,6 +29,10 @@ class Law:
         space: which cases it wants.
         central: whether it is the contract's own comparison with the truth; a target that declines all of its cases
             does not conform.
+        compares: whether it holds an output against a truth, or an exactly known answer; a target of which no such law
+            judged a case does not conform.
+        untested: what a target keeps untested where no case of this law says anything, as a name that `--untested`
+            accepts.
         large, small: cases at effort "quick" from each source; other efforts multiply them.
     """
 
@@ -40,6 +44,8 @@ class Law:
     because: str = ""
     space: Any = ANYTHING
     central: bool = False
+    compares: bool = False
+    untested: str = ""
     large: int = 4
     small: int = 12
 
@@ -77,6 +83,20 @@ class Law:
     def mutant(self) -> str:
         """The fault this law was seen to refute (a file of tests/mutants)."""
         return self._field("Mutant")
+
+
+def with_comparisons(laws: Sequence[Law], *names: str) -> tuple[Law, ...]:
+    """The laws, those of these names marked as comparisons with a truth (as the central ones are anyway).
+
+    Raises:
+        ValueError: a name that none of them has, or no comparison at all.
+    """
+    unknown = set(names) - {law.name for law in laws}
+    if unknown:
+        raise ValueError(f"no law {sorted(unknown)[0]!r} among these")
+    if not names and not any(law.central or law.compares for law in laws):
+        raise ValueError("no law among these compares an output with a truth")
+    return tuple(replace(law, compares=True) if law.central or law.name in names else law for law in laws)
 
 
 def needs(*claims: str) -> frozenset[str]:

@@ -64,6 +64,7 @@ HELP: Mapping[str, str] = {
     "array": "The array library of its arguments.",
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
+    "untested": "Parameters that no law tests, comma separated: accepted, and named in the verdict. Repeatable.",
     "sizes": f"Supported sizes as a condition over {', '.join(SIZE_NAMES)}, e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d).",
@@ -76,7 +77,8 @@ HELP: Mapping[str, str] = {
 }
 
 
-_ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters", "declines"])
+_ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters"])
+_ALWAYS |= {"declines", "untested"}
 _BUILT = _ALWAYS - {"factory"}
 APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP) - {"config"},
@@ -170,7 +172,7 @@ def fields_from_text(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if value is None or value == ():
             continue
-        if name in ("dtypes", "claims", "declines"):
+        if name in ("dtypes", "claims", "declines", "untested"):
             parts = [p.strip() for v in ([value] if isinstance(value, str) else value) for p in v.split(",")]
             fields[name] = tuple(p for p in parts if p)
         elif name == "axes":

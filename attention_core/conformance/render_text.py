@@ -52,6 +52,8 @@ def opening(report: Report) -> list[str]:
                 why.setdefault(status.removeprefix("not tested: "), []).append(claim)
         other = "; ".join(f"{', '.join(claims)} ({reason})" for reason, claims in why.items())
         lines.append(f"claims tested: {', '.join(tested) or 'none'}; not tested: {other or 'none'}")
+    for names, told in ((report.untested, ""), (report.accepted_untested, ", as accepted")):
+        lines += [f"parameters that no law tests{told}: {', '.join(names)}"] if names else []
     lines += report.notes
     if not report.isolated:
         lines.append("ran in this process, without isolation")

@@ -15,6 +15,7 @@ from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.flaky import SAME_CALL
 from attention_core.conformance.plain_text import plain
 from attention_core.conformance.telling import by_telling
+from attention_core.conformance.untested import what_to_do
 
 SCHEMA_VERSION = 1
 STATUSES = ("held", "refuted", "refused", "not_applicable", "known_failure", "unexpected_pass", "error")
@@ -115,6 +116,8 @@ class Report:
         first_look: what a few calls found before any law; None where the contract has no first look.
         under_found: the report under the conventions that the first look found, where these were judged as well.
         notes: what else is to be said of how it was tested.
+        untested: parameters that no law tests and that nobody accepted.
+        accepted_untested: those that were accepted.
     """
 
     target: str
@@ -137,6 +140,8 @@ class Report:
     first_look: FirstLook | None = None
     under_found: Report | None = None
     notes: list[str] = field(default_factory=list)
+    untested: list[str] = field(default_factory=list)
+    accepted_untested: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in ("target", "problem", "unavailable", "traceback"):
@@ -167,7 +172,7 @@ class Report:
         if self.failed or self.unavailable or "error" in statuses:
             return "error"
         short = any(not result.minimum_met for result in self.laws)
-        if self.problem or short or "unexpected_pass" in statuses or not self.laws:
+        if self.problem or short or self.untested or "unexpected_pass" in statuses or not self.laws:
             return "incomplete"
         return "conforms"
 
@@ -189,7 +194,8 @@ class Report:
             passes = [f"{self._mended()}"] if self.with_status("unexpected_pass") else []
             return "; ".join([listed(self.refuted_as()), *passes, *([self.problem] if self.problem else [])])
         if self.verdict == "conforms":
-            return looked(self.laws)
+            accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
+            return looked(self.laws) + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else always_refused(self.laws))
 
@@ -224,6 +230,8 @@ class Report:
                 lines.append(f"{r.law}: {r.message}")
             if r.status == "unexpected_pass":
                 lines.append(f"{r.law}: a known failure no longer fails; take it off the list")
+        if self.untested:
+            lines.append(what_to_do(self.untested))
         if self.partial and not lines and self.laws and not self.with_status("refuted"):
             lines.append(f"{self.asked or chosen_held(self.laws)}; a verdict needs all laws")
         return lines
@@ -250,6 +258,8 @@ class Report:
             "partial": self.partial,
             "first_look": None if self.first_look is None else self.first_look.to_dict(),
             "notes": list(self.notes),
+            "untested": list(self.untested),
+            "accepted_untested": list(self.accepted_untested),
             "under_found": None if self.under_found is None else self.under_found.to_dict(),
         }
 

@@ -26,11 +26,13 @@ from attention_core.conformance.judging import SHRINK_CALLS
 from attention_core.conformance.known_failures import KnownFailure, as_known_failure
 from attention_core.conformance.law import Law
 from attention_core.conformance.other_arrays import own_library, told
+from attention_core.conformance.parameter_case import FUNCTIONS
 from attention_core.conformance.report import NOT_RUN, LawResult, Report
 from attention_core.conformance.responses import SetUpError
 from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.small_search import warm_up
+from attention_core.conformance.untested import RecordingRunner, check_names, silent_parameters
 
 MAX_LOST_PROCESSES = 6
 """After so many crashes (or one hang) of one target its other laws are not run any more."""
@@ -79,7 +81,9 @@ class Session:
             self.description = self.runner.describe()
             self.notes = self._fit_precision()
             implementation = self.implementation
-            self.subject = self.contract.subject(self.runner, implementation, self.description, seed)
+            self.recorder = RecordingRunner(self.runner)
+            self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
+            self._check_untested()
             self._check_known()
         except BaseException:
             self.close()
@@ -121,6 +125,24 @@ class Session:
     def laws(self) -> tuple[Law, ...]:
         """The laws of the target's contract."""
         return self.contract.laws
+
+    def _check_untested(self) -> None:
+        """Refuse accepted names that the target does not have, where its own signature is all there is."""
+        parameters = self.description.get("parameters")
+        if parameters is not None and (self.contract.name.startswith("attention") or self.contract.name in FUNCTIONS):
+            others = [law.untested for law in self.laws if law.untested]
+            known = [p["name"] for p in parameters if not p["kind"].startswith("VAR_")]
+            check_names(self.implementation.untested, [*known, *others], self.implementation.name)
+
+    def untested(self, results: Sequence[LawResult]) -> list[str]:
+        """What no law tests: parameters that no call gave a value, and what laws without a case would have judged."""
+        status = {r.law: r.status for r in results}
+        silent = silent_parameters(self.recorder.fates, self.implementation, getattr(self.subject, "binding", None))
+        unjudged = [
+            law.untested for law in self.laws
+            if law.untested and status.get(law.name) == "not_applicable" and not why_not_applicable(law, self.subject)
+        ]  # fmt: skip
+        return list(dict.fromkeys([*silent, *unjudged]))
 
     def _check_known(self) -> None:
         names = [law.name for law in self.laws]
@@ -279,11 +301,18 @@ class Session:
             advice = [*other_library(self.implementation, self.description), *advice]
         if not problem and not any(r.status in JUDGED for r in results):
             problem = "no law could be judged: " + next((r.message for r in results if r.message), "no law applies")
+        untested, accepted = self.untested(results) if complete else [], self.implementation.untested
+        if complete and self.recorder.fates:
+            known = [*(name for _, name in self.recorder.fates), *(law.untested for law in self.laws), *untested]
+            check_names(accepted, dict.fromkeys(name for name in known if name), self.implementation.name)
+        problem = problem or (uncompared(self.laws, results) if complete else "")
         return Report(
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
             advice, explained=explained, partial=not complete, first_look=look, notes=self.notes,
+            untested=[name for name in untested if name not in accepted],
+            accepted_untested=[name for name in untested if name in accepted],
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:
@@ -312,6 +341,17 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def uncompared(laws: Sequence[Law], results: Sequence[LawResult]) -> str:
+    """Why no output was compared with a truth; "" where one was, or where something is refuted or wrong anyway."""
+    comparing = {law.name: law for law in laws if law.compares}
+    seen = [r for r in results if r.law in comparing]
+    if any(r.status in JUDGED and (r.cases or r.status != "held") for r in seen) or not comparing:
+        return ""
+    why = sorted((r for r in seen if r.message), key=lambda r: not comparing[r.law].central)
+    reason = f"{why[0].law}: {why[0].message}" if why else "no law that compares was run"
+    return f"no output was compared with a truth, because of {reason}"
 
 
 def broken_elsewhere(results: Sequence[LawResult]) -> str:

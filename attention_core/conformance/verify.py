@@ -25,6 +25,7 @@ from attention_core.conformance.known_failures import KnownFailure
 from attention_core.conformance.options import implementation_for
 from attention_core.conformance.report import Counterexample, LawResult, Report
 from attention_core.conformance.session import Session, select_laws
+from attention_core.conformance.untested import join
 
 CASE_SCHEMA = 1
 KINDS = {"target": str, "law": str, "case": dict, "declared": dict}
@@ -75,7 +76,7 @@ def verify_target(
             if announce is not None and session.first_look is not None:
                 announce(session.first_look)
             found: dict[str, LawResult] = {}
-            for result in chain(session.results(own), helper.results(session.subject)):
+            for result in chain(session.results(own), helper.results(session)):
                 found[result.law] = result
                 if progress is not None:
                     progress(target, result, len(chosen))
@@ -107,8 +108,8 @@ class Helper(ExitStack):
             self.callback(process.terminate)
             self.callback(self.answer.close)
 
-    def results(self, subject: Any) -> Iterator[LawResult]:
-        """The results, once they are there; the ratios seen join those of `subject`."""
+    def results(self, session: Session) -> Iterator[LawResult]:
+        """The results, once they are there; the ratios and parameters seen join those of `session`."""
         if not self.laws:
             return
         try:
@@ -118,7 +119,9 @@ class Helper(ExitStack):
             return
         if isinstance(share, Exception):
             raise share
-        results, ratios, self.under_found = share
+        results, ratios, fates, self.under_found = share
+        join(session.recorder.fates, fates)
+        subject = session.subject
         own = getattr(subject, "ratios", {})
         for key, ratio in ratios.items():
             own[key] = max(own.get(key, 0.0), ratio)
@@ -132,7 +135,8 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
             with open_session(target, fields, **options) as session:
                 results = list(session.results(select_laws(session.laws, laws)))
                 under = results_under_found(session, laws)
-                sender.send((results, dict(getattr(session.subject, "ratios", {})), under))
+                ratios = dict(getattr(session.subject, "ratios", {}))
+                sender.send((results, ratios, session.recorder.fates, under))
         except (TargetError, Unavailable) as error:
             sender.send(error)
 

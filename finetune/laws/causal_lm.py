@@ -272,3 +272,4 @@ LAWS = (
         because="tying is not declared (--parameter tied=True)",
     ),
 )  # fmt: skip
+COMPARISONS = ("the_loss_is_the_mean_over_targets", "later_tokens_change_nothing_before")

@@ -167,3 +167,4 @@ LAWS = (
     Law(a_kill_in_the_midst_keeps_a_whole_one, **{**ROW, "space": LARGE, "large": 1}),
     Law(a_new_process_goes_on, **{**ROW, "space": OTHER, "large": 1}),
 )  # fmt: skip
+COMPARISONS = ("resuming_gives_the_same_bits", "loading_gives_the_saved_weights")

@@ -236,3 +236,4 @@ LAWS = (
     Law(what_moves_the_logits_has_a_gradient, **{**ROW, "space": EXACT, "large": 2}),
     Law(padding_adds_nothing_to_gradients, **{**ROW, "space": EXACT}),
 )  # fmt: skip
+COMPARISONS = ("padding_behind_changes_nothing", "texts_are_judged_by_themselves")

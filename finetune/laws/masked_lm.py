@@ -200,3 +200,4 @@ LAWS = (
     ),
     Law(random_words_come_from_all_of_a_large_vocabulary, **{**ROW, "space": MANY_WORDS, "large": 1}),
 )  # fmt: skip
+COMPARISONS = ("labels_are_the_old_ids", "what_is_not_chosen_stays")

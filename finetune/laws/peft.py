@@ -84,3 +84,4 @@ LAWS = (
     ),
     Law(another_process_reads_the_adapter, **{**ROW, "space": OTHER, "large": 1}),
 )  # fmt: skip
+COMPARISONS = ("the_outputs_are_those_of_the_formula",)

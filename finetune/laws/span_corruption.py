@@ -246,3 +246,4 @@ LAWS = (
     Law(the_masked_length_varies, **{**ROW, "space": WIDE, "large": 1}),
     Law(a_quarter_is_masked, **{**ROW, "space": WIDE, "large": 1}),
 )  # fmt: skip
+COMPARISONS = ("documents_come_back", "targets_are_inputs_one_place_ahead")

@@ -233,3 +233,4 @@ LAWS = (
     Law(the_model_is_in_training_mode, **ROW),
     Law(a_step_without_targets_stays_finite, **ROW),
 )  # fmt: skip
+COMPARISONS = ("a_step_is_that_of_adamw", "moments_are_kept_over_steps")

@@ -228,3 +228,4 @@ LAWS = tuple(
         evaluation_changes_no_number, evaluation_remembers_nothing, evaluation_keeps_no_graph,
     )
 )  # fmt: skip
+COMPARISONS = ("a_step_follows_the_mean_gradient", "each_step_has_its_own_gradient")

@@ -167,3 +167,4 @@ LAWS = (
     ),
     Law(the_whole_corpus_is_read, **{**ROW, "space": LONG}),
 )  # fmt: skip
+COMPARISONS = ("ids_are_pad_mask_and_sorted_characters", "pad_and_mask_have_their_ids")

@@ -293,3 +293,4 @@ LAWS = (
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
 )  # fmt: skip
+COMPARISONS = ("single_steps_equal_the_full_pass", "a_prompt_then_tokens", "decoding_after_a_long_prompt")

@@ -163,3 +163,4 @@ LAWS = (
     ),
     Law(sizes_may_change_between_calls, "mask_builder", **ROW),
 )  # fmt: skip
+COMPARISONS = ("rows_count_what_they_may_see", "mask_alignment_is_as_declared")

@@ -252,3 +252,8 @@ LAWS = (
     Law(lengths_may_change_between_calls, space=TOKENS, **ROW),
     Law(outputs_outlive_the_next_call, space=ANY, **ROW),
 )  # fmt: skip
+COMPARISONS = (
+    "causal_heads_attend_as_the_formula_says",
+    "masked_heads_attend_as_the_formula_says",
+    "masks_and_causality_mean_both",
+)

@@ -186,3 +186,4 @@ LAWS = (
         )
     ),
 )  # fmt: skip
+COMPARISONS = ("long_tables_go_on",)

@@ -243,3 +243,4 @@ LAWS = (
         declares=_batched, because="positions of shape (B, 1, n) are not declared (--parameter positions=batched)",
     ),
 )  # fmt: skip
+COMPARISONS = ("large_positions_stay_precise", "sequences_keep_their_own_positions")

@@ -167,3 +167,4 @@ LAWS = (
     ),
     Law(gradients_move_back, "split_merge_heads", **ROW, declares=differentiable, because=NOT_DECLARED),
 )
+COMPARISONS = ("merge_joins_heads_token_by_token",)

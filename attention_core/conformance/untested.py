@@ -1,0 +1,96 @@
+"""The parameters of a target that no law tests: found by what the calls of a run gave a value, whatever the contract.
+
+A parameter is tested if some call that was answered gave it a value of its own, bound if `--arg` (or a partial) fixes
+it, and refused if every call that gave it one was declined. What is left is named, and keeps a target from conforming
+unless `--untested NAME` accepts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from attention_core.conformance.bound_parameters import FIXED, GIVEN
+from attention_core.conformance.exchange import Request, Response
+from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
+
+RANKS = ("left", "refused", "bound", "tested")
+"""What can become of a parameter, the least first."""
+Fates = dict[tuple[str, str], str]
+
+
+class RecordingRunner:
+    """A runner that notes which parameters of the target its calls give a value; all else is the runner's own."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+        self.fates: Fates = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runner, name)
+
+    def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
+        response: Response = self._runner.run(request, meanwhile)
+        join(self.fates, fates_of(response))
+        return response
+
+
+def fates_of(response: Response) -> Fates:
+    """(callable, parameter) -> what became of it in one call."""
+    given = "tested" if response.status == "ok" else "refused"
+    became = {GIVEN: given, FIXED: "bound"}
+    return {
+        (label, name): became.get(how, "left")
+        for label, names in response.bound.items() for name, how in names.items()
+    }  # fmt: skip
+
+
+def join(fates: Fates, others: Mapping[tuple[str, str], str]) -> None:
+    """Take the best fate of every parameter."""
+    for key, fate in others.items():
+        if RANKS.index(fate) >= RANKS.index(fates.get(key, "left")):
+            fates[key] = fate
+
+
+def silent_parameters(fates: Fates, implementation: Implementation, binding: Any = None) -> list[str]:
+    """The names of the parameters that no law tests and nothing binds, in the order of the signature.
+
+    What a `binding` of the attention contract does not claim is not tested whatever value each call gives it.
+    """
+    names = getattr(binding, "names", {})
+    claimed = {names.get(claim, claim) for claim in getattr(binding, "claims", ())}
+    found: dict[str, bool] = {}
+    for (_, name), fate in fates.items():
+        unclaimed = binding is not None and ALIASES.get(name, name) in CLAIMS and name not in claimed
+        silent = fate == "left" or (unclaimed and fate == "tested")
+        if silent and name not in implementation.arguments:
+            found[name] = True
+    return list(found)
+
+
+def check_names(accepted: Sequence[str], known: Iterable[str], target: str) -> None:
+    """Refuse names that the target does not have.
+
+    Raises:
+        TargetError: the first such name, with the nearest that there is.
+    """
+    there_are = list(known)
+    for name in accepted:
+        if name not in there_are:
+            near = get_close_matches(name, there_are, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(there_are) or 'none'}"
+            raise TargetError(f"--untested {name}: {target} has no parameter of that name{hint}")
+
+
+def what_to_do(names: Sequence[str]) -> str:
+    """The sentence of a report on parameters that no law tests.
+
+    Example:
+        >>> what_to_do(["sinks"])
+        'no law tests sinks: fix its value with --arg sinks=VALUE, or accept it with --untested sinks'
+    """
+    its, one = ("its value", names[0]) if len(names) == 1 else ("their values", "NAME")
+    it = "it" if len(names) == 1 else "them"
+    told = ", ".join(names)
+    return f"no law tests {told}: fix {its} with --arg {one}=VALUE, or accept {it} with --untested {','.join(names)}"
