@@ -270,7 +270,7 @@ class Module(nn.Module):
         super().__init__()
         self.inner = nn.MultiheadAttention(embed_dim, num_heads, batch_first=True)
 
-    def forward(self, x: Tensor, past_key_values: Any = None, key_padding_mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, past_key_values: Any = None, position_bias: Tensor | None = None) -> Tensor:
         out: Tensor = self.inner(x, x, x, need_weights=False)[0]
         return out
 
@@ -293,7 +293,7 @@ class Steps:
 
 
 OTHERS = [
-    ("multi-head", Module, {}, {"qk_norm", "past_key_values", "key_padding_mask"}),
+    ("multi-head", Module, {}, {"qk_norm", "past_key_values", "position_bias"}),
     ("rotary", moved, {"parameters": {"pairing": "half"}}, {"seq_dim", "xpos"}),
     ("mask-builder", window, {"parameters": {"kind": "sliding_window"}}, {"sinks"}),
     ("kv-cache", Steps, {}, {"quantized", "cache_position"}),
