@@ -56,4 +56,4 @@ def test_odd_sizes_may_be_refused_in_so_many_words() -> None:
 
 
 def test_frequencies_are_a_convention() -> None:
-    conforming(mutants.in_degrees, CONTRACT, parameters={"frequencies": "other"})
+    conforming(mutants.in_degrees, CONTRACT, compared=False, parameters={"frequencies": "other"})
