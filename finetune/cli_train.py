@@ -76,6 +76,16 @@ def train(
     digests: dict[str, Any],
 ) -> None:  # fmt: skip
     """Train and write the parameters; `digests` are of the data, so that no run goes on with others."""
+    from finetune.locks import only_writer_of
+
+    with only_writer_of(options["writing_params_path"]):
+        _trained(name, vocabulary, form, source, recipe, what, options, digests)
+
+
+def _trained(
+    name: str, vocabulary: Any, form: Any, source: Any, recipe: Any, what: str, options: dict[str, Any],
+    digests: dict[str, Any],
+) -> None:  # fmt: skip
     from finetune import checkpoint
     from finetune.digests import digest
     from finetune.interruption import stopped_by_signals

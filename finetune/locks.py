@@ -57,6 +57,22 @@ def only_run_in(folder: str | Path | None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def only_writer_of(path: str | Path) -> Iterator[None]:
+    """Within, no other run writes this file; of the processes of one run the first holds the lock.
+
+    Raises: BadInput where another one does.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        yield
+        return
+    lock = try_lock(f"{path}.lock")
+    if lock is None:
+        raise BadInput(f"another run is writing {path}: wait for it, or write another file")
+    with lock:
+        yield
+
+
 def locked(path: str | Path) -> Held:
     """The lock of a file, once nobody else holds it. Raises: BadInput where the file cannot be made."""
     handle = _opened(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import BadInput
-from finetune.locks import locked, try_lock
+from finetune.locks import locked, only_writer_of, try_lock
 
 HOLD = """
 import fcntl, os, sys, time
@@ -47,3 +47,20 @@ def test_a_file_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot be made"):
         try_lock(tmp_path / "file" / "lock")
+
+
+def test_one_run_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second gets one clear line; other processes of the same run get none."""
+    path = tmp_path / "p.safetensors"
+    with only_writer_of(path):
+        with (
+            pytest.raises(BadInput, match=r"another run is writing .*p.safetensors: wait for it"),
+            only_writer_of(path),
+        ):
+            pass
+        monkeypatch.setenv("RANK", "1")
+        with only_writer_of(path):
+            pass
+    monkeypatch.delenv("RANK")
+    with only_writer_of(path):
+        pass
