@@ -15,7 +15,7 @@ import numpy as np
 from attention_core.conformance.axes import Axes
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.exchange import NDArray, Request, array
+from attention_core.conformance.exchange import Array, NDArray, Request, array
 from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
 from attention_core.conformance.scales import scale_of
 from attention_core.conformance.space import Profile
@@ -123,6 +123,11 @@ class Binding:
             return array(mask, case.dtype, view)
         attend = mask if self.implementation.mask_true == "attend" else ~mask
         return array(attend, "bool", view) if kind != "binary" else array(attend.astype(np.int64), "int64", view)
+
+    def cotangent(self, case: Case) -> Array:
+        """The case's own cotangent, as the output lies."""
+        values = self.own_heads(case.cotangent(), case)
+        return array(self.out_axes.to_target(values), case.dtype, self.view(case, "cotangent"))
 
     def view(self, case: Case, name: str) -> str:
         """The memory layout of an argument; where batch and heads share an axis, repeats are found axis by axis."""

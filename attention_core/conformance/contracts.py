@@ -20,6 +20,7 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.core import plain_call, plain_cases
 from attention_core.conformance.draw import draw
 from attention_core.conformance.first_look import FirstLook
+from attention_core.conformance.first_look.functions import look_at_function
 from attention_core.conformance.grouped_call import with_grouped_heads
 from attention_core.conformance.implementation import Implementation, TargetError, said
 from attention_core.conformance.law import Law, with_comparisons
@@ -149,6 +150,7 @@ def attention_contract(name: str = "attention") -> Contract:
         _allows,
         _widest,
         with_comparisons(laws_of(name)),
+        look=look_at_function,
     )
 
 

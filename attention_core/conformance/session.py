@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attention_core.conformance.advice import advise, known_of_others, nan_in_dead_rows, other_library
+from attention_core.conformance.advice import known_of_others, nan_in_dead_rows, other_library
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.core import what_the_core_lacks
 from attention_core.conformance.first_look.findings import FirstLook
@@ -43,7 +43,10 @@ GIVEN_UP = "the target kept crashing or hanging"
 JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
 FINAL = ("refuted", "known_failure", "error")
 """What no further case can change."""
-FIRST = ("agrees_with_truth", "causal_alignment_is_as_declared", "dead_rows_are_as_declared")
+FIRST = (
+    "agrees_with_truth", "causal_alignment_is_as_declared", "dead_rows_are_as_declared",
+    "grouped_query_equals_repeated_keys", "query_gradient_is_true",
+)  # fmt: skip
 """The laws most likely to show that other conventions are meant than those declared."""
 
 
@@ -290,12 +293,8 @@ class Session:
         if why and not refuted:
             refuted = [law for law in self.laws if law.central]  # what the right number of results would be
         look = self._first_look
-        explained: list[str] = []
-        whole = steady and look is None and not getattr(subject, "lost", 0)
-        if refuted and whole and self.contract.name == "attention":
-            described = (self.runner, self.implementation, self.description)
-            sentence, explained = advise(*described, self.contract, refuted, self.seed)
-            advice = [*([sentence] if sentence else nan_in_dead_rows(results)), *advice]
+        if refuted and steady and self.contract.name == "attention" and (look is None or not look.explains):
+            advice = [*nan_in_dead_rows(results), *advice]
         problem = self.misnamed or why or (self.core() if complete else "")
         if (refuted or problem) and not self.misnamed:
             advice = [*other_library(self.implementation, self.description), *advice]
@@ -310,7 +309,7 @@ class Session:
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
-            advice, explained=explained, partial=not complete, first_look=look, notes=self.notes,
+            advice, partial=not complete, first_look=look, notes=self.notes,
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
         )  # fmt: skip

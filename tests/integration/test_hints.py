@@ -120,7 +120,8 @@ def test_arrays_of_another_library_are_told_and_nothing_is_judged() -> None:
     for report in (verified("n.py:attention"), verify_target("n.py:attention", {}, effort="quick", laws=(LAW,))):
         assert (report.verdict, exit_status([report])) == ("incomplete", 2)
         assert report.problem == f"{wants} (in Python array='numpy')"
-        assert report.counterexamples == [] and report.advice == []
+        assert report.counterexamples == []
+        assert all(line.endswith("consistent with --array numpy --dtype float64") for line in report.advice)
         assert {r.status for r in report.laws} == {"not_applicable"}
     assert verified("n.py:attention", LAW, array="numpy").advice == []
     assert verified("t.py:right", LAW, array="numpy").problem == (
@@ -158,7 +159,7 @@ def test_another_number_of_results_is_told_first(target: str, returns: str, word
     assert words in report.reason()
     assert [r.message.partition(":")[0] for r in report.laws] == ["not run"] * 3
     if target == "t.py:both":
-        assert report.advice == ["refuted as returns=out; consistent with --returns out,weights"]
+        assert report.advice == ["not judged as returns=out; consistent with --returns out,weights"]
 
 
 def test_a_result_without_a_graph_is_told_by_both_doors() -> None:

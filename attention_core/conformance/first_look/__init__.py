@@ -4,7 +4,15 @@ Path of the data:
 
 * `Session.first_look` calls the contract's `look(runner, implementation, description, seed)` and keeps its `FirstLook`
   (`findings.py`); None where a contract has no first look.
-* `findings.py` also turns the conventions found into options of the command line.
+* `functions.py`: `look_at_function`, the first look of the contracts `attention` and `attention-lse`.
+* `probes.py`: small problems on which other conventions give other truths; `Asker` sends each request once, and its
+  answer is compared with many truths.
+* `candidates.py`: the conventions that a function may follow, as changes of the declared record, in all combinations.
+* `ranking.py`: under which of them the answers agree, with the fewest changes. Agreement means that every number lies
+  within `budget.forward_bound` of the truth, as for the laws.
+* `operations.py`: other operations (sigmoid, linear, windowed, ...) with truths of their own and bounds that
+  `running_error.py` carries along, for a target that agrees with attention under no conventions.
+* `words.py`: the lines of the report; `findings.py` turns the conventions found into options of the command line.
 * `second_judgement.py`: the same laws under the conventions found, where the target is not right under those declared.
 
 `Report.first_look` holds the findings and `Report.under_found` the report under the conventions found.

@@ -91,7 +91,8 @@ def say_what_is_explained(session: Session, report: Report) -> None:
     explained = [law for law in refuted if law not in still]
     laws = "law" if len(still) == 1 else "laws"
     rest = f", save for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""
-    report.advice.insert(0, f"{report.verdict} as {old}; consistent with {look.options()}{rest}")
+    verdict = "refuted" if refuted else "not judged"
+    report.advice.insert(0, f"{verdict} as {old}; consistent with {look.options()}{rest}")
     report.explained = explained
 
 

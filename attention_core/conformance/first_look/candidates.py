@@ -1,0 +1,61 @@
+"""The conventions that a function may follow, as changes of the declared record; the fewest changes come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from attention_core.conformance.implementation import CHOICES, Implementation, TargetError
+from attention_core.conformance.scales import RULES
+
+Changes = Mapping[str, Any]
+DEAD = ("zeros", "nan", "uniform")
+"""What rows without a key may hold; "unspecified" would explain everything that is wrong with them."""
+SCALES = ("1/sqrt(d)", "1", "1/d", "sqrt(d)")
+assert set(SCALES) <= {*RULES, "1"}
+
+
+def of_plain_calls(record: Implementation) -> list[Changes]:
+    """Ways to call a function without mask and flags: axes, layouts, results, scale, causality of every call."""
+    causality: list[dict[str, Any]] = [
+        {},
+        {"always_causal": True},
+        *({"always_causal": True, "causal": "bottom_right", "dead_rows": d} for d in DEAD),
+    ]
+    ways: list[dict[str, Any]] = []
+    for axes, returns, scale, causal in product((4, 3, 2), CHOICES["returns"], SCALES, causality):
+        layouts = product(CHOICES["layout"], (None, *CHOICES["layout"])) if axes == 4 else [("bhnd", None)]
+        for layout, out_layout in layouts:
+            if out_layout != layout:
+                way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}
+                ways.append({**way, **causal})
+    return changed(record, ways)
+
+
+def of_masks_and_causality(record: Implementation, claims: Iterable[str]) -> list[Changes]:
+    """Ways to take masks, to place the causal diagonal, and to fill rows without a key."""
+    masks = CHOICES["masks"] if "attn_mask" in claims else (record.masks,)
+    polarities = CHOICES["mask_true"] if "attn_mask" in claims else (record.mask_true,)
+    corners = CHOICES["causal"] if "is_causal" in claims else (record.causal,)
+    names = ("masks", "mask_true", "causal", "dead_rows")
+    return changed(record, [dict(zip(names, v, strict=True)) for v in product(masks, polarities, corners, DEAD)])
+
+
+def changed(record: Implementation, ways: Sequence[Changes]) -> list[Changes]:
+    """What each way changes of a record, each once, those with the fewest changes first."""
+    all_changes: list[dict[str, Any]] = [{}]
+    for way in ways:
+        changes = {name: value for name, value in way.items() if value != getattr(record, name)}
+        if changes not in all_changes:
+            all_changes.append(changes)
+    return sorted(all_changes, key=len)
+
+
+def records(record: Implementation, every: Iterable[Changes]) -> Iterator[tuple[Changes, Implementation]]:
+    """The records of some changes; conventions that do not go together are left out."""
+    for changes in every:
+        try:
+            yield changes, record.with_(**changes)
+        except TargetError:
+            continue

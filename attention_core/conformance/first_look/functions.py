@@ -1,0 +1,220 @@
+"""The first look at a function of the contracts `attention` and `attention-lse`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.binding import bind
+from attention_core.conformance.case import Case
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.first_look.candidates import (
+    Changes,
+    changed,
+    of_masks_and_causality,
+    of_plain_calls,
+    records,
+)
+from attention_core.conformance.first_look.findings import FirstLook
+from attention_core.conformance.first_look.operations import operations
+from attention_core.conformance.first_look.probes import SIZES, Asker, masked, problem
+from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, meant
+from attention_core.conformance.first_look.words import sentences
+from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
+from attention_core.conformance.runner import Runner
+
+GROUPED = (2, 4, 5, 7, 4, 4)
+"""A problem with 4 query heads, asked with 2 key heads."""
+
+
+def look_at_function(
+    runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int
+) -> FirstLook | None:
+    """What a few calls find of a function: how it is called, and under which conventions it agrees with the truth.
+
+    Returns: None where the target cannot be called as a function of query, key and value.
+
+    Raises: TargetError.
+    """
+    bind(implementation, description)  # what is no such function is told at once
+    look = Look(runner, implementation, description)
+    found = look.changes()
+    if found is None:
+        for array in other_arrays(implementation, description, look.failures):
+            other = look_with_arrays(array, runner, implementation, description)
+            if other is not None:
+                return other
+    return look.result(found)
+
+
+def other_arrays(record: Implementation, description: Mapping[str, Any], failures: list[str]) -> list[str]:
+    """The array libraries that a target may want instead: what its file imports, and NumPy where failures name it."""
+    imported = [name for name in ("numpy", "torch", "jax") if name in (description.get("libraries") or [])]
+    named = ["numpy"] if any("numpy" in text or "ndarray" in text for text in failures) else []
+    return [name for name in dict.fromkeys([*imported, *named]) if name != record.array] if failures else []
+
+
+def look_with_arrays(
+    array: str, runner: Runner, implementation: Implementation, description: Mapping[str, Any]
+) -> FirstLook | None:
+    """The look with arrays of another library; None where the target does not agree with the truth on those either."""
+    other: Runner | None = None
+    try:
+        other = runner.with_array(array)
+        look = Look(other, implementation.with_(array=array), description)
+        found = look.changes()
+        return None if found is None else look.result({"array": array, **found})
+    except (TargetError, Unavailable):
+        return None
+    finally:
+        if other is not None:
+            other.close()
+
+
+class Look:
+    """A first look under way: what was asked, what it found."""
+
+    def __init__(self, runner: Runner, implementation: Implementation, description: Mapping[str, Any]) -> None:
+        self.record, self.description = implementation, description
+        self.asker = Asker(runner, {}, runner.isolated)
+        self.comparer = Comparer(self.asker, description)
+        self.dtype = implementation.dtypes[0]
+        self.unsettled: list[str] = []  # kinds of calls that agree under none of the conventions
+
+    @property
+    def failures(self) -> list[str]:
+        """What was raised, if every call raised; [] otherwise."""
+        answers = list(self.asker.known.values())
+        if any(answer.status == "ok" for answer in answers):
+            return []
+        return [answer.failure.message for answer in answers if answer.failure is not None]
+
+    def problems(self, dtype: str, purpose: int = 0) -> list[Case]:
+        """Plain problems of the sizes that are declared."""
+        allows = self.record.sizes or (lambda *sizes: True)
+        return [problem(s, dtype, purpose) for s in SIZES if allows(*s[2:], s[1], s[1])]
+
+    def changes(self) -> dict[str, Any] | None:
+        """What to change in the record so that the target agrees with the truth; None where nothing helps."""
+        plain: Changes | None = None
+        for dtype in [d for d in ("float32", "float64") if d in self.record.dtypes] or self.record.dtypes[:1]:
+            self.dtype = dtype
+            plain = self.comparer.plain(self.record, of_plain_calls(self.record), self.problems(dtype))
+            if plain is not None:
+                break
+        if plain is None:
+            return None
+        found = dict(plain)
+        for stage in (self.masks_and_causality, self.grouping, self.gradients, self.dtypes):
+            found |= stage(self.record.with_(**found))
+        return found
+
+    def masks_and_causality(self, record: Implementation) -> Changes:
+        """How masks and the causal flag are taken, and what rows without a key hold."""
+        claims = bind(record, self.description).claims
+        groups: dict[str, list[Case]] = {}
+        for case in self.accepted(record):
+            if "attn_mask" in claims:
+                for kind, one in masked(case):
+                    groups.setdefault("dead" if kind == "dead" else "masks", []).append(one)
+            if "is_causal" in claims and not record.always_causal:
+                more = case.sizes[0] > case.sizes[1]
+                groups.setdefault("dead" if more else "causal", []).append(case.with_(is_causal=True))
+        every = of_masks_and_causality(record, claims - {"is_causal"} if record.always_causal else claims)
+        best = self.comparer.best(record, every, groups) if groups else {}
+        other = record.with_(**best)
+        self.unsettled = [name for name, cases in groups.items() if not self.comparer.settled(other, cases)]
+        if len(self.unsettled) > 1:  # what is wrong in every row is wrong in these too
+            self.unsettled = [name for name in self.unsettled if name != "dead"]
+        return best
+
+    def accepted(self, record: Implementation) -> list[Case]:
+        """A few plain problems that the target takes, of different relations between n_q and n_kv."""
+        taken: dict[int, Case] = {}
+        for case in self.problems(self.dtype):
+            relation = int(np.sign(case.sizes[0] - case.sizes[1]))
+            if relation not in taken and self.comparer.outcome(record, case) == "agrees":
+                taken[relation] = case
+        return list(taken.values())
+
+    def grouping(self, record: Implementation) -> Changes:
+        """Which key head a query head shares, where fewer key heads are taken."""
+        declared = record.sizes is None or record.sizes(*GROUPED[2:], GROUPED[1], 2)
+        if record.axes < 4 or not declared:
+            return {}
+        groups = {"grouped": [problem(GROUPED, self.dtype, heads=2)]}
+        ways = [{"grouping": "interleaved"}, {"grouping": "modular"}]
+        return self.comparer.best(record, changed(record, ways), groups)
+
+    def gradients(self, record: Implementation) -> Changes:
+        """Whether the output carries a gradient where one is declared."""
+        cases = self.accepted(record)[:1] if record.gradients else []
+        for case in cases:
+            subject, case = self.comparer.subject(record), meant(record, case)
+            try:
+                request = subject.binding.request(case, wrt=("0", "1", "2"), cotangent=subject.binding.cotangent(case))
+            except NotApplicable:
+                continue
+            answer = self.asker.run(request)
+            if answer.status == "ok" and not answer.has_graph:
+                return {"gradients": False}
+        return {}
+
+    def dtypes(self, record: Implementation) -> Changes:
+        """The declared dtypes less those in which the call gives another dtype or raises what is not a refusal."""
+        kept = []
+        for dtype in record.dtypes:
+            case = next((p for p in self.problems(dtype) if self.gives(record, p) != "declines"), None)
+            if case is None or self.gives(record, case) == "gives":
+                kept.append(dtype)
+        return {"dtypes": tuple(kept)} if kept and tuple(kept) != record.dtypes else {}
+
+    def gives(self, record: Implementation, case: Case) -> str:
+        """Whether a plain call "gives" a result of the right form, "declines", or "fails"."""
+        try:
+            self.comparer.subject(record).forward(meant(record, case), fresh=True)
+        except (NotApplicable, Refused):
+            return "declines"
+        except (TargetError, Violation):
+            return "fails"
+        return "gives"
+
+    def nearest(self) -> str:
+        """The first other operation with whose truth the target agrees on two problems; "" if there is none."""
+        if not self.asker.known or self.dtype not in ("float32", "float64"):
+            return ""
+        ways = [way for way in of_plain_calls(self.record) if not {"scale", "always_causal"} & set(way)]
+        for _, record in records(self.record, ways):
+            matching = [self.matching(case, out) for case, out in self.outputs(record)]
+            common = [name for name in matching[0] if all(name in names for names in matching)] if matching else []
+            if common:
+                return common[0]
+        return ""
+
+    @staticmethod
+    def matching(case: Case, out: NDArray) -> list[str]:
+        """The operations that an output agrees with."""
+        return [name for name, result in operations(case) if result.agrees(out)]
+
+    def outputs(self, record: Implementation) -> Iterable[tuple[Case, Any]]:
+        """Two plain problems that the target takes, each with its output."""
+        taken = []
+        for case in self.problems(self.dtype):
+            try:
+                found = self.comparer.subject(record).forward(meant(record, case), fresh=True)
+            except (NotApplicable, Refused, TargetError, Violation):
+                continue
+            taken.append((case, found.out.values))
+            if len(taken) == ENOUGH:
+                return taken
+        return taken
+
+    def result(self, found: dict[str, Any] | None) -> FirstLook:
+        """The findings in words."""
+        nearest = self.nearest() if found is None else ""
+        record = self.record if found is None else self.record.with_(**found)
+        lines = sentences(record, bind(record, self.description), found, nearest, self.failures, self.unsettled)
+        return FirstLook(tuple(lines), found or {}, found is not None, nearest, len(self.asker.known))

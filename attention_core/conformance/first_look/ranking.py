@@ -1,0 +1,92 @@
+"""How a target's answers compare with the truth under a record, and which record agrees on most probes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.binding import bind
+from attention_core.conformance.case import Case
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.first_look.candidates import Changes, records
+from attention_core.conformance.first_look.probes import Asker
+from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.subject import Forward, Subject
+
+ENOUGH = 2
+"""Plain problems on which a target must agree with the truth for a way of calling it to count as found."""
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Compares what a target returns with the truth, under any record."""
+
+    asker: Asker
+    description: Mapping[str, Any]
+
+    def subject(self, record: Implementation) -> Subject:
+        """The target bound to a record.
+
+        Raises: TargetError.
+        """
+        return Subject(self.asker, bind(record, self.description))
+
+    def outcome(self, record: Implementation, case: Case) -> str:
+        """ "agrees", "differs", "declines", or "absent" where the record does not have such a call."""
+        try:
+            subject = self.subject(record)
+            case = meant(record, case)
+            return "agrees" if agrees(subject, case, subject.forward(case, fresh=True)) else "differs"
+        except Refused:
+            return "declines"
+        except NotApplicable:
+            return "absent"
+        except (Violation, TargetError):
+            return "differs"
+
+    def plain(self, record: Implementation, every: Iterable[Changes], cases: Sequence[Case]) -> Changes | None:
+        """The fewest changes under which the target agrees on `ENOUGH` plain problems and differs on none before."""
+        for changes, other in records(record, every):
+            agreed = 0
+            for case in cases:
+                outcome = self.outcome(other, case)
+                agreed += outcome == "agrees"
+                if outcome == "differs" or agreed == ENOUGH:
+                    break
+            else:
+                outcome = "agrees" if agreed else "differs"  # all other sizes are declined
+            if outcome != "differs" and agreed:
+                return changes
+        return None
+
+    def best(self, record: Implementation, every: Iterable[Changes], groups: Mapping[str, Sequence[Case]]) -> Changes:
+        """The changes under which most groups of cases agree, the fewest of them; {} if the record is as good."""
+        best: Changes = {}
+        most = -1
+        for changes, other in records(record, every):
+            score = sum(self.settled(other, cases) for cases in groups.values())
+            if score > most:
+                best, most = changes, score
+        return best
+
+    def settled(self, record: Implementation, cases: Sequence[Case]) -> bool:
+        """Whether some of the cases agree, and all others are declined or are no calls under the record."""
+        outcomes = {self.outcome(record, case) for case in cases}
+        return "agrees" in outcomes and "differs" not in outcomes
+
+
+def meant(record: Implementation, case: Case) -> Case:
+    """The case as calls under a record mean it."""
+    return case.with_(default_scale=record.scale, is_causal=case.is_causal or record.always_causal)
+
+
+def agrees(subject: Subject, case: Case, forward: Forward) -> bool:
+    """Whether every number lies within the laws' own budget of the truth."""
+    truth, bounds = subject.truth(case), subject.bounds(case)
+    pairs = [(forward.out.values, truth.out, bounds.out)]
+    if forward.lse is not None:
+        pairs.append((forward.lse.values, truth.lse, bounds.lse))
+    return all(bool(np.all(excess(got, want, bound) <= 1)) for got, want, bound in pairs)

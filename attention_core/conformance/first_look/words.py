@@ -1,0 +1,84 @@
+"""The lines of a first look: how the target is called, what it agrees with, what would declare that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attention_core.conformance.binding import Binding
+from attention_core.conformance.first_look.findings import option_text
+from attention_core.conformance.implementation import Implementation
+
+SHAPES = {(4, "bhnd"): "(B, H, n, d)", (4, "bnhd"): "(B, n, H, d)", (3, "bhnd"): "(B, n, d)", (2, "bhnd"): "(n, d)"}
+RESULTS = {
+    "out": "the output",
+    "out,weights": "the output and the weights",
+    "out,lse": "the output and its log-sum-exp",
+}
+MEANINGS: Mapping[tuple[str, Any], str] = {
+    ("masks", "bool"): "takes bool masks alone: those added to the scores mean something else to it",
+    ("masks", "additive"): "takes masks that are added to the scores alone",
+    ("masks", "binary"): "takes masks of whole numbers 0 and 1 alone",
+    ("mask_true", "ignore"): "hides what is True in a mask",
+    ("mask_true", "attend"): "attends to what is True in a mask",
+    ("always_causal", True): "is causal in every call",
+    ("causal", "bottom_right"): "lets the last query face the last key where it is causal",
+    ("causal", "top_left"): "lets the first query face the first key where it is causal",
+    ("dead_rows", "nan"): "gives NaN in rows without any key",
+    ("dead_rows", "uniform"): "gives the mean of the values in rows without any key",
+    ("dead_rows", "zeros"): "gives 0 in rows without any key",
+    ("scale", "1"): "does not scale the scores",
+    ("scale", "1/sqrt(d)"): "scales the scores by 1/sqrt(d)",
+    ("grouping", "modular"): "shares key head h mod H_kv",
+    ("grouping", "interleaved"): "shares key head h // (H / H_kv)",
+    ("gradients", False): "carries no gradient",
+}
+"""What a convention that was found says of the target."""
+KINDS = {"masks": "its calls with masks", "causal": "its causal calls", "dead": "its rows without a key"}
+"""Kinds of calls."""
+FORM = ("array", "axes", "layout", "out_layout", "returns")
+"""Conventions that the first line tells."""
+
+
+def sentences(
+    record: Implementation, binding: Binding, found: Mapping[str, Any] | None, nearest: str, failures: Sequence[str],
+    unsettled: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """One to four plain lines."""
+    if failures:
+        return [f"no call of query, key and value was accepted: {failures[0].splitlines()[0] if failures[0] else ''}"]
+    if found is None:
+        if nearest:
+            return [f"not softmax attention; agrees with: {nearest}"]
+        return ["agrees with softmax attention under none of the conventions that were tried"]
+    lines = [call(record, binding)]
+    told = [meaning(name, value) for name, value in found.items() if name not in FORM]
+    if told:
+        lines.append(f"it {', '.join(told)}")
+    but = f"; no convention explains {', '.join(KINDS[kind] for kind in unsettled)}" if unsettled else ""
+    if found:
+        options = " ".join(option_text(name, value) for name, value in found.items())
+        lines.append(f"agrees with softmax attention under {options}, not as it is declared{but}")
+    else:
+        plain = " in plain calls" if unsettled else ""
+        lines.append(f"agrees with softmax attention as it is declared{plain}{but}")
+    return lines
+
+
+def call(record: Implementation, binding: Binding) -> str:
+    """How the target is called, and what it returns."""
+    shape = SHAPES[record.axes, record.layout]
+    options = [binding.names[name] for name in sorted(binding.claims) if name in binding.names]
+    named = f", with {', '.join(options)}" if options else ""
+    out = record.out_layout or record.layout
+    lies = f" {SHAPES[record.axes, out]}" if out != record.layout else ""
+    return f"takes query, key, value {shape} of {record.array}{named}; returns {RESULTS[record.returns]}{lies}"
+
+
+def meaning(name: str, value: Any) -> str:
+    """What a convention that was found says of the target."""
+    if name == "scale":
+        return MEANINGS.get((name, value), f"scales the scores by {value}")
+    if name == "dtypes":
+        return f"returns its input's dtype for {', '.join(value)} alone"
+    return MEANINGS.get((name, value), f"follows {option_text(name, value)}")

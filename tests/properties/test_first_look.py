@@ -1,0 +1,196 @@
+"""The first look: forms as people write them, other operations by name, and what it must not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from mutants.reference import correct
+from properties import written_forms as forms
+from torch import Tensor
+
+from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.first_look import FirstLook
+from attention_core.conformance.first_look.findings import option_text
+from attention_core.conformance.session import Session
+
+FOUND: dict[Any, dict[str, Any]] = {
+    forms.plain: {},
+    forms.with_einsum: {},
+    forms.flash_like: {"layout": "bnhd", "causal": "bottom_right", "dead_rows": "nan"},
+    forms.single_head: {"axes": 3},
+    forms.one_sequence: {"axes": 2},
+    forms.with_weights: {"returns": "out,weights"},
+    forms.unscaled: {"scale": "1"},
+    forms.always_causal: {"always_causal": True},
+    forms.additive_masks: {"masks": "additive", "dead_rows": "nan"},
+    forms.padding_masks: {"masks": "bool", "mask_true": "ignore", "dead_rows": "nan"},
+    forms.in_numpy: {"array": "numpy"},
+    forms.in_numpy_of_one_sequence: {"array": "numpy", "axes": 2, "dtypes": ("float64",)},
+    forms.filled_with_a_billion: {"masks": "bool", "dead_rows": "uniform"},
+    forms.causal_at_the_end: {"causal": "bottom_right", "dead_rows": "nan"},
+    forms.llama_like: {
+        "out_layout": "bnhd", "returns": "out,weights", "masks": "additive", "dead_rows": "nan",
+    },
+    forms.rearranged: {"layout": "bnhd"},
+    forms.annotated: {"returns": "out,weights", "masks": "bool", "dead_rows": "uniform"},
+    forms.scaled_dot_product_attention: {
+        "returns": "out,weights", "masks": "binary", "mask_true": "ignore", "dead_rows": "nan",
+    },
+    forms.with_lse: {"returns": "out,lse"},
+    forms.forward_only: {"gradients": False},
+    forms.heads_shared_by_remainder: {"grouping": "modular"},
+    forms.causal_flag_with_a_default: {},
+    forms.second_result_is_none: {},
+}  # fmt: skip
+"""What is found of each form, beside what is declared of a bare function."""
+HIDES_WITH_A_BILLION = (forms.filled_with_a_billion, forms.annotated)
+"""At float64 logits of -2^31 a fill of -1e9 is no mask: the laws say so."""
+
+
+def look_at(function: Any, **record: Any) -> FirstLook:
+    with Session(Implementation(function, name="f", **record), effort="quick") as session:
+        found = session.first_look
+    assert found is not None
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # of NumPy functions that are called with tensors first
+@pytest.mark.parametrize("function", FOUND, ids=lambda f: f.__name__)
+def test_conventions_of_a_form_are_found(function: Any) -> None:
+    look = look_at(function)
+    assert dict(look.found) == FOUND[function] and look.agrees
+    assert 1 <= len(look.lines) <= 4
+    assert all(option_text(name, value) in look.options() for name, value in look.found.items())
+
+
+@pytest.mark.filterwarnings("ignore")  # of NumPy functions that are called with tensors first
+@pytest.mark.parametrize("function", FOUND, ids=lambda f: f.__name__)
+def test_a_form_gets_its_verdict_under_the_conventions_found(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    dtypes = ("float32",) if function in HIDES_WITH_A_BILLION else ("float32", "float64")
+    report = check_implementation(Implementation(function, name="f", dtypes=dtypes), "quick")
+    judged = report if not FOUND[function] else report.under_found
+    assert judged is not None and judged.with_status("refuted") == [], judged
+    assert judged.verdict == "conforms" or all("parameter" in line for line in judged.missing()), judged
+    assert (report.verdict == "conforms") == (not FOUND[function])
+
+
+def scores(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.mT / q.shape[-1] ** 0.5
+
+
+def linear(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    q, k = torch.nn.functional.elu(q) + 1, torch.nn.functional.elu(k) + 1
+    return q @ (k.mT @ v) / (q @ k.sum(-2, keepdim=True).mT)
+
+
+def with_sink(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    s = scores(q, k)
+    return torch.cat([s, torch.zeros_like(s[..., :1])], -1).softmax(-1)[..., :-1] @ v
+
+
+def window(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    s = scores(q, k)
+    behind = torch.arange(s.shape[-2])[:, None] - torch.arange(s.shape[-1])
+    return s.masked_fill((behind < 0) | (behind >= 3), -torch.inf).softmax(-1) @ v
+
+
+def alibi(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    s = scores(q, k)
+    slopes = torch.tensor([2.0**-4, 2.0**-8, 2.0**-2][: s.shape[-3]], dtype=s.dtype)
+    distance = (torch.arange(s.shape[-2])[:, None] - torch.arange(s.shape[-1])).abs()
+    return (s - slopes[:, None, None] * distance).softmax(-1) @ v
+
+
+def cosine(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    q, k = torch.nn.functional.normalize(q, dim=-1), torch.nn.functional.normalize(k, dim=-1)
+    return (10 * q @ k.mT).softmax(-1) @ v
+
+
+def top_3(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    s = scores(q, k)
+    return s.masked_fill(s < s.topk(3, -1).values[..., -1:], -torch.inf).softmax(-1) @ v
+
+
+OPERATIONS: list[tuple[Any, str]] = [
+    (lambda q, k, v: torch.sigmoid(scores(q, k)) @ v, "sigmoid attention"),
+    (linear, "linear attention (features elu + 1)"),
+    (lambda q, k, v: (50 * torch.tanh(scores(q, k) / 50)).softmax(-1) @ v, "attention with logits soft-capped at 50"),
+    (with_sink, "attention with a sink (a key of logit 0 without a value)"),
+    (window, "attention in a causal window of 3"),
+    (alibi, "attention with ALiBi on both sides"),
+    (cosine, "attention with cosine scores times 10"),
+    (lambda q, k, v: scores(q, k) @ v, "dot-product (no softmax) attention"),
+    (lambda q, k, v: scores(q, k).softmax(-2) @ v, "attention with a softmax over the queries"),
+    (lambda q, k, v: torch.relu(scores(q, k)) @ v / k.shape[-2], "ReLU (divided by n) attention"),
+    (top_3, "attention to the top 3 keys of each query"),
+    (lambda q, k, v: scores(q, k).softmax(-1).tril() @ v, "causal attention with a mask after the softmax"),
+    (lambda q, k, v: torch.tanh(scores(q, k)) @ v, "tanh attention"),
+]
+
+
+@pytest.mark.parametrize(("function", "name"), OPERATIONS, ids=[name for _, name in OPERATIONS])
+def test_another_operation_is_named(function: Any, name: str) -> None:
+    look = look_at(function)
+    assert look.nearest == name and not look.agrees and not look.found
+    assert look.lines == (f"not softmax attention; agrees with: {name}",)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, k, v: 1.01 * forms.plain(q, k, v),
+        lambda q, k, v: forms.plain(q, k.roll(1, -2), v),
+        lambda q, k, v: torch.zeros_like(q),
+        lambda q, k, v: q,
+    ],
+)
+def test_a_wrong_function_gets_no_conventions_and_no_name(function: Any) -> None:
+    look = look_at(function)
+    assert not look.found and not look.nearest and not look.agrees
+    assert look.lines == ("agrees with softmax attention under none of the conventions that were tried",)
+
+
+def test_a_fault_beside_a_convention_is_refuted_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+
+    def shifted(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        """(B, n, H, d), and one key too many where it is causal."""
+        s = scores(query.transpose(1, 2), key.transpose(1, 2))
+        if is_causal:
+            s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool).tril(1), -torch.inf)
+        return (s.softmax(-1) @ value.transpose(1, 2)).transpose(1, 2)
+
+    report = check_implementation(Implementation(shifted, name="f", dtypes=("float32",)), "quick")
+    assert report.verdict == "refuted" and report.first_look is not None
+    assert report.first_look.found == {"layout": "bnhd"}
+    assert "no convention explains its causal calls" in report.first_look.lines[-1]
+    assert report.under_found is not None and report.under_found.verdict == "refuted"
+    assert "no_row_sees_a_later_one" in {r.law for r in report.under_found.with_status("refuted")}
+
+
+def test_a_call_that_is_refused_every_time_is_told() -> None:
+    def stubborn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        raise ValueError("not today")
+
+    assert look_at(stubborn).lines == ("no call of query, key and value was accepted: not today",)
+
+
+def test_what_is_declared_rightly_changes_nothing() -> None:
+    look = look_at(forms.rearranged, layout="bnhd")
+    assert not look.found and look.lines[-1] == "agrees with softmax attention as it is declared"
+
+
+def test_declared_sizes_are_heeded() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def aligned(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        asked.append((query.shape[-1], query.shape[-2]))
+        out: Tensor = correct(query, key, value)
+        return out
+
+    look = look_at(aligned, sizes=lambda n_q, n_kv, d, d_v, H, H_kv: d % 16 == 0 and n_q % 16 == 0)
+    assert look.agrees and not look.found
+    assert {(d % 16, n % 16) for d, n in asked} == {(0, 0)}

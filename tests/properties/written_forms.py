@@ -1,0 +1,174 @@
+"""Attention as people write it: one function a form, for the tests of the first look."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[Any]
+Mask = Tensor | None
+
+
+def plain(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)), dim=-1) @ v
+
+
+def with_einsum(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = torch.einsum("bhqd,bhkd->bhqk", query, key).div(query.shape[-1] ** 0.5).softmax(-1)
+    return torch.einsum("bhqk,bhkd->bhqd", weights, value)
+
+
+def flash_like(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    """(B, n, H, d), the causal diagonal from the bottom right."""
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[-1])
+    if causal:
+        n_q, n_kv = scores.shape[-2:]
+        scores = scores.masked_fill(~torch.ones(n_q, n_kv, dtype=torch.bool).tril(n_kv - n_q), -torch.inf)
+    return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
+
+
+def single_head(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    _, _, width = q.shape
+    return torch.bmm(torch.bmm(q, k.transpose(1, 2)).div(width**0.5).softmax(2), v)
+
+
+def one_sequence(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    _, d = q.shape
+    return torch.softmax(q @ k.T / d**0.5, dim=1) @ v
+
+
+def with_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    weights = F.softmax(torch.matmul(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1)), dim=-1)
+    return weights @ value, weights
+
+
+def unscaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return (q @ k.mT).softmax(-1) @ v
+
+
+def always_causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    n_q, n_kv = scores.shape[-2:]
+    return scores.masked_fill(torch.ones(n_q, n_kv).triu(1) == 1, float("-inf")).softmax(-1) @ v
+
+
+def additive_masks(q: Tensor, k: Tensor, v: Tensor, attn_mask: Mask = None) -> Tensor:
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    return torch.softmax(scores if attn_mask is None else scores + attn_mask, -1) @ v
+
+
+def padding_masks(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
+    """Bool masks alone, True where a key is hidden."""
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    return torch.softmax(scores if mask is None else scores.masked_fill(mask.bool(), -torch.inf), -1) @ v
+
+
+def in_numpy(Q: Array, K: Array, V: Array) -> Array:
+    scores = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    out: Array = weights / weights.sum(axis=-1, keepdims=True) @ V
+    return out
+
+
+def in_numpy_of_one_sequence(Q: Array, K: Array, V: Array) -> Array:
+    scores = Q.dot(K.T) / np.sqrt(K.shape[1])
+    weights = np.exp(scores - np.max(scores, axis=1, keepdims=True))
+    out: Array = (weights / np.sum(weights, axis=1, keepdims=True)).dot(V)
+    return out
+
+
+def filled_with_a_billion(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
+    scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size(-1))
+    return torch.softmax(scores if mask is None else scores.masked_fill(mask == 0, -1e9), dim=-1) @ v
+
+
+def causal_at_the_end(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    if is_causal:
+        n_q, n_kv = scores.shape[-2:]
+        hidden = torch.arange(n_kv) > torch.arange(n_q)[:, None] + n_kv - n_q
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return scores.softmax(-1) @ value
+
+
+def repeat_kv(x: Tensor, times: int) -> Tensor:
+    batch, heads, length, width = x.shape
+    return x[:, :, None].expand(batch, heads, times, length, width).reshape(batch, heads * times, length, width)
+
+
+def llama_like(
+    query: Tensor, key: Tensor, value: Tensor, attention_mask: Mask = None, scaling: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """Transposed output, as transformers' eager attention has it."""
+    times = query.shape[1] // key.shape[1]
+    if times * key.shape[1] != query.shape[1]:
+        raise ValueError("query heads are not a multiple of key heads")
+    key, value = repeat_kv(key, times), repeat_kv(value, times)
+    scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    weights = F.softmax(scores, dim=-1, dtype=torch.promote_types(query.dtype, torch.float32)).to(query.dtype)
+    return (weights @ value).transpose(1, 2).contiguous(), weights
+
+
+def rearranged(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """As code with einops has it: b n h d -> b h n d and back."""
+    q, k, v = (x.permute(0, 2, 1, 3) for x in (q, k, v))
+    weights = (torch.einsum("b h i d, b h j d -> b h i j", q, k) * q.shape[-1] ** -0.5).softmax(dim=-1)
+    return torch.einsum("b h i j, b h j d -> b h i d", weights, v).permute(0, 2, 1, 3)
+
+
+def annotated(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask = None, dropout: Any = None
+) -> tuple[Tensor, Tensor]:
+    """The annotated transformer's."""
+    d_k = query.size(-1)
+    scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(d_k)
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    p_attn = scores.softmax(dim=-1)
+    if dropout is not None:
+        p_attn = dropout(p_attn)
+    return torch.matmul(p_attn, value), p_attn
+
+
+def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> tuple[Tensor, Tensor]:
+    """Of tutorials: 1 in a mask hides a key."""
+    matmul_qk = torch.matmul(q, k.transpose(-1, -2))
+    logits = matmul_qk / torch.sqrt(torch.tensor(k.size(-1), dtype=q.dtype))
+    if mask is not None:
+        logits = logits.masked_fill((1 - mask) == 0, -torch.inf)
+    weights = torch.softmax(logits, dim=-1)
+    return torch.matmul(weights, v), weights
+
+
+def with_lse(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    return scores.softmax(-1) @ value, torch.logsumexp(scores, -1)
+
+
+def forward_only(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    with torch.no_grad():
+        return plain(query, key, value)
+
+
+def heads_shared_by_remainder(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    _, heads, _, _ = k.shape
+    if q.shape[1] % heads:
+        raise ValueError("query heads are not a multiple of key heads")
+    times = q.shape[1] // heads
+    return plain(q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1))
+
+
+def causal_flag_with_a_default(q: Tensor, k: Tensor, v: Tensor, causal: bool = True) -> Tensor:
+    return always_causal(q, k, v) if causal else plain(q, k, v)
+
+
+def second_result_is_none(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, None]:
+    return plain(query, key, value), None
