@@ -146,6 +146,8 @@ class MultiHead(ParameterSubject):
         """The request with a rotation that turns nothing, where the module takes one."""
         if not self.form.rotation:
             return request
+        if self.form.rotation == "position_ids":
+            return _with_kwarg(request, self.form.rotation, array(np.zeros(x.shape[:2], dtype=np.int64), "int64"))
         shape = (1, x.shape[1], case["d"])
         pair = (array(np.ones(shape), "float32"), array(np.zeros(shape), "float32"))
         return _with_kwarg(request, self.form.rotation, pair)

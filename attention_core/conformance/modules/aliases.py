@@ -15,7 +15,7 @@ SIZES: Mapping[str, str] = {
         "num_attn_heads head_num",
         "H_kv": "num_kv_heads n_kv_heads kv_heads num_key_value_heads n_kv_head n_local_kv_heads num_kv_groups "
         "num_query_groups",
-        "d": "head_dim dim_head d_head head_size d_k d_v d_kv attention_head_size",
+        "d": "head_dim dim_head d_head head_size d_k d_v d_kv attention_head_size rotary_dim",
         "n": "block_size max_seq_len max_seq_length context_length seq_len max_len max_position_embeddings n_positions "
         "n_ctx max_length sequence_length ctx_len max_context_length context_size seq_length",
     }.items()
@@ -44,7 +44,7 @@ CONSTANTS: Mapping[str, Any] = {
     "vocab_size": 64, "initializer_range": 0.02, "rope_theta": 10000.0, "attn_implementation": "eager",
     "_attn_implementation": "eager", "max_batch_size": 8, "position_embedding_type": "absolute", "batch_first": True,
     "chunk_size_feed_forward": 0, "pretraining_tp": 1, "scale_attn_weights": True, "reorder_and_upcast_attn": False,
-    "scale_attn_by_inverse_layer_idx": False, "rotary_dim": None,
+    "scale_attn_by_inverse_layer_idx": False,
 }  # fmt: skip
 """Settings that are not sizes, and what they get: no dropout, the first of the layers, plain attention."""
 ALWAYS = ("batch_first",)
@@ -71,5 +71,5 @@ WEIGHTS = (
     "need_weights", "output_attentions", "return_attention_scores", "return_attention", "return_weights",
     "return_attn", "return_attn_weights",
 )  # fmt: skip
-ROTATION = ("position_embeddings",)
-"""A pair (cos, sin) of shape (1, n, d) given by the caller: cos = 1, sin = 0 turns nothing."""
+ROTATION = ("position_embeddings", "position_ids")
+"""Given by the caller: a pair (cos, sin), each (1, n, d), or positions (B, n); 1 and 0, or 0, turn nothing."""

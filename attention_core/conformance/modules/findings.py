@@ -53,5 +53,6 @@ def options_found(form: Form) -> list[str]:
     if form.multiple > 1:
         facts.append(f"heads are multiples of {form.multiple}")
     if form.rotation:
-        facts.append(f"{form.rotation} turns nothing (cos 1, sin 0), so the rotation is not judged")
+        how = "all 0" if form.rotation == "position_ids" else "cos 1, sin 0"
+        facts.append(f"{form.rotation} turns nothing ({how}), so the rotation is not judged")
     return ["; ".join(facts)] if facts else []
