@@ -59,4 +59,6 @@ def is_neutral(value: Any, default: Any) -> bool:
     """Whether a value says nothing: None, False, zero, an empty text, or what the parameter has anyway."""
     if isinstance(value, Array) or not isinstance(value, bool | int | float | str | type(None)):
         return False
+    if default is True:  # False is then a value of its own
+        return value is None or value is True
     return not value or (type(value) is type(default) and value == default)
