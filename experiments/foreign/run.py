@@ -1,0 +1,100 @@
+"""Verify right implementations that other people ship, and count the false alarms.
+
+python experiments/foreign/run.py --python PYTHON --write docs/foreign_code.md
+python experiments/foreign/run.py --only rotary
+
+Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then and
+the table has options for it, a second run gives these. A refutation in the last run is a false alarm, or a fault of the
+library that a person has to confirm in plain code. What is not installed is said, and not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from targets import TABLE, Row  # noqa: E402
+
+KNOWN: dict[str, str] = {}
+"""Row -> a real fault or a convention that the library does not share, confirmed in plain code."""
+
+
+def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
+    """One run of the command line; its exit status, last line and report."""
+    target = row.function if ":" in row.function else f"{HERE / 'targets.py'}:{row.function}"
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [
+            sys.executable, "-m", "attention_core", "verify", target, "--contract", row.contract, "--effort", "quick",
+            "--seed", str(seed), "--save", folder, "--json", str(report), *options,
+        ]  # fmt: skip
+        environment = {**os.environ, **row.environment, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        data = json.loads(report.read_text()) if report.exists() else {}
+    return {"exit": done.returncode, "text": lines, "report": data}
+
+
+def verdict(run: dict[str, Any]) -> str:
+    """The verdict of a run."""
+    report = run["report"]
+    targets = report if isinstance(report, list) else report.get("targets", [report])
+    return str(targets[0].get("verdict", "error")) if targets and targets[0] else "error"
+
+
+def judge(row: Row, seed: int) -> dict[str, Any]:
+    """Both runs of a row."""
+    first = verify(row, (), seed)
+    runs = [first]
+    if verdict(first) != "conforms" and row.options:
+        runs.append(verify(row, row.options, seed))
+    return {"row": row, "verdicts": [verdict(run) for run in runs], "last": runs[-1]["text"][-1:], "runs": runs}
+
+
+def page(found: Sequence[dict[str, Any]]) -> str:
+    """The results as Markdown."""
+    lines = ["| implementation | package | contract | first run | second run | its options |", "|---|---|---|---|---|---|"]
+    for one in found:
+        row, verdicts = one["row"], [*one["verdicts"], ""]
+        try:
+            release = version(row.package)
+        except Exception:
+            release = ""
+        name, options = row.function.rpartition(":")[2], " ".join(row.options) if verdicts[1] else ""
+        lines.append(f"| {name} | {row.package} {release} | {row.contract} | {verdicts[0]} | {verdicts[1]} | {options} |")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="rows whose name, package or contract contains this")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the output of rows that do not conform")
+    chosen = parser.parse_args(argv)
+    found = []
+    for row in TABLE:
+        if chosen.only not in f"{row.function} {row.package} {row.contract}":
+            continue
+        one = judge(row, chosen.seed)
+        found.append(one)
+        print(f"{row.function:60} {row.contract:15} {' -> '.join(one['verdicts']):24} {' '.join(one['last'])[:150]}", flush=True)
+        if chosen.verbose and one["verdicts"][-1] != "conforms":
+            print("\n".join("    " + line for line in one["runs"][-1]["text"][-60:]))
+    last = [one["verdicts"][-1] for one in found]
+    print(page(found))
+    print(f"{len(found)} implementations: " + ", ".join(f"{last.count(v)} {v}" for v in dict.fromkeys(last)))
+
+
+if __name__ == "__main__":
+    main()

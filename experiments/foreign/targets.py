@@ -1,0 +1,410 @@
+"""Right implementations that other people ship, each as its library would be called: what must never be refuted.
+
+Each function imports its library itself, so that one missing package costs one row. An adapter only names arguments or
+moves axes; whatever it computes is the library's. `TABLE` says how each is verified.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Row(NamedTuple):
+    """One implementation: its function here, its package, its contract, and the options of a second run."""
+
+    function: str
+    package: str
+    contract: str = "attention"
+    options: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+
+
+# --- attention, in torch ----------------------------------------------------------------------------------
+
+
+def _module(H_q: int, H_kv: int) -> Any:
+    """What transformers' functions read of the module they serve."""
+    return SimpleNamespace(num_key_value_groups=H_q // H_kv, training=False, is_causal=False, config=SimpleNamespace())
+
+
+def _grouped(query: Tensor, key: Tensor) -> Any:
+    if query.shape[1] % key.shape[1]:
+        raise ValueError("heads do not divide")
+    return _module(query.shape[1], key.shape[1])
+
+
+def llama_eager(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> tuple[Any, ...]:
+    from transformers.models.llama.modeling_llama import eager_attention_forward
+
+    scaling = query.shape[-1] ** -0.5
+    return eager_attention_forward(_grouped(query, key), query, key, value, attention_mask, scaling)
+
+
+def mistral_eager(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> tuple[Any, ...]:
+    from transformers.models.mistral.modeling_mistral import eager_attention_forward
+
+    return eager_attention_forward(_grouped(query, key), query, key, value, attention_mask, query.shape[-1] ** -0.5)
+
+
+def bert_eager(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> tuple[Any, ...]:
+    from transformers.models.bert.modeling_bert import eager_attention_forward
+
+    return eager_attention_forward(_module(1, 1), query, key, value, attention_mask, query.shape[-1] ** -0.5)
+
+
+def whisper_eager(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> tuple[Any, ...]:
+    from transformers.models.whisper.modeling_whisper import eager_attention_forward
+
+    return eager_attention_forward(_module(1, 1), query, key, value, attention_mask, query.shape[-1] ** -0.5)
+
+
+def transformers_sdpa(query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    if query.shape[1] % key.shape[1]:
+        raise ValueError("heads do not divide")
+    module = _module(query.shape[1], key.shape[1])
+    return sdpa_attention_forward(module, query, key, value, attention_mask, is_causal=False)[0]
+
+
+def x_transformers_attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    from x_transformers.attend import Attend
+
+    return Attend(causal=False).eval()(query, key, value, mask)[0]
+
+
+def x_transformers_flash(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    from x_transformers.attend import Attend
+
+    return Attend(flash=True).eval()(query, key, value, mask)[0]
+
+
+def x_transformers_causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    from x_transformers.attend import Attend
+
+    if query.shape[-2] != key.shape[-2]:
+        raise ValueError("self-attention only")
+    return Attend(causal=True).eval()(query, key, value)[0]
+
+
+def torch_flex(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None, enable_gqa: bool = False) -> Tensor:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return flex_attention(query, key, value, scale=scale, enable_gqa=enable_gqa)
+
+
+def torch_flex_causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def causal(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return torch.where(i >= j, score, -torch.inf)
+
+    return flex_attention(query, key, value, score_mod=causal)
+
+
+def torch_functional_mha(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
+
+
+def keras_torch(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, is_causal: bool = False) -> Any:
+    import keras
+
+    return keras.ops.dot_product_attention(query, key, value, mask=mask, is_causal=is_causal)
+
+
+# --- attention, in JAX and NumPy ----------------------------------------------------------------------------
+
+
+def jax_nn(query: Any, key: Any, value: Any, mask: Any = None, is_causal: bool = False, scale: float | None = None) -> Any:
+    import jax
+
+    return jax.nn.dot_product_attention(query, key, value, mask=mask, is_causal=is_causal, scale=scale)
+
+
+def flax_linen(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    import flax.linen
+
+    return flax.linen.dot_product_attention(query, key, value, mask=mask, deterministic=True)
+
+
+def flax_nnx(query: Any, key: Any, value: Any) -> Any:
+    from flax import nnx
+
+    return nnx.dot_product_attention(query, key, value, deterministic=True)
+
+
+def equinox_single(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    import jax
+    from equinox.nn._attention import dot_product_attention
+
+    return jax.vmap(jax.vmap(lambda q, k, v: dot_product_attention(q, k, v, mask)))(query, key, value)
+
+
+def onnx_reference(query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False) -> Any:
+    from onnx.reference.ops.op_attention import _compute_attention
+
+    return _compute_attention(query, key, value, attn_mask, is_causal=is_causal)[0]
+
+
+_SESSIONS: dict[tuple[Any, ...], Any] = {}
+
+
+def _onnx_session(causal: bool, masked: bool, dtype: int) -> Any:
+    import onnxruntime as ort
+    from onnx import helper
+
+    key = (causal, masked, dtype)
+    if key not in _SESSIONS:
+        names = ["Q", "K", "V", *(["M"] if masked else [])]
+        inputs = [helper.make_tensor_value_info(n, dtype, None if n == "M" else [None] * 4) for n in names]
+        node = helper.make_node("Attention", names, ["Y"], is_causal=int(causal))
+        graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("Y", dtype, [None] * 4)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = 1, 4
+        _SESSIONS[key] = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return _SESSIONS[key]
+
+
+def onnxruntime_attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
+    from onnx import TensorProto
+
+    dtype = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "float64": TensorProto.DOUBLE}[str(query.dtype)]
+    session = _onnx_session(is_causal, False, dtype)
+    return session.run(None, {"Q": query, "K": key, "V": value})[0]
+
+
+# --- modules ------------------------------------------------------------------------------------------------
+
+
+class TorchMHA(nn.Module):
+    """nn.MultiheadAttention as self-attention."""
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.mha = nn.MultiheadAttention(embed_dim, num_heads, batch_first=True)
+
+    def forward(self, x: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        mask = None if attn_mask is None else ~attn_mask
+        return self.mha(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+
+def _diffusers(embed_dim: int, num_heads: int) -> nn.Module:
+    from diffusers.models.attention_processor import Attention
+
+    return Attention(embed_dim, heads=num_heads, dim_head=embed_dim // num_heads, bias=True)
+
+
+class Diffusers(nn.Module):
+    """diffusers' Attention with its default processor."""
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        if embed_dim % num_heads:
+            raise ValueError("heads do not divide")
+        self.attention = _diffusers(embed_dim, num_heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x)
+
+
+class XTransformers(nn.Module):
+    """x-transformers' Attention."""
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        from x_transformers.x_transformers import Attention
+
+        super().__init__()
+        if embed_dim % num_heads:
+            raise ValueError("heads do not divide")
+        self.attention = Attention(embed_dim, dim_head=embed_dim // num_heads, heads=num_heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x)
+
+
+# --- positions ----------------------------------------------------------------------------------------------
+
+
+def llama_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+
+    d = x.shape[-1]
+    config = LlamaConfig(hidden_size=d, num_attention_heads=1, num_key_value_heads=1, head_dim=d)
+    cos, sin = LlamaRotaryEmbedding(config)(x, positions[None])
+    return apply_rotary_pos_emb(x, x, cos, sin)[0]
+
+
+def gptj_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb, create_sinusoidal_positions
+
+    table = create_sinusoidal_positions(int(positions.max()) + 1 if positions.numel() else 1, x.shape[-1])
+    sin, cos = table[positions].to(x.dtype).chunk(2, -1)
+    rotated = apply_rotary_pos_emb(x.transpose(-3, -2), sin[None], cos[None])
+    return rotated.transpose(-3, -2)
+
+
+def rotary_embedding_torch(x: Tensor, positions: Tensor) -> Tensor:
+    from rotary_embedding_torch import RotaryEmbedding, apply_rotary_emb
+
+    freqs = RotaryEmbedding(x.shape[-1])(positions)
+    return apply_rotary_emb(freqs, x)
+
+
+def x_transformers_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
+
+    freqs, _ = RotaryEmbedding(x.shape[-1])(positions)
+    return apply_rotary_pos_emb(x, freqs)
+
+
+def diffusers_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    from diffusers.models.embeddings import apply_rotary_emb, get_1d_rotary_pos_embed
+
+    cos, sin = get_1d_rotary_pos_embed(x.shape[-1], positions, use_real=True)
+    return apply_rotary_emb(x, (cos, sin))
+
+
+def mpt_alibi(H: int, n_q: int, n_kv: int) -> Tensor:
+    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
+
+    if n_q > n_kv:
+        raise ValueError("more queries than keys")
+    keys = build_mpt_alibi_tensor(H, n_kv)[:, 0].float()  # (H, n_kv): relative to the last key
+    slopes = keys[:, 1:2] - keys[:, :1] if n_kv > 1 else torch.zeros(H, 1)
+    behind = torch.arange(n_kv - n_q, n_kv)[:, None] - torch.arange(n_kv)
+    return -slopes[:, None] * behind
+
+
+def bloom_alibi(H: int, n_q: int, n_kv: int) -> Tensor:
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    if n_q > n_kv:
+        raise ValueError("more queries than keys")
+    keys = build_alibi_tensor(torch.ones(1, n_kv, dtype=torch.long), H, torch.float32)[:, 0]  # (H, n_kv): slope * j
+    last = torch.arange(n_kv - n_q, n_kv)
+    return keys[:, None, :] - keys[:, last, None]
+
+
+def diffusers_table(n: int, d: int) -> Tensor:
+    from diffusers.models.embeddings import get_timestep_embedding
+
+    return get_timestep_embedding(torch.arange(n), d, downscale_freq_shift=0)
+
+
+def whisper_table(n: int, d: int) -> Tensor:
+    from transformers.models.whisper.modeling_whisper import sinusoids
+
+    return sinusoids(n, d)
+
+
+def x_transformers_table(n: int, d: int) -> Tensor:
+    from x_transformers.x_transformers import ScaledSinusoidalEmbedding
+
+    embedding = ScaledSinusoidalEmbedding(d)
+    with torch.no_grad():
+        embedding.scale.fill_(1.0)
+        return embedding(torch.zeros(1, n, d))
+
+
+# --- masks and caches -----------------------------------------------------------------------------------------
+
+
+def transformers_causal(n_q: int, n_kv: int) -> Tensor:
+    from transformers.masking_utils import sdpa_mask
+
+    offset = n_kv - n_q
+    mask = sdpa_mask(1, n_q, n_kv, q_offset=offset, allow_is_causal_skip=False)
+    return mask[0, 0]
+
+
+def transformers_window(n_q: int, n_kv: int, W: int) -> Tensor:
+    from transformers.masking_utils import sdpa_mask, sliding_window_causal_mask_function
+
+    if n_q != n_kv:
+        raise ValueError("one length")
+    function = sliding_window_causal_mask_function(W)
+    return sdpa_mask(1, n_q, n_kv, mask_function=function, allow_is_causal_skip=False)[0, 0]
+
+
+def torch_subsequent(n_q: int, n_kv: int) -> Tensor:
+    if n_q != n_kv:
+        raise ValueError("one length")
+    return nn.Transformer.generate_square_subsequent_mask(n_q) == 0
+
+
+class DynamicCacheStep:
+    """transformers' DynamicCache with torch's attention."""
+
+    def __init__(self) -> None:
+        from transformers import DynamicCache
+
+        self.cache = DynamicCache()
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        k, v = self.cache.update(key, value, 0)
+        n_q, n_kv = query.shape[-2], k.shape[-2]
+        allowed = torch.ones(n_q, n_kv, dtype=torch.bool).tril(n_kv - n_q)
+        return nn.functional.scaled_dot_product_attention(query, k, v, attn_mask=allowed)
+
+
+CLASSES = (
+    ("bert.modeling_bert", "BertSelfAttention"),
+    ("gpt2.modeling_gpt2", "GPT2Attention"),
+    ("llama.modeling_llama", "LlamaAttention"),
+    ("mistral.modeling_mistral", "MistralAttention"),
+    ("qwen2.modeling_qwen2", "Qwen2Attention"),
+    ("opt.modeling_opt", "OPTAttention"),
+    ("bart.modeling_bart", "BartAttention"),
+    ("clip.modeling_clip", "CLIPAttention"),
+    ("vit.modeling_vit", "ViTAttention"),
+    ("distilbert.modeling_distilbert", "DistilBertSelfAttention"),
+    ("whisper.modeling_whisper", "WhisperAttention"),
+)
+"""Attention classes of transformers, verified as they are, without an adapter."""
+WIDE = ("--pairing", "interleaved", "--sizes", "d > 2")
+"""Both libraries divide by d - 2."""
+TABLE: tuple[Row, ...] = (
+    Row("llama_eager", "transformers"),
+    Row("mistral_eager", "transformers"),
+    Row("bert_eager", "transformers"),
+    Row("whisper_eager", "transformers"),
+    Row("transformers_sdpa", "transformers"),
+    Row("x_transformers_attend", "x-transformers"),
+    Row("x_transformers_flash", "x-transformers"),
+    Row("x_transformers_causal", "x-transformers"),
+    Row("torch_flex", "torch"),
+    Row("torch_flex_causal", "torch"),
+    Row("torch_functional_mha", "torch"),
+    Row("keras_torch", "keras", environment={"KERAS_BACKEND": "torch"}),
+    Row("jax_nn", "jax"),
+    Row("flax_linen", "flax"),
+    Row("flax_nnx", "flax"),
+    Row("equinox_single", "equinox"),
+    Row("onnx_reference", "onnx"),
+    Row("onnxruntime_attention", "onnxruntime"),
+    Row("TorchMHA", "torch", "multi-head"),
+    Row("Diffusers", "diffusers", "multi-head"),
+    Row("XTransformers", "x-transformers", "multi-head"),
+    Row("llama_rotary", "transformers", "rotary"),
+    Row("gptj_rotary", "transformers", "rotary", ("--pairing", "interleaved", "--parameter", "min_position=0")),
+    Row("rotary_embedding_torch", "rotary-embedding-torch", "rotary", WIDE),
+    Row("x_transformers_rotary", "x-transformers", "rotary", WIDE),
+    Row("diffusers_rotary", "diffusers", "rotary", ("--pairing", "interleaved")),
+    Row("mpt_alibi", "transformers", "bias"),
+    Row("bloom_alibi", "transformers", "bias"),
+    Row("diffusers_table", "diffusers", "position-table"),
+    Row("whisper_table", "transformers", "position-table"),
+    Row("x_transformers_table", "x-transformers", "position-table"),
+    Row("transformers_causal", "transformers", "mask-builder"),
+    Row("transformers_window", "transformers", "mask-builder"),
+    Row("torch_subsequent", "torch", "mask-builder"),
+    Row("DynamicCacheStep", "transformers", "kv-cache"),
+    *(Row(f"transformers.models.{family}:{name}", "transformers", "multi-head") for family, name in CLASSES),
+)
+"""What a first run is given is the contract alone; `options` are those of the second, as the first advises."""
