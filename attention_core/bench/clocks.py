@@ -1,6 +1,10 @@
 """Clocks: how long `count` calls of a function take, on the processor and on a CUDA device.
 
 A clock is anything with `resolution` and `time(function, count)`; tests use synthetic ones, with drift and bursts.
+
+Kernels run in the process that times them, and could replace what they are timed by. So the wall clock reads a function
+that it took before any kernel was loaded, `ClockGuard` sees what was replaced, and the parent compares the whole with
+its own clock.
 """
 
 from __future__ import annotations
@@ -22,18 +26,35 @@ class Clock(Protocol):
     def time(self, function: Callable[[], Any], count: int) -> float: ...
 
 
-class WallClock:
-    """Seconds by `time.perf_counter_ns`, the loop's own cost of some 20 ns a call included."""
+NOW, NOW_NS = time.perf_counter, time.perf_counter_ns
+"""The clocks as they are when this module is imported, which the worker does before it loads any kernel."""
 
-    def __init__(self) -> None:
-        self.resolution = measured_resolution()
+
+class WallClock:
+    """Seconds by `time.perf_counter_ns`, the loop's own cost of some 20 ns a call included.
+
+    Args: now, the counter of nanoseconds; it is kept, so that replacing Python's own changes nothing.
+    """
+
+    def __init__(self, now: Callable[[], int] = NOW_NS) -> None:
+        self.resolution = measured_resolution(now=now)
+        self._seconds = _timer(now, repeat)
 
     def time(self, function: Callable[[], Any], count: int) -> float:
         """Seconds that `count` calls take."""
-        start = time.perf_counter_ns()
-        for _ in repeat(None, count):
+        return self._seconds(function, count)
+
+
+def _timer(now: Callable[[], int], times: type[repeat[None]]) -> Callable[[Callable[[], Any], int], float]:
+    """Return a function that times calls and looks up no global name, which a call could replace on the way."""
+
+    def seconds(function: Callable[[], Any], count: int) -> float:
+        start = now()
+        for _ in times(None, count):
             function()
-        return (time.perf_counter_ns() - start) * 1e-9
+        return (now() - start) * 1e-9
+
+    return seconds
 
 
 def slowed(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
@@ -43,24 +64,24 @@ def slowed(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
     """
 
     def call() -> Any:
-        start = time.perf_counter()
+        start = NOW()
         result = function()
-        end = start + factor * (time.perf_counter() - start)
-        while time.perf_counter() < end:
+        end = start + factor * (NOW() - start)
+        while NOW() < end:
             pass
         return result
 
     return call
 
 
-def measured_resolution(reads: int = 200) -> float:
+def measured_resolution(reads: int = 200, now: Callable[[], int] = NOW_NS) -> float:
     """The median of the smallest steps that the clock makes, its own cost included: seconds."""
     steps = []
     for _ in range(reads):
-        start = now = time.perf_counter_ns()
-        while now == start:
-            now = time.perf_counter_ns()
-        steps.append(now - start)
+        start = read = now()
+        while read == start:
+            read = now()
+        steps.append(read - start)
     return float(sorted(steps)[reads // 2]) * 1e-9
 
 
@@ -89,6 +110,40 @@ class CudaClock:
             end.record()
             end.synchronize()
         return float(start.elapsed_time(end)) * 1e-3
+
+
+CLOCKS = (
+    "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns", "sleep", "time",
+    "time_ns",
+)  # fmt: skip
+"""Functions of Python's module `time` that a kernel has no reason to replace."""
+
+
+class ClockGuard:
+    """The clocks as they were before any kernel was loaded.
+
+    Example: ClockGuard().restore() is [], as long as nobody has replaced a clock.
+    """
+
+    def __init__(self) -> None:
+        owners = [(time, "time", name) for name in CLOCKS] + [(c, c.__name__, "time") for c in (WallClock, CudaClock)]
+        self._kept = [(owner, f"{label}.{name}", name, getattr(owner, name)) for owner, label, name in owners]
+        self._kept.append((_timer, "WallClock", "__code__", _timer.__code__))
+
+    def restore(self) -> list[str]:
+        """Put back what was replaced; returns its names."""
+        replaced = [kept for kept in self._kept if getattr(kept[0], kept[2]) is not kept[3]]
+        for owner, _, name, function in replaced:
+            setattr(owner, name, function)
+        return [label for _, label, _, _ in replaced]
+
+
+def clocks_differ(here: float, there: float) -> bool:
+    """Whether a process that says `there` seconds have passed cannot be right by this process's clock.
+
+    A busy machine makes a message wait for slices of the scheduler, not for a tenth of the whole and a second more.
+    """
+    return abs(here - there) > 1.0 + 0.1 * max(here, there)
 
 
 def clock_for(device: str) -> Clock:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.bench.clocks import clock_for
+from attention_core.bench.clocks import NOW, ClockGuard, clock_for
 from attention_core.bench.errors import Judge
 from attention_core.bench.exchange import Tell
 from attention_core.bench.inputs import Inputs, dense_mask, draw
@@ -29,6 +29,9 @@ CHANGES = "on these inputs: it changes its inputs"
 LATER = "on these inputs, in a later call"
 KEPT = "on these inputs: it keeps its answer, and gave it again once its inputs were others"
 THREADS = "it sets the number of torch's threads, which is that of all kernels: it was not timed on as many"
+CLOCKS = "it replaces the clock that it is timed by ({})"
+SAMPLING = "sampling"
+"""The phase of the sign of life that is given when the samples begin: the parent's clock starts there."""
 HEARTBEAT = 1.0
 """Seconds between two signs of life."""
 
@@ -107,6 +110,7 @@ class Measurement:
         self.checked: dict[str, Checked] = {}
         self.threads = torch.get_num_threads()
         self.threading: set[str] = set()
+        self.clocks, self.replacing = ClockGuard(), dict[str, list[str]]()
         self.running = ""
         self.last = time.monotonic()
 
@@ -149,6 +153,8 @@ class Measurement:
         if torch.get_num_threads() != self.threads:
             self.threading.add(self.running)
             torch.set_num_threads(self.threads)
+        if replaced := self.clocks.restore():
+            self.replacing.setdefault(self.running, replaced)
         self.running = column
         if time.monotonic() - self.last > HEARTBEAT:
             self.last = time.monotonic()
@@ -157,6 +163,8 @@ class Measurement:
     def sample(self) -> dict[str, Any]:
         """The message with the samples."""
         clock = clock_for(self.job["device"])
+        self.tell({"event": "alive", "phase": SAMPLING})
+        start = NOW()
         samples = sample(
             {column: checked.call.run for column, checked in self.checked.items()}, clock, Plan(**self.job["plan"]),
             baseline=self.job["baseline"], repeats=self.job["repeats"], inner=self.job["inner"], told=self.told,
@@ -166,7 +174,7 @@ class Measurement:
         return {
             "event": "sampled", "times": {k: v.tolist() for k, v in samples.times.items()}, "inner": samples.inner,
             "first": samples.first, "warm_up": samples.warm_up, "settled": samples.settled, "failed": samples.failed,
-            "resolution": clock.resolution, "again": False,
+            "resolution": clock.resolution, "again": False, "seconds": NOW() - start,
         }  # fmt: skip
 
     def look_again(self, found: dict[str, Any]) -> None:
@@ -200,6 +208,8 @@ class Measurement:
         self.told("")
         for column in self.threading & set(timed):
             self.fails(column, THREADS)
+        for column in self.replacing.keys() & set(self.job["kernels"]):
+            self.fails(column, CLOCKS.format(", ".join(self.replacing[column])), "refuted")
         if changed and not guilty:  # by whom cannot be told: all share them
             for column in set(timed) & set(self.checked):
                 self.fails(column, "its inputs were changed while it was timed")

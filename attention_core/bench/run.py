@@ -6,13 +6,16 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from attention_core.bench.clocks import clocks_differ
 from attention_core.bench.known import Known, check_known, known_of
 from attention_core.bench.limits import HALVES, Limits
 from attention_core.bench.machine import busy_cores, describe_machine, versions
+from attention_core.bench.measure import SAMPLING
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.resume import check_same, check_sources, joined, to_measure
 from attention_core.bench.sampling import Plan
@@ -223,7 +226,10 @@ def measure(
 def one_measurement(workers: Workers, job: dict[str, Any], columns: dict[str, Column]) -> dict[str, Any]:
     """The last message of a measuring job; what it tells of single kernels goes into their columns."""
     found: dict[str, Any] = {}
+    start = monotonic()
     for message in workers.job("measure", **job):
+        if message.get("phase") == SAMPLING:
+            start = monotonic()
         column = columns.get(message.get("kernel", ""))
         if message["event"] == "failed_kernel" and column is not None:
             column.status, column.message = message.get("status", "failed"), message["message"]
@@ -234,8 +240,21 @@ def one_measurement(workers: Workers, job: dict[str, Any], columns: dict[str, Co
                 how, where = beyond(column.errors[wrong[0]]), message.get("where", "on these inputs")
                 column.status, column.message = "refuted", f"{where}: the error of {wrong[0]} {how}"
         elif message["event"] == "sampled":
-            found = message
+            found, elapsed = message, monotonic() - start
+            if clocks_differ(elapsed, message["seconds"]):
+                refuse_times(columns, found, elapsed)
     return found
+
+
+def refuse_times(columns: dict[str, Column], found: dict[str, Any], elapsed: float) -> None:
+    """Drop samples of a process whose clock is not this one's: some kernel has replaced it, which one is not known."""
+    for name in found["times"]:
+        columns[name].status = "failed"
+        columns[name].message = (
+            f"its process says that the samples took {found['seconds']:.3g} s, and they took {elapsed:.3g} s: a kernel "
+            "has replaced the clock; time each alone to see which"
+        )
+    found["times"] = {}
 
 
 def beyond(error: Mapping[str, Any]) -> str:

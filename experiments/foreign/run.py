@@ -1,11 +1,11 @@
 """Verify right implementations that other people ship, and count the false alarms.
 
-python experiments/foreign/run.py --python PYTHON --write docs/foreign_code.md
+python experiments/foreign/run.py
 python experiments/foreign/run.py --only rotary
 
-Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then and
-the table has options for it, a second run gives these. A refutation in the last run is a false alarm, or a fault of the
-library that a person has to confirm in plain code. What is not installed is said, and not counted.
+Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then
+and the table has options for it, a second run gives these. A refutation in the last run is a false alarm, or a fault
+of the library that a person has to confirm in plain code.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from targets import TABLE, Row  # noqa: E402
 
-KNOWN: dict[str, str] = {}
-"""Row -> a real fault or a convention that the library does not share, confirmed in plain code."""
-
 
 def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
     """One run of the command line; its exit status, last line and report."""
@@ -38,7 +35,7 @@ def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
             sys.executable, "-m", "attention_core", "verify", target, "--contract", row.contract, "--effort", "quick",
             "--seed", str(seed), "--save", folder, "--json", str(report), *options,
         ]  # fmt: skip
-        environment = {**os.environ, **row.environment, "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, **dict(row.environment), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         data = json.loads(report.read_text()) if report.exists() else {}
@@ -63,7 +60,8 @@ def judge(row: Row, seed: int) -> dict[str, Any]:
 
 def page(found: Sequence[dict[str, Any]]) -> str:
     """The results as Markdown."""
-    lines = ["| implementation | package | contract | first run | second run | its options |", "|---|---|---|---|---|---|"]
+    head = ("implementation", "package", "contract", "first run", "second run", "its options")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for one in found:
         row, verdicts = one["row"], [*one["verdicts"], ""]
         try:
@@ -71,7 +69,8 @@ def page(found: Sequence[dict[str, Any]]) -> str:
         except Exception:
             release = ""
         name, options = row.function.rpartition(":")[2], " ".join(row.options) if verdicts[1] else ""
-        lines.append(f"| {name} | {row.package} {release} | {row.contract} | {verdicts[0]} | {verdicts[1]} | {options} |")
+        cells = (name, f"{row.package} {release}", row.contract, verdicts[0], verdicts[1], options)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -88,7 +87,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             continue
         one = judge(row, chosen.seed)
         found.append(one)
-        print(f"{row.function:60} {row.contract:15} {' -> '.join(one['verdicts']):24} {' '.join(one['last'])[:150]}", flush=True)
+        verdicts, last_line = " -> ".join(one["verdicts"]), " ".join(one["last"])[:150]
+        print(f"{row.function:60} {row.contract:15} {verdicts:24} {last_line}", flush=True)
         if chosen.verbose and one["verdicts"][-1] != "conforms":
             print("\n".join("    " + line for line in one["runs"][-1]["text"][-60:]))
     last = [one["verdicts"][-1] for one in found]

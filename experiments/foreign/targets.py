@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+DTYPES = {"float32": 1, "float16": 10, "float64": 11}
+"""ONNX's numbers of dtypes."""
+
 
 class Row(NamedTuple):
     """One implementation: its function here, its package, its contract, and the options of a second run."""
@@ -20,7 +23,7 @@ class Row(NamedTuple):
     package: str
     contract: str = "attention"
     options: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 # --- attention, in torch ----------------------------------------------------------------------------------
@@ -91,7 +94,9 @@ def x_transformers_causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return Attend(causal=True).eval()(query, key, value)[0]
 
 
-def torch_flex(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None, enable_gqa: bool = False) -> Tensor:
+def torch_flex(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None, enable_gqa: bool = False
+) -> Tensor:
     from torch.nn.attention.flex_attention import flex_attention
 
     return flex_attention(query, key, value, scale=scale, enable_gqa=enable_gqa)
@@ -119,7 +124,9 @@ def keras_torch(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None =
 # --- attention, in JAX and NumPy ----------------------------------------------------------------------------
 
 
-def jax_nn(query: Any, key: Any, value: Any, mask: Any = None, is_causal: bool = False, scale: float | None = None) -> Any:
+def jax_nn(
+    query: Any, key: Any, value: Any, mask: Any = None, is_causal: bool = False, scale: float | None = None
+) -> Any:
     import jax
 
     return jax.nn.dot_product_attention(query, key, value, mask=mask, is_causal=is_causal, scale=scale)
@@ -171,10 +178,7 @@ def _onnx_session(causal: bool, masked: bool, dtype: int) -> Any:
 
 
 def onnxruntime_attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
-    from onnx import TensorProto
-
-    dtype = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "float64": TensorProto.DOUBLE}[str(query.dtype)]
-    session = _onnx_session(is_causal, False, dtype)
+    session = _onnx_session(is_causal, False, DTYPES[str(query.dtype)])
     return session.run(None, {"Q": query, "K": key, "V": value})[0]
 
 
@@ -381,7 +385,7 @@ TABLE: tuple[Row, ...] = (
     Row("torch_flex", "torch"),
     Row("torch_flex_causal", "torch"),
     Row("torch_functional_mha", "torch"),
-    Row("keras_torch", "keras", environment={"KERAS_BACKEND": "torch"}),
+    Row("keras_torch", "keras", environment=(("KERAS_BACKEND", "torch"),)),
     Row("jax_nn", "jax"),
     Row("flax_linen", "flax"),
     Row("flax_nnx", "flax"),

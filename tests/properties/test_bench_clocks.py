@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -20,8 +21,9 @@ from attention_core.bench import clocks, probe, worker
 from attention_core.bench import workers as workers_module
 from attention_core.bench.clocks import CudaClock, WallClock, clock_for
 from attention_core.bench.exchange import TimedOut
-from attention_core.bench.workers import NOTE, THREADS, Lost, Note, Workers
+from attention_core.bench.workers import NOTE, Lost, Note, Workers
 from attention_core.bench.workload import Workload
+from attention_core.conformance.environment import THREADS
 from attention_core.conformance.implementation import TargetError, Unavailable
 
 
@@ -33,12 +35,39 @@ def test_the_wall_clock_makes_every_call() -> None:
     assert len(calls) == 13
 
 
-def test_the_wall_clock_tells_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wall_clock_tells_seconds() -> None:
     """Of a counter of nanoseconds that makes steps of 250."""
-    monkeypatch.setattr(clocks, "time", SimpleNamespace(perf_counter_ns=itertools.count(0, 250).__next__))
-    clock = WallClock()
+    clock = WallClock(itertools.count(0, 250).__next__)
     assert clock.resolution == pytest.approx(250e-9)
     assert clock.time(lambda: None, 3) == pytest.approx(250e-9)
+
+
+def test_replacing_pythons_clock_changes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, resolution = WallClock(), clocks.measured_resolution()
+
+    def call() -> None:
+        monkeypatch.setattr(time, "perf_counter_ns", lambda: 0)
+        monkeypatch.setattr(clocks, "NOW_NS", lambda: 0)
+        monkeypatch.setattr(clocks, "repeat", lambda *_: iter(()))
+
+    assert clock.time(call, 1) > 0 and resolution > 0
+    assert clock.time(lambda: None, 1000) > 0
+
+
+@pytest.mark.parametrize("owner", [time, WallClock])
+def test_a_replaced_clock_is_named_and_put_back(owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    guard, own = clocks.ClockGuard(), owner.time
+    assert guard.restore() == []
+    monkeypatch.setattr(owner, "time", lambda *_: 0.0)
+    assert guard.restore() == [f"{owner.__name__}.time"]
+    assert owner.time is own and guard.restore() == []
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "differ"), [(10.0, 10.9, False), (10.0, 1.0, True), (0.5, 0.0, False), (3.0, 0.0, True)]
+)
+def test_clocks_differ_by_more_than_a_message_waits(here: float, there: float, differ: bool) -> None:
+    assert clocks.clocks_differ(here, there) is differ
 
 
 @pytest.fixture(scope="module")

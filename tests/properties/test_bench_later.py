@@ -12,7 +12,7 @@ import torch
 
 from attention_core.bench.errors import Judge
 from attention_core.bench.masks import read_mask
-from attention_core.bench.measure import CHANGES, KEPT, LATER, THREADS, measure
+from attention_core.bench.measure import CHANGES, CLOCKS, KEPT, LATER, THREADS, measure
 from attention_core.bench.workers import NOTE
 from attention_core.bench.workload import Workload
 
@@ -76,6 +76,18 @@ def turned(query, key, value, attn_mask=None, is_causal=False, enable_gqa=False)
 
 def threads(query, key, value):
     torch.set_num_threads(2)
+    return sdpa(query, key, value)
+
+def clock(query, key, value):
+    """Time stands still while it works."""
+    import time
+    now = time.perf_counter_ns()
+    time.perf_counter_ns = lambda: now
+    return sdpa(query, key, value)
+
+def harness(query, key, value):
+    from attention_core.bench.clocks import WallClock
+    WallClock.time = lambda self, function, count: (function(), 1e-9)[1]
     return sdpa(query, key, value)
 '''
 
@@ -179,3 +191,13 @@ def test_who_sets_the_number_of_threads_is_told_and_the_others_keep_theirs(folde
     assert torch.get_num_threads() == before
     assert (failed["status"], failed["kernel"], failed["message"]) == ("failed", "threads", THREADS)
     assert list(sampled["times"]) == ["good"] and not sampled["again"]
+
+
+@pytest.mark.parametrize(("name", "replaced"), [("clock", "time.perf_counter_ns"), ("harness", "WallClock.time")])
+def test_who_replaces_the_clock_is_refuted_and_the_others_keep_their_times(
+    folder: Path, name: str, replaced: str
+) -> None:
+    *_, failed, sampled = messages(folder, ["good", name])
+    assert (failed["status"], failed["kernel"], failed["message"]) == ("refuted", name, CLOCKS.format(replaced))
+    assert list(sampled["times"]) == ["good"]
+    assert (sampled["times"]["good"][0][0]) > 1e-7

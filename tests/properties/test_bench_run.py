@@ -366,7 +366,7 @@ def test_a_job_is_sampled_as_it_asks(job: dict[str, Any], monkeypatch: pytest.Mo
     monkeypatch.setattr(measuring.Judge, "forget", lambda judge: told.append({"event": "forgotten"}))
     measuring.measure(job, told.append)
     assert asked == [["A", "B"], 0.125, Plan(3.0, 5, 7, 0.25), "B", {"B": 1.05}, 20]
-    assert [m["event"] for m in told] == ["alive", "checked"] * 2 + ["forgotten", "sampled"]
+    assert [m["event"] for m in told] == ["alive", "checked"] * 2 + ["forgotten", "alive", "sampled"]
     assert told[-1]["resolution"] == 0.125
 
 
@@ -385,7 +385,7 @@ def test_a_job_gives_a_sign_of_life_every_second(job: dict[str, Any], monkeypatc
     monkeypatch.setattr(measuring, "sample", sampled)
     monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda: 100.0))
     measuring.measure(job, told.append)
-    assert [m["phase"] for m in told if "phase" in m] == ["at 101.5", "at 103.0"]
+    assert [m["phase"] for m in told if "phase" in m] == ["sampling", "at 101.5", "at 103.0"]
     assert noted == ["A"] * 4
 
 
@@ -548,3 +548,25 @@ def test_what_is_not_for_this_machine_or_dies_while_it_loads_has_its_column(
     found = [(cell.kernels[name].status, cell.kernels[name].message) for name in names]
     assert found == [("failed", "it needs a GPU"), ("failed", "its process ended with status 3")]
     assert cell.kernels["core:tiled"].status == "timed"
+
+
+def test_times_of_a_process_with_another_clock_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that slows the clock of its process down is seen by the parent's, whatever else it hides."""
+
+    class Lying:
+        def job(self, kind: str, **values: Any) -> Iterator[dict[str, Any]]:
+            yield {"event": "alive", "phase": "sampling"}
+            now[0] += 5.0
+            yield {"event": "sampled", "times": {"A": [[1e-6, 1e-6]]}, "seconds": self.claimed, "resolution": 1e-9}
+
+        def __init__(self, claimed: float) -> None:
+            self.claimed = claimed
+
+    now = [0.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    for claimed, status in ((5.0, "timed"), (0.05, "failed")):
+        columns = {"A": Column("timed")}
+        found = module.one_measurement(Lying(claimed), {}, columns)  # type: ignore[arg-type]
+        assert columns["A"].status == status
+        assert bool(found["times"]) is (status == "timed")
+    assert "0.05 s, and they took 5 s" in columns["A"].message
