@@ -85,6 +85,7 @@ def forward_bound(
     accumulate: str = "input",
     blocks: int | None = None,
     dead_rows: str | None = None,
+    merges: str = "none",
 ) -> ForwardBounds:
     """Largest distance of a correct output, and log-sum-exp, from the truth.
 
@@ -98,15 +99,16 @@ def forward_bound(
             if what lies between two operations is stored in dtype.
         blocks: number of key blocks that are merged; default ceil(n_kv / 16).
         dead_rows: that of the truth; without it "uniform" is recognised where some mean is not 0.
+        merges: "lse" if parts of the keys are added times exp(lse - total), which nothing divides by its sum.
     Returns: Bounds with out, lse, exact, finite. Where a score's error passes 1 the hull of the values
         bounds the output.
     Raises: ValueError for an unknown accumulate.
     Example: forward_bound(q, k, v, truth, dtype="float32").out has the shape of truth.out.
-    Source: derivations/error_budget.md (one-row, one-row-lse).
+    Source: derivations/error_budget.md (one-row, one-row-lse); derivations/merged_parts.md (merged).
     """
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
-        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks)
+        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
         # A kernel that splits the keys merges its parts by a rounded log-sum-exp, as the backward pass does (stored).
         out, lse, _, _ = forward(rows, truth, stored_lse=True)
         out = _judged(out.reshape(truth.out.shape), truth.out, fmt.huge)
@@ -161,6 +163,7 @@ def lse_backward_bound(
     scale: float | None = None,
     dtype: str,
     accumulate: str = "input",
+    merges: str = "none",
 ) -> tuple[Array, Array]:
     """Largest distance of correct gradients of <lse, cotangent> by query and key from the true ones.
 
@@ -172,7 +175,7 @@ def lse_backward_bound(
     """
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
-        rows = Rows((query, key, key), truth, mask, scale, fmt, None)
+        rows = Rows((query, key, key), truth, mask, scale, fmt, None, merges)
         back = Backward(rows, truth, rows.grouped(np.zeros_like(truth.out)))
         size = np.abs(np.asarray(cotangent, dtype=np.float64)).reshape(rows.rows)[..., None]
         back.ds = rows.hide(size * back.p)
@@ -200,6 +203,7 @@ def backward_bound(
     want_mask: bool = False,
     blocks: int | None = None,
     dead_rows: str | None = None,
+    merges: str = "none",
 ) -> BackwardBounds:
     """Largest distance of correct gradients of <out, cotangent> from the true ones.
 
@@ -216,7 +220,7 @@ def backward_bound(
     """
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
-        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks)
+        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
         full = np.broadcast_to(np.asarray(cotangent, dtype=np.float64), truth.out.shape)
         back = Backward(rows, truth, rows.grouped(full))
         lost = np.where(back.judged, 0.0, np.inf)

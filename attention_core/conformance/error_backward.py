@@ -1,6 +1,6 @@
 """Errors of the gradients of the weights and of the scores, row by row: the inside of the backward bound.
 
-Tags in comments name steps of derivations/error_budget.md.
+Tags in comments name steps of derivations/error_budget.md, those of merges of derivations/merged_parts.md.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ class Backward:
         out_error, _, excess, L = forward(rows, truth, stored_lse=True)
         self.rows, self.cot = rows, magnitude(cotangent)
         self.judged = rows.dead | (rows.exact & rows.finite)
-        c = (1 + rows.c_sum) * (1 + gamma(2, f.u)) * (1 + gamma(2, f.w)) - 1
+        c: Array | float = (1 + rows.c_sum) * (1 + gamma(2, f.u)) * (1 + gamma(2, f.w)) - 1
         self.p = rows.p
         weight_error = excess
+        if rows.factor is not None:
+            c = (1 + c) * (1 + rows.factor) - 1  # (merged-weight)
         weight_error *= (1 + c) / L
         weight_error += self.p * ((c + 1 - L) / L)  # (weight) p R
         weight_error += f.flush_between  # (underflow) of a stored weight
@@ -49,6 +51,7 @@ class Backward:
         size *= product
         step = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.w
         parts = (1 + step) * size.max(axis=-1, initial=0.0) + step * dp.max(axis=-1, initial=0.0)  # (D-parts)
+        largest = (size.max(axis=-1, initial=0.0) + dp.max(axis=-1, initial=0.0))[..., None]
         size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
         grown = p + self.weight_error
         out = np.where(np.isfinite(out_error), np.abs(rows.grouped(truth.out)), 0.0)
@@ -59,10 +62,12 @@ class Backward:
         plain += rounded * np.einsum("...ij,...ij->...i", grown, dp)
         plain += np.einsum("...ij,...ij->...i", self.weight_error, dp)
         mean_error = (np.maximum(fused, plain) + 2 * parts)[..., None]
+        apart = self._steps_apart(largest, np.abs(mean) + mean_error)
         self.ds = p * centred
         dp *= 2 * f.w
         size += dp
         size += mean_error + 2 * f.w * np.abs(mean)
+        size += apart
         size *= grown
         size += self.weight_error * centred
         size *= 1 + 2 * f.u
@@ -72,6 +77,15 @@ class Backward:
         if not self.judged.all():
             self.ds_error[~self.judged] = 0.0
             self.ds[~self.judged] = 0.0
+
+    def _steps_apart(self, largest: Array, mean: Array) -> Array | float:
+        """What the two steps of a merged score's gradient add (merged-score), (merged-stores)."""
+        merge, factor = self.rows.merge, self.rows.factor
+        if merge is None or factor is None:
+            return 0.0
+        K = merge.mismatch(factor)
+        apart = K * largest + K * (2 + K) * mean + 4 * merge.parts * merge.store * (largest + mean)
+        return self.rows.hide(np.where(self.judged[..., None], apart, 0.0))
 
     def unknown_keys(self) -> Array:
         """Infinity at every key that some unjudged row attends, else 0: (*batch, H_kv, n_kv, 1)."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from attention_core.oracle import Truth
 
+from .error_merge import Merge, merge_errors
 from .rounding import FLUSH, HUGE, UNIT_ROUNDOFF, Array
 
 BoolArray = npt.NDArray[np.bool_]
@@ -81,6 +82,7 @@ class Rows:
         scale: float | None,
         fmt: Format,
         blocks: int | None,
+        merges: str = "none",
     ) -> None:
         q, k, v = (np.asarray(x, dtype=np.float64) for x in inputs)
         self.batch = truth.lse.shape[:-2]
@@ -110,6 +112,11 @@ class Rows:
             self.bias = self.grouped(full)
         self.blocks = block_count(self.n_kv, blocks)
         self.c_sum = gamma(2 * sum_count(self.n_kv, blocks), fmt.a)
+        self.merge: Merge | None = None
+        self.factor: Array | None = None  # M_ij, once `forward` knows it
+        if merges == "lse":
+            how = {"a": fmt.a, "w": fmt.w, "c_sum": self.c_sum}
+            self.merge = merge_errors(self.s, self.lse, self.hidden, **how)
 
     def grouped(self, x: Array) -> Array:
         """(*batch, H, n_q, c) -> (*batch, H_kv, G n_q, c)."""
@@ -148,6 +155,8 @@ class Rows:
         if self.bias is not None:
             delta += c_bias * self.bias
         delta += 4 * f.w + 4 * f.a + (5 * f.a * np.abs(self.lse) if stored_lse else 0.0)
+        if self.merge is not None:
+            delta += self.merge.part
         return self.hide(delta)
 
     def excess(self, delta: Array) -> tuple[Array, Array]:
@@ -223,12 +232,32 @@ def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, A
     mix = np.where(mix <= largest, mix, largest)
     rows.finite &= rows.n_kv * mix.max(axis=-1, initial=0.0) < f.huge_sum / 2  # (overflow)
     spread = rows.spread(excess.copy(), out) / L
+    total: Array | float = 0.0
+    if rows.merge is not None:
+        moved, total = moved_by_merge(rows, rows.merge, excess, L)
+        spread += (1 + rho) * moved  # (merged-output)
+        hull = np.abs(out) + rows.merge.parts * largest  # (merged-hull)
+        total = -np.log1p(-np.minimum(total, 1.0))[..., 0]
     capped = ~rows.close[..., None] | ~(spread <= hull)
     error = np.where(capped, hull, spread) + rho * mix
     lost = (2 + rows.blocks) * f.flush  # (underflow) of parts, their products and the output
     error = (1 + f.u) * error + f.u * np.abs(out) + lost  # (output)
     up, down = np.log1p(rows.total[..., 0]), -np.log(L[..., 0])
     size = np.abs(rows.lse[..., 0])
-    lse = np.maximum(up, down) + rows.c_sum / (1 - rows.c_sum)  # (lse)
+    lse = np.maximum(up, down) + rows.c_sum / (1 - rows.c_sum) + total  # (lse)
     lse = (1 + f.w) * lse + (4 * f.a + f.w) * size + 2 * f.a * math.log(max(rows.n_kv, 1)) + f.flush
     return error, lse, excess, L
+
+
+def moved_by_merge(rows: Rows, merge: Merge, excess: Array, L: Array) -> tuple[Array, Array]:
+    """What shares that do not sum to one move the output by, and how far the total is off.
+
+    Source: derivations/merged_parts.md (merged, total-factor).
+    """
+    grown = rows.p + excess
+    factor, total = merge.factor(grown, L)
+    rows.factor = factor
+    rows.exact &= total[..., 0] < EXACT
+    with np.errstate(all="ignore"):
+        moved = rows.hide(grown * factor) @ rows.v / L
+    return np.where(np.isnan(moved), np.inf, moved), total

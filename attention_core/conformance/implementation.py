@@ -35,6 +35,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "dead_rows": ("zeros", "nan", "uniform", "unspecified"),
     "masked_nan": ("ignored", "propagates", "unspecified"),
     "accumulate": ("input", "float32"),
+    "merges": ("none", "lse"),
     "array": ("torch", "numpy", "jax"),
     "masks": ("any", "bool", "additive", "binary"),
 }
@@ -78,6 +79,7 @@ class Implementation:
         masked_nan: what NaN in a masked key or value does.
         dtypes: the dtypes it supports.
         accumulate: dtype of its intermediates: "input", or "float32" inside low precision.
+        merges: "lse" if it adds parts of the keys times exp(lse - total), without dividing by the sum of these shares.
         deterministic: the same call gives the same bits.
         gradients, mask_gradient, second_gradients: which derivatives it supports.
         validates: it refuses what broadcasting would let pass, such as a mask that enlarges the result.
@@ -114,6 +116,7 @@ class Implementation:
     masked_nan: str = "unspecified"
     dtypes: tuple[str, ...] = DTYPES
     accumulate: str = "input"
+    merges: str = "none"
     deterministic: bool = False
     gradients: bool = True
     mask_gradient: bool = False

@@ -54,6 +54,7 @@ HELP: Mapping[str, str] = {
     "dead_rows": "What a row without any key returns.",
     "masked_nan": "What NaN in a masked key or value does.",
     "accumulate": "Dtype of intermediates in low precision.",
+    "merges": "Parts of the keys are added times exp(lse - total), without dividing by the sum of these shares.",
     "deterministic": "The same call gives the same bits.",
     "gradients": "It is differentiable.",
     "mask_gradient": "A float mask gets a gradient.",

@@ -29,8 +29,8 @@ READABLE, LONG = 8000, 160
 """Characters of a snippet, and of a line in a longer one, that a person may be expected to read."""
 PLAIN = {
     "layout": "bhnd", "causal": "top_left", "mask_true": "attend", "dead_rows": "zeros", "returns": "out",
-    "accumulate": "input", "array": "torch", "device": "cpu", "contract": "attention", "masked_nan": "unspecified",
-    "grouping": "interleaved",
+    "accumulate": "input", "merges": "none", "array": "torch", "device": "cpu", "contract": "attention",
+    "masked_nan": "unspecified", "grouping": "interleaved",
 }  # fmt: skip
 
 

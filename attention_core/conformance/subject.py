@@ -251,6 +251,7 @@ class Subject:
         make = lambda: budget.forward_bound(  # noqa: E731
             case.query, case.key, case.value, self.truth(case), mask=case.mask, scale=case.factor,
             dtype=case.dtype, accumulate=self.implementation.accumulate, dead_rows=self.implementation.dead_rows,
+            merges=self.implementation.merges,
         )  # fmt: skip
         found: budget.ForwardBounds = self.remembered(case, ("bounds",), make)
         return found
@@ -269,7 +270,7 @@ class Subject:
         return budget.backward_bound(
             case.query, case.key, case.value, cotangent, self.truth(case), gradients, mask=case.mask, scale=case.factor,
             dtype=case.dtype, accumulate=self.implementation.accumulate, want_mask=want_mask,
-            dead_rows=self.implementation.dead_rows,
+            dead_rows=self.implementation.dead_rows, merges=self.implementation.merges,
         )  # fmt: skip
 
     def allows(self, case: Case) -> bool:

@@ -130,10 +130,10 @@ def test_bad_accumulate_is_refused() -> None:
 
 def test_every_formula_named_in_the_code_is_derived() -> None:
     root = Path(__file__).resolve().parents[2]
-    document = (root / "derivations" / "error_budget.md").read_text()
+    document = "".join((root / "derivations" / f"{name}.md").read_text() for name in ("error_budget", "merged_parts"))
     derived = set(re.findall(r"\\tag\{([\w-]+)\}|\(([a-zA-Z][\w-]*)\)", document))
     names = set()
-    for module in ("budget", "error_rows", "error_backward"):
+    for module in ("budget", "error_rows", "error_backward", "error_merge"):
         code = (root / "attention_core" / "conformance" / f"{module}.py").read_text()
         for comment in re.findall(r'#.*|""".*', code):
             names |= set(re.findall(r"\(([a-zA-Z][\w-]*)\)", comment))

@@ -139,7 +139,14 @@ def lse_gradient_is_true(subject: Subject, case: Case) -> None:
     alignment = subject.implementation.causal
     means = oracle.attention(case.query, case.key, case.key, is_causal=case.is_causal, alignment=alignment, **options)
     budgets = lse_backward_bound(
-        case.query, case.key, down, means, dtype=case.dtype, accumulate=subject.implementation.accumulate, **options
+        case.query,
+        case.key,
+        down,
+        means,
+        dtype=case.dtype,
+        accumulate=subject.implementation.accumulate,
+        merges=subject.implementation.merges,
+        **options,
     )
     scale = case.factor
     pulled = np.swapaxes(means.weights, -1, -2) @ (down[..., None] * case.query)

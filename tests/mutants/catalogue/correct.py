@@ -311,3 +311,52 @@ def mean_where_dead(s: Tensor) -> Tensor:
 def means_at_the_end() -> Attention:
     """Rows that causality leaves no key are the mean of all values."""
     return dead_rows_at_the_end(mean_where_dead)
+
+
+def parts_at_their_shares(
+    count: int = 3, *, wide: bool = True, lost: int = 0, weighted: bool = True, base: float = math.e
+) -> Attention:
+    """Split-KV: runs of keys, added times exp(lse - total), with no division by the sum of these shares.
+
+    Faults: the last `lost` parts are left out, parts are averaged alike, or the total is of another base.
+    """
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        reference.check(query, key, value, attn_mask, enable_gqa)
+        inner = torch.promote_types(query.dtype, torch.float32) if wide else query.dtype
+        k, v = reference.expand(key.to(inner), value.to(inner), query.shape[-3])
+        s = reference.scores(query.to(inner), k, scale)
+        causal = reference.causal_allowed(query.shape[-2], key.shape[-2]) if is_causal else None
+        s = reference.bias(s, attn_mask, causal)
+        length = max(1, -(-s.shape[-1] // count))
+        runs = list(zip(s.split(length, -1), v.split(length, -2), strict=True))
+        runs = runs[: max(1, len(runs) - lost)]
+        lse = torch.stack([log_sum_exp(part) for part, _ in runs])
+        outs = torch.stack([reference.weights(part) @ values for part, values in runs])
+        if not weighted:
+            return outs.mean(0).to(query.dtype)
+        none = (lse == -math.inf).all(0)
+        total = torch.logsumexp(lse.masked_fill(none, 0.0), 0)
+        shares = (base ** (lse - total)).masked_fill(none, 0.0)
+        return (shares * outs).sum(0).to(query.dtype)
+
+    return attention
+
+
+def log_sum_exp(s: Tensor) -> Tensor:
+    """The log-sum-exp of each row, (..., n_q, 1), -inf where it has no key."""
+    dead = (s == -math.inf).all(-1, keepdim=True)
+    return torch.logsumexp(s.masked_fill(dead, 0.0), -1, keepdim=True).masked_fill(dead, -math.inf)
+
+
+def two_parts_at_their_shares() -> Attention:
+    """Two parts, added in float32."""
+    return parts_at_their_shares(2)
+
+
+def four_parts_in_the_input_dtype() -> Attention:
+    """Four parts, each step in the inputs' dtype."""
+    return parts_at_their_shares(4, wide=False)

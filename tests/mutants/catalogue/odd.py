@@ -85,6 +85,8 @@ CORRECT: tuple[Row, ...] = (
     odd(correct.one_head_size_alone, **WIDE, sizes=lambda n_q, n_kv, d, d_v, H, H_kv: d % 8 == 0 and d == d_v),
     odd(correct.keys_sorted_by_norm, **WIDE),
     odd(correct.halves_merged_by_lse, **BOTH),
+    odd(correct.two_parts_at_their_shares, **WIDE, merges="lse", mask_gradient=True),
+    odd(correct.four_parts_in_the_input_dtype, merges="lse"),
     odd(hand_written_backward, **WIDE, mask_gradient=True),
     odd(state.sums_in_random_order),
     odd(state.dropout_module),
