@@ -37,6 +37,19 @@ def named_parameters(call: Any) -> Named:
     return tuple((p.name, "POSITIONAL" in p.kind.name, p.default) for p in parameters if p.kind.name not in NAMELESS)
 
 
+def leaves(wrapper: Any, wrapped: Any, given: int) -> None:
+    """Note on a wrapper which parameters of what it wraps it leaves alone: those behind the first `given`.
+
+    Example:
+        >>> def wrapper(): ...
+        >>> leaves(wrapper, lambda model, loss, ema=None: None, 2)
+        >>> wrapper.parameters_left
+        ('ema',)
+    """
+    names = [name for name, _, _ in named_parameters(wrapped)][given:]
+    setattr(wrapper, LEFT_BY_WRAPPER, (*getattr(wrapper, LEFT_BY_WRAPPER, ()), *names))
+
+
 def bound(call: Any, named: Named, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
     """Parameter -> how a call with these arguments gives it its value.
 

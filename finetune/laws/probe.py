@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_core.conformance.bound_parameters import leaves
 from finetune.laws.probe_layout import FROZEN, LAYOUT, LENGTH
 
 Train = Callable[[nn.Module, Callable[[nn.Module, Mapping[str, Tensor]], tuple[Tensor, Tensor]], Any, Any], object]
@@ -118,4 +119,5 @@ def graded(train: Train) -> Callable[..., tuple[Tensor, ...]]:
         told = torch.stack([t for _, _, t in record.calls]) if record.calls else torch.zeros(0, 2)
         return torch.stack(snapshots), seen, told, torch.tensor([len(caught)])
 
+    leaves(run, train, 4)
     return run

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_core.conformance.bound_parameters import leaves
 from finetune.laws.probe import Examples, Probe
 from finetune.laws.probe_layout import MOMENTUM
 
@@ -93,6 +94,9 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
         seen, told = (torch.stack(loss.seen), torch.stack(loss.told)) if loss.seen else none
         return torch.stack(rows), seen, told, torch.stack(facts)
 
+    leaves(run, step, 5)
+    if evaluate is not None:
+        leaves(run, evaluate, 3)
     return run
 
 

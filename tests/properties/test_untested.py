@@ -335,3 +335,13 @@ def test_a_bias_is_a_mask_where_additive_masks_are_declared() -> None:
     tested, untested = fates("q, k, v, attn_bias=None", {}, masks="additive")
     assert ("attn_bias" in tested, untested) == (True, [])
     assert fates("q, k, v, attn_bias=None", {})[1] == ["attn_bias"]
+
+
+def test_what_a_graded_trainer_leaves_alone_is_named() -> None:
+    from finetune.laws.probe import graded
+
+    def train(model: Any, loss: Any, examples: Any, config: Any, ema: float = 0.0) -> None: ...
+
+    with Session(Implementation(graded(train), name="train", contract="trainer"), effort="quick") as session:
+        results = [session.run(law) for law in session.laws[:1]]
+        assert "ema" in session.untested(results)
