@@ -127,7 +127,9 @@ class ClockGuard:
 
     def __init__(self) -> None:
         owners = [(time, "time", name) for name in CLOCKS] + [(c, c.__name__, "time") for c in (WallClock, CudaClock)]
-        self._kept = [(owner, f"{label}.{name}", name, getattr(owner, name)) for owner, label, name in owners]
+        self._kept: list[tuple[Any, str, str, Any]] = [
+            (owner, f"{label}.{name}", name, getattr(owner, name)) for owner, label, name in owners
+        ]
         self._kept.append((_timer, "WallClock", "__code__", _timer.__code__))
 
     def restore(self) -> list[str]:
