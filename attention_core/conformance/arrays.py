@@ -6,6 +6,7 @@ imported when their class is made, so the judging side stays free of both.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -141,6 +142,13 @@ class TorchArrays:
     def set_mode(self, target: Any, mode: str) -> None:
         if isinstance(target, self.torch.nn.Module):
             target.train(mode == "train")
+
+    def copied(self, target: Any) -> Any:
+        """A copy of a module; the target itself where it is not a module, or refuses to be copied."""
+        if isinstance(target, self.torch.nn.Module):
+            with suppress(Exception):
+                return copy.deepcopy(target)
+        return target
 
     def parameters(self, target: Any) -> Mapping[str, Any]:
         return dict(target.named_parameters()) if isinstance(target, self.torch.nn.Module) else {}

@@ -168,7 +168,8 @@ class Request:
     pairs of names: the first's argument is the second's object. `graph` leaves gradients on in a call whose own are not
     asked for: one that trains. `overwrite` says what the caller writes other numbers into once everything is read:
     "inputs", its arrays, or "outputs", what the call returned. `watch` seeds every global generator with a number and
-    asks for their states, and for everything else that a call may change in its process.
+    asks for their states, and for everything else that a call may change in its process. `apart` calls a copy of the
+    target, where it is a module that can be copied: what the call leaves behind is not there for those that follow.
     """
 
     args: tuple[Any, ...] = ()
@@ -192,6 +193,7 @@ class Request:
     watch: int | None = None
     describe: bool = False
     loose: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,8 @@ class Executor:
             _, arguments, *keywords = request.instance
             self._note(CONSTRUCTOR, target, arguments, dict(keywords[0] if keywords else {}))
             target = self._instance(target, *request.instance, watched=request.watch is not None)
+        if request.apart and isinstance(self.library, TorchArrays):
+            target = self.library.copied(target)
         if request.mode is not None and isinstance(self.library, TorchArrays):
             self.library.set_mode(target, request.mode)
         if request.parameters is not None:

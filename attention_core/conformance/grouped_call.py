@@ -33,7 +33,8 @@ def with_grouped_heads(binding: Binding, runner: Runner) -> Binding:
     case = smallest_case(binding)
     if case is None:
         return replace(binding, ungrouped="not tested: no such sizes are declared")
-    response = runner.run(binding.request(case))
+    # A copy answers: a module's first evaluation may spoil what only the laws of training and evaluation see.
+    response = runner.run(binding.request(case, apart=True))
     if response.status != "ok":
         return replace(binding, ungrouped="not tested: no such parameter, and fewer key heads are refused")
     batch, heads, n_q, _ = case.query.shape

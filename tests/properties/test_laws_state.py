@@ -12,8 +12,10 @@ from mutants import state as mutants
 from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 
+from attention_core.conformance import Implementation
 from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import modes, state
+from attention_core.conformance.session import Session, select_laws
 from attention_core.dot_product import dot_product_attention
 from attention_core.variants.tiled import tiled_attention
 
@@ -68,6 +70,16 @@ def test_random_order_of_sums_is_allowed_unless_declared_deterministic() -> None
 @pytest.mark.parametrize("law", [law.name for law in modes.LAWS])
 def test_modules_with_dropout_are_left_in_peace(law: str) -> None:
     held(law, mutants.dropout_module())
+
+
+@pytest.mark.parametrize(
+    ("law", "mutant"), [(law.name, name) for law in modes.LAWS for name in CAUGHT[law.name]]
+)  # fmt: skip
+def test_early_calls_spoil_no_module(law: str, mutant: str) -> None:
+    with Session(Implementation(getattr(mutants, mutant)()), effort="standard") as session:
+        (result,) = session.results(select_laws(session.laws, [law]))
+        assert session.first_look is not None  # made before the law
+    assert result.status == "refuted", result.message
 
 
 def test_functions_have_no_training_mode() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Asker:
         key = signature(request)
         if key not in self.known:
             lost = next((r for r in self.known.values() if r.status in LOST), None)
-            self.known[key] = self.runner.run(request) if lost is None else lost
+            self.known[key] = self.runner.run(replace(request, apart=True)) if lost is None else lost
         return self.known[key]
 
     def describe(self) -> dict[str, Any]:
