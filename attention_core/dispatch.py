@@ -44,6 +44,9 @@ def attention(
         float32 (`core:upcast`), where that is faster for inputs of half precision. Elsewhere a
         kernel is told that a mask is causal where the alignment allows; other masks are written out. What is masked
         must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
+        What is attended must be finite, too: on a processor torch's fused kernel, which "auto" is mostly, turns a row
+        of NaN scores into zeros where keys are few (docs/findings.md, 3); its gradients are NaN. A check would double
+        the time of a short call. `kernel="core:dot_product"` and `kernel="torch:math"` keep NaN.
         Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
     Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other; TypeError for what

@@ -18,6 +18,7 @@ from attention_core import choice, dispatch, plans
 from attention_core.choice import PLANS, forget
 from attention_core.dispatch import attention
 from attention_core.kernel_row import Kernel
+from attention_core.kernels import OURS
 from attention_core.loading import answers
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from tests.properties.attention_loop import draw_call, rows_of
@@ -159,6 +160,41 @@ def test_a_causal_mask_holds_at_a_scale_that_is_not_positive(scale: float) -> No
     """torch's flash kernel returns NaN here when told by its flag (docs/findings.md, 2)."""
     x, v = torch.ones(1, 1, 3, 1), torch.tensor([1.0, 3.0, 8.0]).reshape(1, 1, 3, 1)
     assert attention(x, x, v, causal(), scale=scale).flatten().tolist() == [1.0, 2.0, 4.0]
+
+
+KEEP_NAN = ["core:dot_product", "core:tiled", "core:split_merge", "torch:math"]
+
+
+@pytest.mark.parametrize("kernel", KEEP_NAN)
+@pytest.mark.parametrize("place", range(3))
+def test_the_kernels_that_are_said_to_keep_nan_do(kernel: str, place: int) -> None:
+    arrays = [torch.ones(1, 2, 3, 2) for _ in range(3)]
+    arrays[place][0, 0] = math.nan
+    out = attention(*arrays, kernel=kernel)
+    assert out[0, 0].isnan().all() and (out[0, 1] == 1).all()
+
+
+@pytest.mark.parametrize("kernel", ["auto", "core:fused", "core:upcast"])
+def test_a_nan_query_is_what_torchs_fused_kernel_makes_of_it(kernel: str) -> None:
+    """The known failure of these rows: once torch mends it, the rows, the docstring and finding 3 have to change."""
+    q, x = torch.full((1, 1, 1, 1), math.nan, requires_grad=True), torch.ones(1, 1, 2, 1)
+    out = attention(q, x, x, kernel=kernel)
+    (down,) = torch.autograd.grad(out.sum(), q)
+    assert out.item() == 0 and down.isnan().all()
+
+
+def test_what_becomes_of_nan_is_said_wherever_one_would_look() -> None:
+    """Docstring, README, findings and the kernel table say the same of `attention()`."""
+    rows = [row.name for row in OURS if "garbage_is_not_turned_into_a_number" in row.known_failures]
+    assert rows == ["core:attention", "core:fused", "core:upcast", "core:block_sparse"]
+    root = Path(__file__).parents[2]
+    finding = (root / "docs/findings.md").read_text().split("\n## 3.")[1].split("\n## ")[0]
+    for name in (*rows, *KEEP_NAN):
+        assert f"`{name}`" in finding or f'"{name}"' in finding, name
+    assert "docs/findings.md, 3" in str(attention.__doc__)
+    assert "[finding 3](docs/findings.md)" in (root / "README.md").read_text()
+    for text in (attention.__doc__, (root / "README.md").read_text()):
+        assert 'kernel="core:dot_product"' in str(text)
 
 
 @pytest.mark.parametrize("name", ["core:naive_causal", "torch:mha", "transformers:sdpa"])
