@@ -81,3 +81,14 @@ def test_laws_without_a_comparison_make_no_contract() -> None:
         with_comparisons(laws)
     with pytest.raises(ValueError, match="no law 'nonsense'"):
         with_comparisons(laws, "nonsense")
+
+
+@pytest.mark.parametrize(
+    ("contract", "law"),
+    [
+        ("attention", "decoding_shapes_are_right"), ("attention", "views_of_wide_heads_change_nothing"),
+        ("kv-cache", "decoding_after_a_long_prompt"), ("kv-cache", "tokens_outlive_the_callers_arrays"),
+    ],
+)  # fmt: skip
+def test_laws_that_hold_outputs_against_the_truth_say_so(contract: str, law: str) -> None:
+    assert {one.name: one.compares for one in CONTRACTS[contract].laws}[law]

@@ -95,6 +95,6 @@ def mask_of(form: str, case: Case, rng: np.random.Generator) -> NDArray | None:
 
 PLAIN = Space(masks=("none",), causal=(False,), small=False, max_n=8, regimes=("normal",), grouped=False)
 LAWS = (
-    Law(decoding_shapes_are_right, "decoding", space=PLAIN, large=2, small=0),
-    Law(views_of_wide_heads_change_nothing, "decoding", space=PLAIN, large=2, small=0),
+    Law(decoding_shapes_are_right, "decoding", space=PLAIN, compares=True, large=2, small=0),
+    Law(views_of_wide_heads_change_nothing, "decoding", space=PLAIN, compares=True, large=2, small=0),
 )

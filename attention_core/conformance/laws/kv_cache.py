@@ -293,4 +293,7 @@ LAWS = (
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
 )  # fmt: skip
-COMPARISONS = ("single_steps_equal_the_full_pass", "a_prompt_then_tokens", "decoding_after_a_long_prompt")
+COMPARISONS = (
+    "single_steps_equal_the_full_pass", "a_prompt_then_tokens", "decoding_after_a_long_prompt",
+    "tokens_outlive_the_callers_arrays",
+)  # fmt: skip
