@@ -6,6 +6,7 @@ Nothing is ever unpickled: a file of torch's own format is read with `weights_on
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import pickle
@@ -23,6 +24,8 @@ from finetune.errors import BadInput
 
 KEY = "finetune"
 """The name of our JSON in the header."""
+SUM = "finetune.sha256"
+"""The name of the sum over our JSON and all tensors."""
 SCHEMA = 1
 
 
@@ -69,8 +72,26 @@ def save(path: str | Path, tree: Any) -> None:
     Source: the format is https://huggingface.co/docs/safetensors; os.replace is atomic on POSIX and Windows.
     """
     tensors: dict[str, Tensor] = {}
-    told = json.dumps({"schema": SCHEMA, "tree": flattened(tree, tensors)})
-    replace_file(path, bytes_of(tensors, {KEY: told}))
+    told = json.dumps({"schema": SCHEMA, "summed": True, "tree": flattened(tree, tensors)})
+    replace_file(path, bytes_with_sum(tensors, {KEY: told}))
+
+
+def bytes_with_sum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """The bytes of a safetensors file whose header holds a SHA-256 of what is in it; `load` compares it."""
+    data: bytes = bytes_of(dict(tensors), {**metadata, SUM: sum_of(tensors, metadata.get(KEY, ""))})
+    return data
+
+
+def sum_of(tensors: Mapping[str, Tensor], told: str = "") -> str:
+    """The SHA-256 of a text and of tensors by name: their types, shapes and bytes.
+
+    Example: sum_of({"w": torch.zeros(2)}) != sum_of({"w": torch.zeros(1, 2)}).
+    """
+    found = hashlib.sha256(told.encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        found.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
 
 
 def replace_file(path: str | Path, data: bytes) -> None:
@@ -109,7 +130,7 @@ def load(path: str | Path) -> Any:
     """What `save` wrote; of a file that others wrote, {"model": its tensors}.
 
     Args: path of a safetensors file, or of one by torch.save (read with weights_only, tensors by name alone).
-    Raises: BadInput where it is absent, cut short, a pickle, or something else. No code in it is ever run.
+    Raises: BadInput where it is absent, cut short, damaged, a pickle, or something else. No code in it is ever run.
     Example: load("run.checkpoint")["step"] == 7.
     """
     try:
@@ -131,10 +152,14 @@ def load(path: str | Path) -> Any:
                 "safetensors"
             ) from None
         raise BadInput(f"{path} is no whole safetensors file ({error}): it may be cut short") from None
+    if SUM in header and header[SUM] != sum_of(tensors, header.get(KEY, "")):
+        raise BadInput(f"{path} is damaged: what it holds does not have the SHA-256 that it was written with")
     if KEY not in header:
         return {"model": tensors}
     try:
         told = json.loads(header[KEY])
+        if told.get("summed") and SUM not in header:
+            raise BadInput(f"{path} is damaged: it does not hold the SHA-256 that it was written with")
         if told["schema"] != SCHEMA:
             raise BadInput(f"{path} has the form {told['schema']} of checkpoints, this version reads {SCHEMA}")
         return rebuilt(told["tree"], tensors)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save as bytes_of
 from torch import Tensor
 
 from finetune import checkpoint
@@ -72,5 +71,5 @@ def write_adapter(folder: str | Path, config: Mapping[str, Any], tensors: Mappin
     except OSError as error:
         raise BadInput(f"{folder} cannot be made: {error.strerror}") from None
     kept = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
-    checkpoint.replace_file(folder / WEIGHTS, bytes_of(kept, {"format": "pt"}))
+    checkpoint.replace_file(folder / WEIGHTS, checkpoint.bytes_with_sum(kept, {"format": "pt"}))
     checkpoint.replace_file(folder / CONFIG, (json.dumps(dict(config), indent=2, sort_keys=True) + "\n").encode())

@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 
 from finetune import checkpoint
 from finetune.errors import BadInput
+from finetune.peft.files import read_adapter, write_adapter
 
 LEAVES = (
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -202,3 +203,33 @@ def test_a_process_killed_while_saving_leaves_the_last_whole_file(tmp_path: Path
     assert checkpoint.load(path) == {"step": 1}
     checkpoint.save(path, {"step": 3})
     assert checkpoint.load(path) == {"step": 3} and os.listdir(tmp_path) == ["c"]
+
+
+def test_a_flipped_bit_is_found_wherever_it_lies(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    checkpoint.save(path, TREE)
+    whole = path.read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    assert len(whole) > header
+    for place in range(header, len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        with pytest.raises(BadInput, match="SHA-256"):
+            checkpoint.load(path)
+    for place in range(8, header, 5):  # the header: numbers, names, the sum itself
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(BadInput):
+            checkpoint.load(path)
+
+
+def test_a_flipped_bit_of_an_adapter_is_found(tmp_path: Path) -> None:
+    write_adapter(tmp_path, {"peft_type": "LORA"}, {"a": torch.randn(3).bfloat16(), "n": torch.tensor(2)})
+    assert read_adapter(tmp_path).tensors["n"] == 2
+    path = tmp_path / "adapter_model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x55")
+    with pytest.raises(BadInput, match="SHA-256"):
+        read_adapter(tmp_path)
+
+
+def test_files_without_a_sum_are_read(tmp_path: Path) -> None:
+    save_file({"w": torch.ones(2)}, tmp_path / "theirs.safetensors", {"format": "pt"})
+    assert checkpoint.load(tmp_path / "theirs.safetensors")["model"]["w"].tolist() == [1, 1]
