@@ -18,6 +18,7 @@ from attention_core.heads import merge_heads, split_heads
 from attention_core.loading import load
 from finetune.errors import BadInput
 from finetune.models.gpt import initialise
+from finetune.models.sizes import refuse_too_large
 
 ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
@@ -76,6 +77,11 @@ class EncoderConfig:
     def to_json(self) -> dict[str, Any]:
         """The sizes as JSON values."""
         return asdict(self)
+
+    def refuse_too_large(self) -> None:
+        """Raise where the weights alone are larger than this machine's memory. Raises: BadInput, naming their size."""
+        rows = self.vocab_size + self.first_position + self.block_size + self.segments
+        refuse_too_large(self.n_layer, self.n_embd, self.n_hidden, rows)
 
 
 class SelfAttention(nn.Module):
@@ -136,6 +142,7 @@ class Encoder(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         E = config.n_embd
+        config.refuse_too_large()
         self.config = config
         self.tok_emb = nn.Embedding(config.vocab_size, E)
         self.pos_emb = nn.Embedding(config.first_position + config.block_size, E)

@@ -20,6 +20,7 @@ from attention_core.loading import load
 from attention_core.positions import rotary
 from attention_core.variants.synthesizer import Form, SynthesizerSelfAttention, ValueCache
 from finetune.errors import BadInput
+from finetune.models.sizes import refuse_too_large
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,8 @@ class GPT(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
+        rows = 2 * config.vocab_size + config.block_size
+        refuse_too_large(config.n_layer, config.n_embd, 4 * config.n_embd, rows)
         self.config = config
         self.tok_emb = nn.Embedding(config.vocab_size, config.n_embd)
         rotated = config.attention == "rotary"

@@ -229,6 +229,7 @@ def renamed_tensors(
 
     Raises: BadInput for a tensor of the encoder that this one has not.
     """
+    config.refuse_too_large()  # before there is a table of all layers
     table = modules_of(layout, config.n_layer)
     ours: dict[str, Tensor] = {}
     others: dict[str, Tensor] = {}
