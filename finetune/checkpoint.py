@@ -169,6 +169,15 @@ def load(path: str | Path) -> Any:
         raise BadInput(f"{path}: its header cannot be understood ({type(error).__name__}: {error})") from None
 
 
+def load_tensors(path: str | Path) -> dict[str, Tensor]:
+    """A model's tensors by name. Raises: BadInput as `load`, and where the file holds something else."""
+    found = load(path)
+    model = found.get("model") if isinstance(found, dict) else None
+    if not isinstance(model, dict) or not all(isinstance(value, Tensor) for value in model.values()):
+        raise BadInput(f"{path} does not hold a model's tensors by name")
+    return model
+
+
 def _of_torch(path: str | Path) -> dict[str, Tensor]:
     """The tensors of a file by torch.save, without running what is in it."""
     try:

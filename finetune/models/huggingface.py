@@ -204,7 +204,7 @@ def read_tensors(folder: str | Path) -> dict[str, Tensor]:
     folder = Path(folder)
     whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if whole.exists():
-        return dict(checkpoint.load(whole)["model"])
+        return checkpoint.load_tensors(whole)
     if not index.exists():
         pickles = [p.name for p in sorted(folder.glob("*.bin"))]
         hint = (
@@ -218,7 +218,7 @@ def read_tensors(folder: str | Path) -> dict[str, Tensor]:
     for piece in sorted(set(named.values())):
         if Path(piece).name != piece:
             raise BadInput(f"{index}: {piece!r} is no name of a file beside it")
-        found |= checkpoint.load(folder / piece)["model"]
+        found |= checkpoint.load_tensors(folder / piece)
     return found
 
 

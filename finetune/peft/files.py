@@ -60,7 +60,7 @@ def read_adapter(folder: str | Path) -> Saved:
         raise BadInput(f"{folder / CONFIG} should hold a JSON object, got a {type(config).__name__}")
     if not (folder / WEIGHTS).exists() and (folder / PICKLE).exists():
         raise BadInput(f"{folder / PICKLE} is a pickle, which can run code, and is refused: save it as safetensors")
-    return Saved(folder, config, checkpoint.load(folder / WEIGHTS)["model"])
+    return Saved(folder, config, checkpoint.load_tensors(folder / WEIGHTS))
 
 
 def write_adapter(folder: str | Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:

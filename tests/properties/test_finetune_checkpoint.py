@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 
 from finetune import checkpoint
 from finetune.errors import BadInput
+from finetune.models.huggingface import read_tensors
 from finetune.peft.files import read_adapter, write_adapter
 
 LEAVES = (
@@ -233,3 +234,13 @@ def test_a_flipped_bit_of_an_adapter_is_found(tmp_path: Path) -> None:
 def test_files_without_a_sum_are_read(tmp_path: Path) -> None:
     save_file({"w": torch.ones(2)}, tmp_path / "theirs.safetensors", {"format": "pt"})
     assert checkpoint.load(tmp_path / "theirs.safetensors")["model"]["w"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("tree", [{"features": torch.ones(2)}, [1], 3, {"model": 3}, {"model": {"w": 3}}])
+def test_a_checkpoint_of_something_else_is_not_a_model_s_tensors(tmp_path: Path, tree: Any) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    for name in ("model.safetensors", "adapter_model.safetensors"):
+        checkpoint.save(tmp_path / name, tree)
+    for read in (read_tensors, read_adapter):
+        with pytest.raises(BadInput, match="does not hold a model's tensors by name"):
+            read(tmp_path)
