@@ -16,7 +16,7 @@ import numpy as np
 
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.exchange import FLOATS, NDArray
-from attention_core.conformance.plainer_arrays import halves, parts, pick, plainer
+from attention_core.conformance.plainer_arrays import FEW, halves, opener, parts, pick, plainer
 from attention_core.conformance.scales import DEFAULT, check_scale, scale_of
 
 SCALES = (None, 1.0, 2.0, 0.5)
@@ -29,7 +29,8 @@ class Case:
 
     query (B, H, n_q, d), key (B, H_kv, n_kv, d), value (B, H_kv, n_kv, d_v); mask None, bool, or float64 (added to the
     scaled scores), broadcastable to (B, H, n_q, n_kv). `views` names a memory layout per argument;
-    `default_scale` is what a scale of None means.
+    `default_scale` is what a scale of None means. A law that draws problems of its own for a case judges one that is
+    `given` as it is: such a problem can be made smaller.
     """
 
     dtype: str
@@ -43,6 +44,7 @@ class Case:
     label: str = ""
     views: Mapping[str, str] = field(default_factory=dict)
     default_scale: str = DEFAULT
+    given: bool = False
 
     @property
     def factor(self) -> float:
@@ -75,11 +77,15 @@ class Case:
         return all(halves(a) for a in (self.query, self.key, self.value))
 
     def cotangent(self, purpose: str = "cotangent") -> NDArray:
-        """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs."""
+        """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs.
+
+        Many of these are seven again and again, which a program writes in a line.
+        """
         shape = (*self.query.shape[:-1], self.value.shape[-1])
         rng = self.rng(purpose)
         if self.is_plain:
-            return rng.choice([-2.0, -1.0, 1.0, 2.0], shape)  # no zeros, which would hide what they multiply
+            numbers = [-2.0, -1.0, 1.0, 2.0]  # no zeros, which would hide what they multiply
+            return rng.choice(numbers, shape) if math.prod(shape) <= FEW else np.resize(rng.choice(numbers, 7), shape)
         return round_to(rng.standard_normal(shape), self.dtype)
 
     def with_(self, **changes: Any) -> Case:
@@ -183,9 +189,7 @@ class Case:
                 yield self.with_(**{name: new})
         if self.mask is not None:
             if self.mask.dtype == bool:
-                for index in np.argwhere(~self.mask)[:24]:
-                    opened = self.mask.copy()
-                    opened[tuple(index)] = True
+                for opened in opener(self.mask):
                     yield self.with_(mask=opened)
             else:
                 for new in plainer(self.mask):
@@ -197,7 +201,8 @@ class Case:
         """The case as JSON values (arrays as base64 of float64 or bool)."""
         arrays = {n: _array_to_json(getattr(self, n)) for n in ("query", "key", "value", "mask")}
         plain = {n: getattr(self, n) for n in ("dtype", "is_causal", "scale", "seed", "label", "default_scale")}
-        return {"type": "attention", **plain, **arrays, "views": dict(self.views)}
+        given = {"given": True} if self.given else {}
+        return {"type": "attention", **plain, **arrays, "views": dict(self.views), **given}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Case:
@@ -211,7 +216,7 @@ class Case:
         if plain["dtype"] not in FLOATS:
             raise ValueError(f"dtype {plain['dtype']!r} is not one of {', '.join(FLOATS)}")
         plain["default_scale"] = check_scale(data.get("default_scale", DEFAULT))
-        case = Case(**{**plain, **arrays})
+        case = Case(**{**plain, **arrays}, given=data.get("given") is True)
         case._check_shapes()
         return case
 

@@ -51,12 +51,16 @@ class Evidence:
 
 
 class Violation(Exception):
-    """A law is broken; `evidence` shows where."""
+    """A law is broken; `evidence` shows where.
+
+    `case` is the problem that fails by itself where the law drew it in place of its case: see `Case.given`.
+    """
 
     def __init__(self, message: str, evidence: Evidence) -> None:
         super().__init__(message)
         self.message = message
         self.evidence = evidence
+        self.case: Any = None
 
 
 class Refused(Exception):

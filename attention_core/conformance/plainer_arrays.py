@@ -13,6 +13,8 @@ from attention_core.conformance.exchange import NDArray
 
 FEW = 64
 """Numbers of an array that is made plain one by one."""
+FEW_CLOSED = 24
+"""Masked entries that are opened one by one."""
 
 
 def halves(values: NDArray) -> bool:
@@ -22,13 +24,21 @@ def halves(values: NDArray) -> bool:
 
 
 def parts(count: int) -> list[NDArray]:
-    """Index sets to try in place of all `count`: halves, then all but one."""
+    """Index sets to try in place of all `count`: halves, then without a part at either end, then all but one.
+
+    The parts are a quarter, an eighth, and so on: one by one, 513 of 2,049 would be reached too late.
+    """
     if count <= 1:
         return []
-    half = count // 2
-    parts = [np.arange(half), np.arange(half, count)] if count > 3 else []
-    drops = range(count) if count <= 12 else [0, count - 1, count // 2]
-    return parts + [np.delete(np.arange(count), i) for i in drops]
+    every, half = np.arange(count), count // 2
+    parts = [every[:half], every[half:]] if count > 3 else []
+    if count <= 12:
+        return parts + [np.delete(every, i) for i in every]
+    size = count // 4
+    while size > 1:
+        parts += [every[size:], every[:-size]]
+        size //= 2
+    return parts + [np.delete(every, i) for i in (0, count - 1, half)]
 
 
 def pick(mask: NDArray | None, keep: NDArray, axis: int) -> NDArray | None:
@@ -70,6 +80,19 @@ def emptier(values: NDArray) -> Iterator[NDArray]:
             new = values.copy()
             new.swapaxes(axis, -1)[..., emptied] = 0.0
             yield new
+
+
+def opener(mask: NDArray) -> Iterator[NDArray]:
+    """A bool mask with fewer masked entries: none, half of them, then a smaller part at a time, then one."""
+    closed = np.flatnonzero(~mask)
+    sizes = [len(closed)]
+    while sizes[-1] > FEW_CLOSED:
+        sizes.append(sizes[-1] // 2)
+    chunks = [part for size in sizes if size > 1 for part in (closed[:size], closed[-size:])]
+    for entries in (*chunks, *closed[:FEW_CLOSED, None]):
+        opened = mask.copy()
+        opened.reshape(-1)[entries] = True
+        yield opened
 
 
 def complexity(x: float) -> float:

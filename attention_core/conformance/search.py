@@ -208,7 +208,7 @@ def search_large(
             continue
         violation = judge(law, subject, case, tally)
         if violation is not None:
-            return Found(case, violation)
+            return Found(case if violation.case is None else violation.case, violation)
     return None
 
 

@@ -348,15 +348,17 @@ def switched_off(request: Request, evidence: Evidence) -> str:
 def derivative(request: Request, out: str, variables: Mapping[str, str]) -> list[str]:
     """Lines that leave first (or second) derivatives in the `.grad` of the inputs."""
     assert request.cotangent is not None
-    cotangent = array_text(request.cotangent)
+    cotangent, before = array_text(request.cotangent), []
+    if "; " in (filled := assignment("down", request.cotangent)):
+        cotangent, before = "down", [filled]
     if request.second is None:
         once = f"{out}.backward({cotangent}"
         if request.backwards == 1:
-            return [f"{once})"]
+            return [*before, f"{once})"]
         inputs = ", ".join(variables[name] for name in request.wrt)
         again = [f"{once}, retain_graph=True)", f"for x in ({inputs},): x.grad = None"]
-        return [*again * (request.backwards - 1), f"{once})  # the same graph again"]
+        return [*before, *again * (request.backwards - 1), f"{once})  # the same graph again"]
     inputs = ", ".join(variables[name] for name in request.wrt)
-    lines = [f"first = torch.autograd.grad({out}, [{inputs}], {cotangent}, create_graph=True)"]
+    lines = [*before, f"first = torch.autograd.grad({out}, [{inputs}], {cotangent}, create_graph=True)"]
     directions = ", ".join(array_text(d) for d in request.second)
     return [*lines, f"sum((g * w).sum() for g, w in zip(first, [{directions}])).backward()"]

@@ -1,4 +1,4 @@
-"""Arrays as program text: nested lists with short numbers, constant arrays, and views on a larger base.
+"""Arrays as program text: nested lists with short numbers, constant arrays, patterns, and views on a larger base.
 
 What the text builds is bit for bit what the suite sent, memory layout included.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.exchange import Array, NDArray, decode
+from attention_core.conformance.snippet_patterns import LEAST, pattern
 
 MAX_ELEMENTS = 400
 """A larger array is written as packed bytes: nobody would read its numbers, but the program still runs."""
@@ -20,6 +21,8 @@ WIDTH = 160
 """Of a line that holds several short ones."""
 FEW, LARGE = 3, 16
 """An array of more than `LARGE` numbers, of which at most `FEW` differ from the rest, is filled and then set there."""
+ROW = 128
+"""The longest rows that are set one by one in an array that is otherwise one number."""
 PREFIX = {"torch": "torch", "numpy": "np", "jax": "jnp"}
 
 
@@ -41,6 +44,8 @@ def array_text(spec: Array, library: str = "torch") -> str:
     flat = values.reshape(-1)
     if flat.size > 1 and (np.all(flat == flat[0]) or np.all(np.isnan(flat))):
         text = f"{prefix}.full({values.shape}, {_number(flat[0])}{dtype})"
+    elif (repeated := patterned(values, spec.dtype, library)) is not None:
+        text = repeated
     elif flat.size > MAX_ELEMENTS:
         text = packed(spec, library) + (f".reshape({values.shape})" if spec.is_plain else "")
     else:
@@ -62,17 +67,73 @@ def assignment(name: str, spec: Array, library: str = "torch", *, gradient: bool
     """
     text, ready = array_text(spec, library), ".requires_grad_()" if gradient else ""
     values = decode(spec.base, spec.dtype)
-    if library == "jax" or not spec.is_plain or values.size <= LARGE:  # arrays of JAX are not written to
+    if library == "jax" or values.size <= LARGE or (library != "torch" and not spec.is_plain):
+        return f"{name} = {text}{ready}"  # arrays of JAX are not written to
+    values = values.reshape(spec.shape) if spec.is_plain else values
+    lines = filled(name, values, spec.dtype, library)
+    if not lines and patterned(values, spec.dtype, library) is None:
+        lines = filled_by_rows(name, values, spec.dtype, library)
+    if not lines:
         return f"{name} = {text}{ready}"
-    values = values.reshape(spec.shape)
+    if not spec.is_plain:
+        lines.append(f"{name} = {name}.as_strided({spec.shape}, {spec.strides}, {spec.offset})")
+    return "; ".join([*lines, *([f"{name}{ready}"] if gradient else [])])
+
+
+def patterned(values: NDArray, dtype: str, library: str) -> str | None:
+    """A large array by what repeats in it, or None."""
+    if values.size <= LEAST:
+        return None
+    return pattern(values, library, PREFIX[library], dtype_text(dtype, library), _nested)
+
+
+def filled(name: str, values: NDArray, dtype: str, library: str) -> list[str]:
+    """Statements that fill an array and set its few other numbers; none where there are more than `FEW`.
+
+    What lies between the elements of a view is NaN: a pattern of it is filled first.
+    """
     numbers, counts = np.unique(values, return_counts=True)
     rest = numbers[np.argmax(counts)]
-    others = np.argwhere((values != rest) & ~(np.isnan(values) & np.isnan(rest)))
+    places = runs(values, (values != rest) & ~(np.isnan(values) & np.isnan(rest)))
+    text: str | None = f"{PREFIX[library]}.full({values.shape}, {_number(rest)}{dtype_text(dtype, library)})"
+    if len(places) > FEW and np.isnan(values).any():
+        rest = numbers[np.argmax(np.where(np.isnan(numbers), 0, counts))]
+        under = np.where(np.isnan(values), values, rest)
+        places, text = runs(values, ~np.isnan(values) & (values != rest)), patterned(under, dtype, library)
+    if text is None or not 0 < len(places) <= FEW:
+        return []
+    return [f"{name} = {text}", *(f"{name}[{at}] = {_number(number)}" for at, number in places)]
+
+
+def runs(values: NDArray, others: NDArray) -> list[tuple[str, Any]]:
+    """Index and number of the entries marked in `others`; in a flat array, neighbours of one number are one slice.
+
+    Example: runs(np.array([7., 7., 0.]), np.array([True, True, False])) is [("0:2", 7.0)].
+    """
+    if values.ndim > 1:
+        return [(", ".join(map(str, at)), values[tuple(at)]) for at in np.argwhere(others)]
+    found: list[tuple[str, Any]] = []
+    at = np.flatnonzero(others)
+    cuts = [k for k in range(1, len(at)) if at[k] != at[k - 1] + 1 or repr(values[at[k]]) != repr(values[at[k - 1]])]
+    for part in np.split(at, cuts) if len(at) else []:
+        first, last = int(part[0]), int(part[-1])
+        found.append((f"{first}" if first == last else f"{first}:{last + 1}", values[first]))
+    return found
+
+
+def filled_by_rows(name: str, values: NDArray, dtype: str, library: str) -> list[str]:
+    """Statements that fill an array and set its few other rows; none where there are more than `FEW`, or long ones."""
+    if values.ndim < 2 or values.shape[-1] > ROW:
+        return []
+    numbers, counts = np.unique(values, return_counts=True)
+    rest = numbers[np.argmax(counts)]
+    others = np.argwhere(((values != rest) & ~(np.isnan(values) & np.isnan(rest))).any(axis=-1))
     if not 0 < len(others) <= FEW:
-        return f"{name} = {text}{ready}"
-    full = f"{PREFIX[library]}.full({values.shape}, {_number(rest)}{dtype_text(spec.dtype, library)})"
-    places = [f"{name}[{', '.join(map(str, at))}] = {_number(values[tuple(at)])}" for at in others]
-    return "; ".join([f"{name} = {full}", *places, *([f"{name}{ready}"] if gradient else [])])
+        return []
+    maker, kind = ("tensor" if library == "torch" else "array"), dtype_text(dtype, library)
+    full = f"{name} = {PREFIX[library]}.full({values.shape}, {_number(rest)}{kind})"
+    rows = ((", ".join(map(str, at)), _nested(values[tuple(at)])) for at in others)
+    return [full, *(f"{name}[{at}] = {PREFIX[library]}.{maker}({row}{kind})" for at, row in rows)]
 
 
 def values_by_name(parameters: Mapping[str, Array]) -> list[str]:

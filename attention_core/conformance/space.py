@@ -55,6 +55,8 @@ class Space:
 
     def contains(self, case: Any) -> bool:
         """Whether a case (shrunk, or drawn for another law) is one this law asked for."""
+        if case.given:  # drawn by the law itself, beyond its wish
+            return case.is_causal or False in self.causal
         n_q, n_kv, _, _, heads, _ = case.sizes
         small = (self.floor and (n_q < self.min_q or n_kv < self.min_kv)) or heads < self.min_heads
         small = small or case.query.shape[0] < self.min_batch or (self.square and n_q != n_kv)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attention_core.conformance import Implementation
+from attention_core.conformance.judging import SHRINK_CALLS
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.search import run_law
 from attention_core.conformance.session import Session, select_laws
@@ -19,7 +20,7 @@ def judged(
     """
     with Session(Implementation(function, name="under test", **record), effort=effort, seed=seed) as session:
         (chosen,) = select_laws(session.laws, [law])
-        return run_law(chosen, session.contract, session.subject, effort, seed, shrink=shrink)
+        return run_law(chosen, session.contract, session.subject, effort, seed, shrink=SHRINK_CALLS if shrink else 0)
 
 
 def held(law: str, function: Any, effort: str = "quick", **record: Any) -> LawResult:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 from mutants import decoding as mutants
 from mutants import reference
-from mutants.judging import held, refuted
+from mutants.judging import held, judged, refuted
 
+from attention_core.conformance.law import Law
 from attention_core.conformance.laws.decoding import LAWS, SHAPES
 
 
@@ -19,6 +20,13 @@ def test_every_law_refutes_the_mutant_it_names(law: object) -> None:
 @pytest.mark.parametrize("law", [law.name for law in LAWS])
 def test_correct_attention_conforms(law: str) -> None:
     held(law, reference.build())
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_counterexamples_can_be_read(law: Law) -> None:
+    found = judged(law.name, getattr(mutants, law.mutant)(), shrink=True).counterexample
+    assert found is not None
+    assert len(found.snippet) < 1500 and "zlib" not in found.snippet
 
 
 def test_the_shapes_are_those_of_decoding() -> None:

@@ -87,6 +87,16 @@ def test_returned_weights() -> None:
     assert judged(WEIGHTS, correct).status == "not_applicable"
 
 
+@pytest.mark.parametrize("law", [law.name for law in dropout.LAWS])
+def test_a_counterexample_of_dropout_can_be_read(law: str) -> None:
+    """Statements about a distribution need many weights, but no packed bytes: the probe is written as a pattern."""
+    mutant = CAUGHT[law][0] if law in CAUGHT else "returns_dropped_weights"
+    record = {"returns": "out,weights"} if law == WEIGHTS else {}
+    found = judged(law, getattr(mutants, mutant)(), shrink=True, **record).counterexample
+    assert found is not None
+    assert len(found.snippet) < 2000 and "zlib" not in found.snippet
+
+
 def test_every_law_has_its_mutant() -> None:
     for law in TABLE:
         assert law.mutant in CAUGHT.get(law.name, ("returns_dropped_weights",)), law.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,13 @@ from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 from torch import Tensor
 
+from attention_core.conformance import Implementation
 from attention_core.conformance.case import Case
 from attention_core.conformance.laws import large_sizes, memory, shapes
 from attention_core.conformance.laws.shapes import SWEEP
 from attention_core.conformance.rounding import round_to
+from attention_core.conformance.search import judge_one
+from attention_core.conformance.session import Session, select_laws
 from attention_core.conformance.space import Profile
 
 LAWS = (*shapes.LAWS, *large_sizes.LAWS, *memory.LAWS)
@@ -87,6 +91,41 @@ REFUTED = [
     ("inputs_stay_as_they_were", "mask_inverted_in_place"),
     ("inputs_stay_as_they_were", "key_zeroed_in_backward"),
 ]
+
+
+def mask_beyond_512_ignored(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Padding beyond 512 keys is attended."""
+    if attn_mask is not None and attn_mask.shape[-1] > 512:
+        attn_mask = attn_mask.clone()
+        attn_mask[..., 512:] = True if attn_mask.dtype == torch.bool else 0.0
+    return torch_attention(query, key, value, attn_mask, is_causal=is_causal, scale=scale)
+
+
+BEYOND = [mutant for law, mutant in REFUTED if law == "round_sizes_and_sizes_beyond_are_right"]
+
+
+@pytest.mark.parametrize("mutant", [*BEYOND, "mask_beyond_512_ignored"])
+def test_a_counterexample_beyond_a_size_is_large_in_that_size_alone_and_can_be_read(mutant: str) -> None:
+    function = mask_beyond_512_ignored if mutant == "mask_beyond_512_ignored" else built(mutant)
+    law = "round_sizes_and_sizes_beyond_are_right"
+    found = judged(law, function, shrink=True).counterexample
+    assert found is not None
+    assert len(found.snippet) < 1500 and "zlib" not in found.snippet
+    case = Case.from_json(json.loads(json.dumps(found.data)))
+    assert case.given
+    with Session(Implementation(function, name="again")) as session:
+        (chosen,) = select_laws(session.laws, [law])
+        assert judge_one(chosen, session.subject, case).status == "refuted"
+
+
+@pytest.mark.parametrize("law", ["agrees_with_truth", "decoding_shapes_are_right"])
+def test_padding_among_many_keys_is_made_small(law: str) -> None:
+    found = judged(law, mask_beyond_512_ignored, "standard", shrink=True).counterexample
+    assert found is not None
+    assert len(found.snippet) < 1500 and "zlib" not in found.snippet
 
 
 def built(mutant: str) -> Callable[..., Tensor]:

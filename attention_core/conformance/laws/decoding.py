@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import product
 
@@ -11,7 +12,7 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable, Refused
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.shapes import judge_output
+from attention_core.conformance.laws.shapes import as_given, judge_output
 from attention_core.conformance.rounding import round_to
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
@@ -31,8 +32,12 @@ def decoding_shapes_are_right(subject: Subject, case: Case) -> int:
     Source: derivations/error_budget.md (output); split decoding kernels; flashinfer-ai/flashinfer#4347
     Mutant: tail_of_the_first_sequence
     """
+    return judge_each(subject, [case] if case.given else decoding_problems(subject, case))
+
+
+def decoding_problems(subject: Subject, case: Case) -> Iterator[Case]:
+    """A problem for each of `SHAPES`, in one of `FORMS`."""
     rng, profile = case.rng("decoding"), subject.binding.profile()
-    count = 0
     for number, (n_q, n_kv) in enumerate(SHAPES):
         heads = int(rng.integers(1, 4))
         one = drawn(case, rng, (2 + number % 2, heads, n_q, n_kv, 16))
@@ -41,13 +46,7 @@ def decoding_shapes_are_right(subject: Subject, case: Case) -> int:
         forms = FORMS if "attn_mask" in profile.claims else FORMS[:1]
         mask = mask_of(forms[int(rng.integers(len(forms)))], one, rng)
         causal = mask is None and "is_causal" in profile.claims and profile.alignment == "bottom_right"
-        one = one.with_(mask=mask, is_causal=causal and rng.random() < 0.5)
-        with suppress(Refused):
-            judge_output(subject, one, f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv}")
-            count += one.slices
-    if not count:
-        raise NotApplicable("no such size is declared and accepted")
-    return count
+        yield one.with_(mask=mask, is_causal=causal and rng.random() < 0.5)
 
 
 def views_of_wide_heads_change_nothing(subject: Subject, case: Case) -> int:
@@ -57,16 +56,28 @@ def views_of_wide_heads_change_nothing(subject: Subject, case: Case) -> int:
     Source: pytorch/pytorch#181133, design of the contract: views may be refused, never misread
     Mutant: wide_rows_read_as_they_lie
     """
-    rng, profile = case.rng("wide views"), subject.binding.profile()
-    count = 0
+    return judge_each(subject, [case] if case.given else wide_problems(case))
+
+
+def wide_problems(case: Case) -> Iterator[Case]:
+    """A problem for each of `VIEWS`, of one of `WIDTHS`."""
+    rng = case.rng("wide views")
     for view in VIEWS:
         d = int(rng.choice(WIDTHS))
         one = drawn(case, rng, (2, int(rng.integers(2, 4)), int(rng.integers(1, 4)), int(rng.integers(2, 9)), d))
+        yield one.with_(views=dict.fromkeys(("query", "key", "value"), view))
+
+
+def judge_each(subject: Subject, problems: Iterable[Case]) -> int:
+    """Judge the output of problems that are declared and not refused; how many slices they have."""
+    count, profile = 0, subject.binding.profile()
+    for one in problems:
         if not profile.allows(one.sizes):
             continue
-        with suppress(Refused):
-            viewed = one.with_(views=dict.fromkeys(("query", "key", "value"), view))
-            judge_output(subject, viewed, f"for d={d} and {view} views")
+        n_q, n_kv, d, _, heads, _ = one.sizes
+        views = "".join(f" and {view} views" for view in sorted(set(one.views.values())))
+        with suppress(Refused), as_given(one):
+            judge_output(subject, one, f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}{views}")
             count += one.slices
     if not count:
         raise NotApplicable("no such size is declared and accepted")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attention_core.conformance.case import Case
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.shapes import judge_gradients, judge_output
+from attention_core.conformance.laws.shapes import as_given, judge_gradients, judge_output
 from attention_core.conformance.rounding import round_to
 from attention_core.conformance.space import Profile, Space
 from attention_core.conformance.subject import Subject
@@ -52,13 +52,14 @@ def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
     """
     profile = subject.binding.profile()
     count = 0
-    for one in enlarged(case, profile):
+    for one in [case] if case.given else enlarged(case, profile):
         if not profile.allows(one.sizes):
             continue
         n_q, n_kv, d, _, heads, _ = one.sizes
         remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}"
-        judge_output(subject, one, remark)
-        judge_gradients(subject, one, remark)
+        with as_given(one):
+            judge_output(subject, one, remark)
+            judge_gradients(subject, one, remark)
         count += one.slices
     return count
 

@@ -29,11 +29,19 @@ def probe_of(
     n = next((n for n in lengths if allows((n, n, n, n, heads, heads))), 0)
     if not n:
         raise NotApplicable("no declared size shows every weight")
-    key = case.rng("probe").integers(1, 4, size=(batch, heads, n, n)).astype(float)
+    key = in_turn((1.0, 2.0, 3.0), (batch, heads, n, n))
     shown = np.vstack([np.hstack([np.eye(n // 2)] * 2), np.zeros((n // 2, n))])
     value = np.broadcast_to(shown, (batch, heads, n, n)).copy()
     query = np.zeros((batch, heads, n, n))
     return Case(case.dtype, query, key, value, seed=case.seed, default_scale=case.default_scale)
+
+
+def in_turn(numbers: tuple[float, ...], shape: tuple[int, ...]) -> NDArray:
+    """The numbers again and again: not drawn, so that a program that shows a failure writes them in a line.
+
+    Example: in_turn((1.0, 2.0, 3.0), (2, 2)) is [[1, 2], [3, 1]].
+    """
+    return np.resize(np.array(numbers), shape)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ truth; result shapes are checked by every call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.case import Case
 from attention_core.conformance.draw import EDGES
-from attention_core.conformance.evidence import NotApplicable, require_close
+from attention_core.conformance.evidence import NotApplicable, Violation, require_close
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
@@ -47,6 +48,16 @@ def judge_gradients(subject: Subject, case: Case, remark: str) -> None:
     for name in INPUTS:
         what = f"gradient of {name} {remark}"
         require_close(found.gradients[name], getattr(true, name), getattr(bounds, name), what)
+
+
+@contextmanager
+def as_given(problem: Case) -> Iterator[None]:
+    """What fails within is a failure of this problem, which the law drew: it is shown and made smaller alone."""
+    try:
+        yield
+    except Violation as violation:
+        violation.case = problem.with_(given=True)
+        raise
 
 
 def prefix(case: Case, n_q: int, n_kv: int) -> Case:
