@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.declared_sizes import nearest_supported, supports
 from attention_core.conformance.evidence import Refused, Violation
 from attention_core.conformance.parameter_case import ParameterCase
 
@@ -51,7 +52,7 @@ def what_the_core_lacks(contract: Any, subject: Any) -> str:
         except Violation:
             pass  # the laws report it; here it counts as accepted
         accepted.setdefault(dtype, set()).add(kind)
-    if not cases and not contract.name.startswith("attention"):
+    if not cases and contract.name not in SIZES and not contract.name.startswith("attention"):
         return ""
     kinds = {label.partition("/")[2] for label, _ in cases}
     if kinds and kinds in accepted.values():
@@ -70,7 +71,12 @@ def plain_cases(contract: str, subject: Any) -> list[tuple[str, ParameterCase]]:
     if contract == "multi-head":  # its laws ask in float32 alone
         dtypes = tuple(d for d in dtypes if d == "float32")
     kinds = zip(("aligned", "unaligned"), SIZES[contract], strict=True)
-    return [(f"{d}/{kind}", ParameterCase(sizes, dtype=d)) for kind, sizes in kinds for d in dtypes]
+    cases = [(f"{d}/{kind}", ParameterCase(sizes, dtype=d)) for kind, sizes in kinds for d in dtypes]
+    declared = [(label, case) for label, case in cases if supports(subject.implementation, case)]
+    if declared:
+        return declared
+    near = ((label, nearest_supported(subject.implementation, case)) for label, case in cases[: len(dtypes)])
+    return [(label, case) for label, case in near if case is not None]
 
 
 def plain_call(contract: str, subject: Any, case: ParameterCase) -> None:

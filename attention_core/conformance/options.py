@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attention_core.conformance.declared_sizes import NAMES, OF_ATTENTION
 from attention_core.conformance.implementation import CHOICES, CLAIMS, DTYPES, Implementation, TargetError
 
 DECLARED: Mapping[str, tuple[str, ...]] = {
@@ -31,7 +32,8 @@ DECLARED: Mapping[str, tuple[str, ...]] = {
     "pairing": ("half", "interleaved"),
 }
 """Parameters of other contracts that have options of their own: `--kind`, `--pairing`."""
-SIZE_NAMES = ("n_q", "n_kv", "d", "d_v", "H", "H_kv")
+SIZE_NAMES = OF_ATTENTION
+_ANY_SIZE = tuple(dict.fromkeys(name for names in NAMES.values() for name in names))
 _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
     ast.FloorDiv: operator.floordiv, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
@@ -66,7 +68,8 @@ HELP: Mapping[str, str] = {
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
     "untested": "Parameters that no law tests, comma separated: accepted, and named in the verdict. Repeatable.",
-    "sizes": f"Supported sizes as a condition over {', '.join(SIZE_NAMES)}, e.g. 'd % 8 == 0 and n_kv >= 1'.",
+    "sizes": f"Supported sizes as a condition over {', '.join(SIZE_NAMES)} (of other contracts: B, n, H, d, ...), "
+    "e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d).",
     "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
@@ -79,19 +82,19 @@ HELP: Mapping[str, str] = {
 
 
 _ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters"])
-_ALWAYS |= {"declines", "untested"}
+_ALWAYS |= {"declines", "untested", "sizes"}
 _BUILT = _ALWAYS - {"factory"}
 APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP) - {"config"},
     "attention-lse": frozenset(HELP) - {"config"},
     "mask-builder": _ALWAYS | {"causal", "mask_true"},
     "heads": _ALWAYS,
-    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config"},
+    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale"},
     "rotary": _ALWAYS,
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
-    "kv-cache": _BUILT | {"accumulate"},
-    "self-attention": _ALWAYS | {"accumulate"},
+    "kv-cache": _BUILT | {"accumulate", "scale"},
+    "self-attention": _ALWAYS | {"accumulate", "scale"},
     "self-attention-steps": _ALWAYS,
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -135,6 +138,8 @@ def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
             )
             raise TargetError(f"{option} does not apply to the contract {contract}, {known}")
     check_numbers(fields.get("parameters", {}))
+    if isinstance(fields.get("sizes"), SizeCondition):
+        fields["sizes"].check_names(NAMES[contract], f"the contract {contract}")
 
 
 def check_numbers(parameters: Mapping[str, Any]) -> None:
@@ -226,19 +231,20 @@ def crosses(value: Any) -> bool:
 class SizeCondition:
     """A condition over the sizes of a case, such as `d % 8 == 0 and n_q <= n_kv`.
 
-    Comparisons, `and`, `or`, `not`, + - * // %, whole numbers, tuples of them, and n_q, n_kv, d, d_v, H, H_kv.
+    Comparisons, `and`, `or`, `not`, + - * // %, whole numbers, tuples of them, and n_q, n_kv, d, d_v, H, H_kv in this
+    order, or the sizes of another contract by name.
 
     Example:
-        >>> SizeCondition("d % 8 == 0 and H == H_kv")(5, 7, 16, 16, 4, 4)
-        True
+        >>> SizeCondition("d % 8 == 0 and H == H_kv")(5, 7, 16, 16, 4, 4), SizeCondition("n > 2")(B=1, n=2)
+        (True, False)
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._known: dict[tuple[int, ...], bool] = {}
+        self._known: dict[tuple[tuple[str, int], ...], bool] = {}
         try:
             self.tree = ast.parse(text, mode="eval").body
-            self._holds(2, 3, 8, 8, 4, 2)
+            self._value(self.tree, dict.fromkeys(_ANY_SIZE, 8) | dict(zip(SIZE_NAMES, (2, 3, 8, 8, 4, 2), strict=True)))
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else error
             raise TargetError(
@@ -247,16 +253,27 @@ class SizeCondition:
         except ZeroDivisionError:
             raise TargetError(f"sizes={text!r} divides by zero") from None
 
-    def __call__(self, *sizes: int) -> bool:
-        if sizes not in self._known:
+    def __call__(self, *sizes: int, **named: int) -> bool:
+        names = named or dict(zip(SIZE_NAMES, sizes, strict=True))
+        key = tuple(names.items())
+        if key not in self._known:
             try:
-                self._known[sizes] = self._holds(*sizes)
+                self._known[key] = bool(self._value(self.tree, names))
             except ZeroDivisionError:  # at these sizes it says nothing, so they are not among those it names
-                self._known[sizes] = False
-        return self._known[sizes]
+                self._known[key] = False
+            except ValueError as error:
+                raise TargetError(f"sizes={self.text!r}: {error}; there are: {', '.join(names)}") from None
+        return self._known[key]
 
-    def _holds(self, *sizes: int) -> bool:
-        return bool(self._value(self.tree, dict(zip(SIZE_NAMES, sizes, strict=True))))
+    def check_names(self, known: Sequence[str], of: str) -> None:
+        """Refuse names that are not among the sizes of a contract.
+
+        Raises:
+            TargetError: one is not.
+        """
+        unknown = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id not in known]
+        if unknown:
+            raise TargetError(f"sizes={self.text!r}: {of} has no size {unknown[0]!r}, but: {', '.join(known)}")
 
     def _value(self, node: ast.expr, names: Mapping[str, int]) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, int):

@@ -15,6 +15,7 @@ import numpy as np
 
 from attention_core.conformance.binding import BUILD
 from attention_core.conformance.budget import round_to
+from attention_core.conformance.declared_sizes import TRIES, nearest_supported, supports
 from attention_core.conformance.evidence import Evidence, Result, Shown, Violation, require_same
 from attention_core.conformance.exchange import NDArray, Request, Response, array
 from attention_core.conformance.implementation import Implementation, TargetError
@@ -127,6 +128,10 @@ class ParameterSubject:
     def parameters(self) -> Mapping[str, Any]:
         """What is declared of the target beside its conventions (kind, pairing, base, ...)."""
         return self.implementation.parameters
+
+    def adapted(self, case: ParameterCase) -> ParameterCase:
+        """The case, at sizes that the target's form allows."""
+        return case
 
     def names(self) -> list[str] | None:
         """Parameter names of the target; None when its signature cannot be read."""
@@ -258,11 +263,25 @@ class Sizes:
 
 
 def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Generator) -> ParameterCase | None:
-    """One case of a space: half of the time small sizes, half of the time anywhere in the range."""
+    """One case of a space and of the declared sizes: half of the time small sizes, half of the time anywhere.
+
+    Where the law's own range holds no declared size, usual larger ones are taken.
+    """
     declared = subject.implementation.dtypes
     dtypes = [d for d in space.dtypes or declared if d in declared]
     if not dtypes:
         return None
+    case = subject.adapted(_drawn(space, dtypes, rng))
+    for _ in range(TRIES):
+        if supports(subject.implementation, case):
+            return case
+        case = subject.adapted(_drawn(space, dtypes, rng))
+    near = nearest_supported(subject.implementation, case)
+    return near if near is not None and space.contains(near) else None
+
+
+def _drawn(space: Sizes, dtypes: list[str], rng: np.random.Generator) -> ParameterCase:
+    """One case of a space, whatever sizes are declared."""
     small = rng.random() < 0.5
     sizes = {}
     for name, (low, high) in space.ranges.items():
@@ -277,11 +296,13 @@ def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Gene
 
 def allows_parameters(subject: ParameterSubject, space: Sizes, case: ParameterCase) -> bool:
     """Whether a shrunk case may be asked."""
-    return space.contains(case)
+    return space.contains(case) and supports(subject.implementation, case)
 
 
 def restrict_parameters(subject: ParameterSubject, law: Law) -> Sizes | None:
-    """The law's space; None when no declared dtype lies in it."""
+    """The law's space; None when no declared dtype, or no declared size, lies in it."""
     space: Sizes = law.space
     declared = subject.implementation.dtypes
+    if subject.implementation.sizes is not None and draw_parameters(subject, space, np.random.default_rng(0)) is None:
+        return None
     return space if any(d in declared for d in space.dtypes or declared) else None

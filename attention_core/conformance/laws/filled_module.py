@@ -16,6 +16,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance import budget
 from attention_core.conformance.budget import UNIT_ROUNDOFF
+from attention_core.conformance.declared_sizes import nearest_supported
 from attention_core.conformance.evidence import (
     Evidence,
     NotApplicable,
@@ -39,6 +40,7 @@ from attention_core.conformance.laws.projections import (
 from attention_core.conformance.modules.form import Form, Mask
 from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.scales import scale_of
 
 SINGLE = UNIT_ROUNDOFF["float32"]
 DECLARED_PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
@@ -94,7 +96,8 @@ class MultiHead(ParameterSubject):
         """A case of sizes that the module's form allows: as many heads as it wants, an even head size to rotate."""
         sizes: dict[str, int] = {"H": case["H"] * self.form.multiple}
         sizes |= {"d": 2 * case["d"]} if self.form.rotation and case["d"] % 2 else {}
-        return case.with_(**sizes) if sizes != {"H": case["H"]} else case
+        case = case.with_(**sizes) if sizes != {"H": case["H"]} else case
+        return nearest_supported(self.implementation, case) or case
 
     def allows(self, case: ParameterCase) -> bool:
         """Whether a smaller case still has sizes that the module's form allows."""
@@ -299,14 +302,15 @@ class MultiHead(ParameterSubject):
         k, v, k_error = (np.repeat(a, case["H"] // heads_of_keys(case), axis=1) for a in (k, v, k_error))
         if unit:
             v = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
-        true = oracle.attention(q, k, v, mask, is_causal=causal)
+        scale = scale_of(self.implementation.scale, case["d"])
+        true = oracle.attention(q, k, v, mask, scale=scale, is_causal=causal)
         if causal:
             later = oracle.causal_mask(q.shape[-2], k.shape[-2])
             mask = later if mask is None else mask & later
-        bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype="float32", accumulate="float32")
+        bounds = budget.forward_bound(q, k, v, true, mask=mask, scale=scale, dtype="float32", accumulate="float32")
         assert bounds.out is not None
         bound = np.broadcast_to(bounds.out, true.out.shape)
-        return true.out, through_scores(bound, (q, q_error), (k, k_error), true.weights @ np.abs(v), mask)
+        return true.out, through_scores(bound, (q, q_error), (k, k_error), true.weights @ np.abs(v), mask, scale)
 
     def prepared(self, case: ParameterCase) -> Filled:
         """A module with its projections where they are recognised and explain it, else without."""

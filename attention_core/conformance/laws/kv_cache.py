@@ -13,11 +13,13 @@ import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance import budget
+from attention_core.conformance.declared_sizes import supports
 from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_close
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after
+from attention_core.conformance.scales import scale_of
 
 CONTRACT = "kv-cache"
 
@@ -46,9 +48,12 @@ class Cache(ParameterSubject):
         """The full pass in float64, and its budget."""
         n = q.shape[-2]
         mask = oracle.causal_mask(n, n) if self.window is None else oracle.sliding_window(n, n, self.window)
-        true = oracle.attention(q, k, v, mask)
-        accumulate = self.implementation.accumulate
-        bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype=case.dtype, accumulate=accumulate)
+        declared = self.implementation
+        scale = scale_of(declared.scale, q.shape[-1])
+        true = oracle.attention(q, k, v, mask, scale=scale)
+        bounds = budget.forward_bound(
+            q, k, v, true, mask=mask, scale=scale, dtype=case.dtype, accumulate=declared.accumulate
+        )
         assert bounds.out is not None
         return true.out, np.broadcast_to(bounds.out, true.out.shape)
 
@@ -70,6 +75,8 @@ def check_steps(
     earlier: Sequence[Result] = (), **extra: Any,
 ) -> None:  # fmt: skip
     """Steps between the cuts give the rows of the full pass; `earlier` calls belong to a counterexample."""
+    if not supports(subject.implementation, case):
+        raise NotApplicable("it asks for more tokens than are declared")
     parts = subject.inputs(case)
     true, bound = subject.truth(case, *parts)
     number = subject.fresh_instance() if instance is None else instance
@@ -87,10 +94,11 @@ def two_chunks(case: ParameterCase) -> list[int]:
     return sorted({0, case["n"] * 2 // 3, case["n"]})
 
 
-def larger_than(case: ParameterCase) -> ParameterCase:
+def larger_than(subject: Cache, case: ParameterCase) -> ParameterCase:
     """A case of more sequences of more tokens, at times: what it leaves behind would reach into the next one."""
     rng = case.rng("larger")
-    return case.with_(B=case["B"] + int(rng.integers(0, 3)), n=case["n"] + int(rng.integers(0, 9)))
+    larger = case.with_(B=case["B"] + int(rng.integers(0, 3)), n=case["n"] + int(rng.integers(0, 9)))
+    return larger if supports(subject.implementation, larger) else case
 
 
 def a_second_cache_of_the_same_size_is_new(subject: Cache, case: ParameterCase) -> None:
@@ -148,7 +156,7 @@ def a_new_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
     Source: tenstorrent/tt-inference-server PR4557 (a stale position on reuse)
     Mutant: cache_shared_by_instances
     """
-    larger = larger_than(case)
+    larger = larger_than(subject, case)
     first = subject.run(larger, subject.fresh_instance(), subject.inputs(larger, "other"), [0, larger["n"]])
     check_steps(subject, case, two_chunks(case), "after another cache was used", earlier=first)
 
@@ -227,7 +235,7 @@ def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
     Mutant: position_not_reset
     """
     number = subject.fresh_instance()
-    larger = larger_than(case)
+    larger = larger_than(subject, case)
     used = subject.run(larger, number, subject.inputs(larger, "other"), [0, larger["n"]])
     request = subject.request(method_="reset", instance_=(number, subject.arguments))
     failure = subject.runner.run(request).failure  # what reset returns is its own affair

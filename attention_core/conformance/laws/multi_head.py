@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.declared_sizes import supports
 from attention_core.conformance.evidence import NotApplicable, Result, Violation, require_close, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
@@ -207,9 +208,9 @@ def draw_module(subject: MultiHead, space: Sizes, rng: np.random.Generator) -> P
     case = draw_parameters(subject, space, rng)
     if case is None:
         return None
-    case = subject.adapted(case)
     if subject.form.grouped and (group := int(rng.integers(1, 4))) > 1:
-        case = case.with_(H_kv=case["H"], H=group * case["H"])
+        grouped = case.with_(H_kv=case["H"], H=group * case["H"])
+        return grouped if supports(subject.implementation, grouped) else case
     return case
 
 

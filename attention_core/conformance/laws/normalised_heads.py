@@ -13,8 +13,6 @@ e^2t (1 + r)^4 at most, r the largest relative error.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from attention_core.conformance.budget import UNIT_ROUNDOFF
@@ -41,14 +39,15 @@ def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDA
 
 
 def through_scores(
-    bound: NDArray, query: tuple[NDArray, NDArray], key: tuple[NDArray, NDArray], mean: NDArray, mask: NDArray | None
+    bound: NDArray, query: tuple[NDArray, NDArray], key: tuple[NDArray, NDArray], mean: NDArray, mask: NDArray | None,
+    scale: float,
 ) -> NDArray:  # fmt: skip
     """The budget of an attention whose queries and keys (B, H, n, d) have errors; `mean` is sum_j p_j |v_j|."""
     (q, a), (k, b) = query, key
     if not a.any() and not b.any():
         return bound
     away = np.abs(a) @ (np.abs(k) + b).swapaxes(-1, -2) + np.abs(q) @ b.swapaxes(-1, -2)
-    away = away / math.sqrt(q.shape[-1])
+    away = away * scale
     if mask is not None:
         away = np.where(mask, away, 0.0)
     growth = np.expm1(2 * away.max(axis=-1, keepdims=True, initial=0.0))

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Result, require_close, require_same
+from attention_core.conformance.declared_sizes import supports
+from attention_core.conformance.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.exchange import NDArray, array
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
@@ -92,6 +93,8 @@ def scores_depend_on_the_distance_alone(subject: Rotary, case: ParameterCase) ->
 
 def _scores(subject: Rotary, case: ParameterCase, q: NDArray, k: NDArray, positions: NDArray) -> Result:
     """Scores of one call that turns queries and keys together: the keys stand behind the queries in the batch."""
+    if not supports(subject.implementation, case.with_(B=2 * case["B"])):
+        raise NotApplicable("it asks for twice as many sequences")
     both = subject.turned(case, np.concatenate([q, k]), positions)
     turned_q, turned_k = np.split(both.values, 2)
     scores, batch = Result(turned_q @ turned_k.swapaxes(-1, -2), both.request), len(q)

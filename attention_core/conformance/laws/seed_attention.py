@@ -16,6 +16,7 @@ from attention_core.conformance.evidence import Result, require_close, require_s
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.scales import scale_of
 
 CONTRACT = "self-attention"
 HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is_causal")
@@ -41,10 +42,13 @@ class SelfAttention(ParameterSubject):
     def truth(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> tuple[NDArray, NDArray]:
         """The output in float64, and how far a correct one may be from it."""
         q, k, v = (x.reshape(*x.shape[:2], case["H"], case["d"]).swapaxes(1, 2) for x in inputs)
-        true = oracle.attention(q, k, v, is_causal=causal)
+        declared = self.implementation
+        scale = scale_of(declared.scale, case["d"])
+        true = oracle.attention(q, k, v, scale=scale, is_causal=causal)
         mask = oracle.causal_mask(case["n"], case["n"]) if causal else None
-        accumulate = self.implementation.accumulate
-        bounds = budget.forward_bound(q, k, v, true, mask=mask, dtype=case.dtype, accumulate=accumulate)
+        bounds = budget.forward_bound(
+            q, k, v, true, mask=mask, scale=scale, dtype=case.dtype, accumulate=declared.accumulate
+        )
         assert bounds.out is not None
         bound = np.broadcast_to(bounds.out, true.out.shape)
         return _joined(true.out), _joined(bound)

@@ -42,7 +42,7 @@ def first_look(subject: MultiHead) -> Form:
     implementation = subject.implementation
     construction = read_construction(implementation.name, subject.description, implementation.config)
     subject.form = Form(construction)
-    described = subject.described(PROBE)
+    described = subject.described(subject.adapted(PROBE))
     if not described:
         refuse_unknown_settings(subject)
         return subject.form
@@ -65,7 +65,7 @@ def refuse_unknown_settings(subject: MultiHead) -> None:
 
     Raises: TargetError.
     """
-    built = subject.built(PROBE, subject.fresh_instance())
+    built = subject.built(subject.adapted(PROBE), subject.fresh_instance())
     failure = subject.runner.run(Request(instance=built, describe=True)).failure
     if failure is not None and failure.types[0] == "UnknownSetting":
         name = failure.message.partition("'")[2].partition("'")[0]
