@@ -241,7 +241,7 @@ class LawItem(pytest.Item):
             assert found is not None
             if expected_verdict(target) == "refuted":
                 pytest.xfail(f"a labelled counterexample: {result.message}")
-            case = f"smallest case: {found.case}\n" if found.case else ""
+            case = f"{'smallest ' if found.shrunk else ''}case: {found.case}\n" if found.case else ""
             raise Refutation(f"{result.message}\n{case}\n{found.snippet}")
         if result.status == "known_failure":
             pytest.xfail(result.message)

@@ -9,7 +9,7 @@ from attention_core.conformance.evidence import NotApplicable, Refused, Violatio
 from attention_core.conformance.law import Law
 
 SHRINK_CALLS = 300
-"""Calls spent on making one counterexample small; a session spends fewer once several laws are refuted."""
+"""Calls spent on making one counterexample as small as can be; in a report, those that are written out."""
 SLOW_SHRINK_CALLS = {"crash": 8, "hung": 0}
 
 
@@ -31,6 +31,8 @@ class Found:
 
     case: Any
     violation: Violation
+    draws: tuple[int, int] | None = None
+    """Number and seed of the draws that led to it, where Hypothesis can make them again."""
 
 
 def judge(law: Law, subject: Any, case: Any, tally: Tally) -> Violation | None:

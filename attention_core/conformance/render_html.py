@@ -54,7 +54,7 @@ def section(report: Report) -> str:
     parts += [f"<p>{escape(line)}</p>" for line in report.advice if line]
     parts += [f"<p>{escape(line)}</p>" for line in under_found_lines(report)]
     for found in report.counterexamples:
-        case = f"<br>smallest case: {escape(found.case)}" if found.case else ""
+        case = f"<br>{'smallest ' if found.shrunk else ''}case: {escape(found.case)}" if found.case else ""
         parts.append(f"<h3>{escape(found.title)}</h3><p>{escape(found.message)}{case}</p>")
         parts.append(f"<pre>{escape(found.snippet)}</pre>")
     if report.laws:

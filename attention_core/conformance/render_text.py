@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,15 +15,13 @@ from attention_core.conformance.core import CORE_REFUSED
 from attention_core.conformance.first_look.findings import FirstLook, changed, command
 from attention_core.conformance.flaky import SAME_CALL
 from attention_core.conformance.plain_text import plain
-from attention_core.conformance.report import LOST, NOT_RUN, Counterexample, LawResult, Report, count, listed
-from attention_core.conformance.telling import without_consequences
+from attention_core.conformance.report import LOST, NOT_RUN, LawResult, Report, count, listed
+from attention_core.conformance.telling import chosen
 
 STYLES = {
     "held": "green", "refuted": "bold red", "refused": "yellow", "not_applicable": "dim", "known_failure": "magenta",
     "unexpected_pass": "bold yellow", "error": "bold red", "conforms": "bold green", "incomplete": "yellow",
 }  # fmt: skip
-SHOWN = 3
-"""Counterexamples written out on the terminal; the other outputs hold all."""
 READABLE, LONG = 8000, 160
 """Characters of a snippet, and of a line in a longer one, that a person may be expected to read."""
 PLAIN = {
@@ -141,12 +138,12 @@ def print_laws(console: Console, report: Report, everything: bool) -> None:
 def print_counterexamples(console: Console, report: Report, everything: bool) -> None:
     """The most telling ones in full; a convention that explains them all leaves one to look at."""
     refuted = [c for c in report.counterexamples if c.law in {r.law for r in report.with_status("refuted")}]
-    shown = refuted if everything else chosen(refuted, report)
+    shown = refuted if everything else chosen(report.laws, report.explained)
     for found in shown:
         console.print(f"\n[bold red]{escape(found.title)}[/]: ", end="", highlight=False)
         say(console, found.message.removeprefix(f"{SAME_CALL}: "))
         if found.case:
-            say(console, f"  smallest case: {found.case}")
+            say(console, f"  {'smallest ' if found.shrunk else ''}case: {found.case}")
         text, cut = (found.snippet.rstrip(), 0) if everything else readable(found.snippet.rstrip())
         console.print(text, highlight=False, markup=False, soft_wrap=True)  # whole lines, to be pasted
         if cut:
@@ -172,28 +169,6 @@ def readable(snippet: str) -> tuple[str, int]:
     long = [line for line in lines if len(line) > LONG]
     told = [line if len(line) <= LONG else f"# {line[:40]} ... ({len(line)} characters, left out)" for line in lines]
     return "\n".join(told), len(long)
-
-
-def chosen(refuted: Sequence[Counterexample], report: Report) -> list[Counterexample]:
-    """A few counterexamples: one of what the advice explains, the first of every family before the second of any."""
-    explained = [c for c in refuted if c.law in report.explained]
-    unexplained = [r for r in report.with_status("refuted") if r.law not in report.explained]
-    causes = [r.law for r in without_consequences(unexplained)]
-    refuted = explained[:1] + [c for c in refuted if c.law in causes]  # the advice says enough of the others
-    family = {r.law: r.family for r in report.laws}
-    first = list({family[c.law]: c for c in reversed(refuted)}.values())
-    order = sorted(refuted, key=lambda c: c not in first)
-    different = {news(c.message): c for c in reversed(order)}
-    order = [c for c in order if c in different.values()]
-    return order[:SHOWN]
-
-
-def news(message: str) -> str:
-    """What a message tells apart from its numbers; of a call that raised, what it raised: told once is enough."""
-    if message.startswith(SAME_CALL):
-        return SAME_CALL
-    raised = re.search(r"(?:raised|got) (\w+(?:Error|Exception|Warning)\b.*?)(?:, but should|$)", message)
-    return raised[1] if raised else re.sub(r"[\d.]+", "", message)
 
 
 def verdict_line(report: Report) -> str:

@@ -40,6 +40,8 @@ class Counterexample:
         snippet: a runnable text that shows the failure without this package.
         got, want, bound: the numbers at the worst element, where there are any.
         event: what happened where it has nothing to do with the law ("hang", "exit", "wrong shape", ...), else "".
+        shrunk: whether it was made as small as can be; a report does so with those that it writes out. `verify --law`
+            with the law's name does it with any.
     """
 
     law: str
@@ -51,6 +53,7 @@ class Counterexample:
     want: float | None = None
     bound: float | None = None
     event: str = ""
+    shrunk: bool = False
 
     def __post_init__(self) -> None:
         for name in ("message", "case", "snippet"):

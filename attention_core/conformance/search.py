@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,12 +16,12 @@ from attention_core.conformance.case_line import case_line
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.evidence import Violation
 from attention_core.conformance.flaky import if_different
-from attention_core.conformance.judging import SHRINK_CALLS, Found, Tally, allowance, judge
+from attention_core.conformance.judging import SHRINK_CALLS, Found, Tally, judge
 from attention_core.conformance.law import Law
+from attention_core.conformance.minimise import HANDFUL, minimise, reduce_lightly, size
 from attention_core.conformance.nulls import MINIMUM
 from attention_core.conformance.report import Counterexample, LawResult
-from attention_core.conformance.small_search import search_small
-from attention_core.conformance.snippet_arrays import MAX_ELEMENTS
+from attention_core.conformance.small_search import search_small, shrink_small
 
 EFFORTS = {"quick": 1, "standard": 5, "thorough": 40}
 """Multiples of each law's number of cases."""
@@ -70,28 +68,46 @@ class Search:
         self.key = [seed, zlib.crc32(law.name.encode())]
         self.rng = np.random.default_rng(self.key)
         self.tally, self.reached, self.seconds = Tally(), 0, 0.0
+        self.found: Found | None = None  # the failure, as it was found
+        self.light: Found | None = None  # the same, lightly reduced
         self.needed = 0  # judged cases without which the law has seen too little to be called held
 
-    def to(self, effort: str, *, shrink: int = SHRINK_CALLS) -> LawResult:
-        """The law's result at an effort, from where the last one ended; `shrink` calls make a failure small."""
-        start, found = time.perf_counter(), None
+    def to(self, effort: str, *, shrink: int = SHRINK_CALLS, lightly: bool = False) -> LawResult:
+        """The law's result at an effort, from where the last one ended; `shrink` calls make a failure small.
+
+        Done `lightly`, a failure is reduced to what tells its cause, and `make_small` does the rest where it is shown.
+        """
+        start = time.perf_counter()
         if self.space is not None:
             for rung in up_to(effort):
-                if found is None and EFFORTS[rung] > self.reached:
-                    found = self._climb(rung, shrink)
-            if found is not None:
-                found = minimise(self.law, self.contract, self.subject, self.space, found, shrink)
+                if self.found is None and EFFORTS[rung] > self.reached:
+                    self.found = self._climb(rung)
         self.seconds += time.perf_counter() - start
-        if found is not None:
-            return self._result("refuted", found.violation.message, found)
-        return self._unrefuted(effort)
+        if self.found is None:
+            return self._unrefuted(effort)
+        return self.make_small(shrink, lightly=lightly)
 
-    def _climb(self, effort: str, shrink: int) -> Found | None:
+    def make_small(self, calls: int = SHRINK_CALLS, *, lightly: bool = False) -> LawResult:
+        """The result with the failing case made small again, from the failure as it was found."""
+        assert self.found is not None
+        start, found = time.perf_counter(), self.found
+        law, contract, subject, space = self.law, self.contract, self.subject, self.space
+        if calls and lightly:
+            self.light = found = reduce_lightly(law, contract, subject, space, found, calls)
+        elif calls:
+            found = shrink_small(law, contract, subject, space, found, calls // 4)
+            found = minimise(law, contract, subject, space, found, calls)
+            if self.light is not None and size(found) > HANDFUL:  # from elsewhere it may become smaller
+                found = min(found, minimise(law, contract, subject, space, self.light, calls), key=size)
+        self.seconds += time.perf_counter() - start
+        return self._result("refuted", found=found, shrunk=calls > 0 and not lightly)
+
+    def _climb(self, effort: str) -> Found | None:
         """The cases that an effort has beyond those done: small ones, large ones, and more while null models hide."""
         law, contract, subject, space = self.law, self.contract, self.subject, self.space
         more, seed = EFFORTS[effort] - self.reached, self.seed + STRIDE * self.reached
         self.reached = EFFORTS[effort]
-        found = search_small(law, contract, subject, space, more, seed, self.tally, shrink)
+        found = search_small(law, contract, subject, space, more, seed, self.tally)
         found = found or search_large(law, contract, subject, space, law.large * more, self.rng, self.tally)
         small = law.small if contract.small(subject, space) is not None else 0
         self.needed = minimum(self.reached * (law.large + small), self.tally.refused, self.reached)
@@ -100,9 +116,9 @@ class Search:
                 break
             rng = np.random.default_rng([*self.key, self.reached, extra])
             found = search_large(law, contract, subject, space, law.large * self.reached, rng, self.tally)
-        return found or self._further_cases(seed, shrink)
+        return found or self._further_cases(seed)
 
-    def _further_cases(self, seed: int, shrink: int) -> Found | None:
+    def _further_cases(self, seed: int) -> Found | None:
         """Cases from both sources in turn, while those judged are some, but fewer than the law needs."""
         law, contract, subject, space = self.law, self.contract, self.subject, self.space
         found: Found | None = None
@@ -112,12 +128,14 @@ class Search:
             rng = np.random.default_rng([*self.key, self.reached, EXTRA_ROUNDS + extra])
             found = search_large(law, contract, subject, space, law.large, rng, self.tally)
             other = seed + FURTHER_STRIDE * extra
-            found = found or search_small(law, contract, subject, space, 1, other, self.tally, shrink)
+            found = found or search_small(law, contract, subject, space, 1, other, self.tally)
         return found
 
-    def _result(self, status: str, message: str = "", found: Found | None = None) -> LawResult:
+    def _result(
+        self, status: str, message: str = "", found: Found | None = None, *, shrunk: bool = False
+    ) -> LawResult:  # fmt: skip
         law, tally = self.law, self.tally
-        shown = None if found is None else counterexample(law, self.subject, found)
+        shown = None if found is None else counterexample(law, self.subject, found, shrunk=shrunk)
         message = message if shown is None else shown.message
         return LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
 
@@ -212,53 +230,8 @@ def search_large(
     return None
 
 
-def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
-    """Smaller cases, then plainer ones, that still fail in the same way, again and again, until there are none."""
-    left, tally = allowance(found.violation, calls), Tally()
-    # Gone into while nobody could read the case; none where nothing is to be shrunk at all.
-    least = -allowance(found.violation, max(SHRINK_CALLS // 2 - calls, 0)) if calls else 0
-
-    def failing(case: Any) -> Found | None:
-        nonlocal left
-        if not contract.allows(subject, space, case):
-            return None
-        left -= 1
-        violation = judge(law, subject, case, tally)
-        same = violation is not None and violation.evidence.kind == found.violation.evidence.kind
-        return Found(case, violation) if violation is not None and same else None
-
-    def one_round(best: Found, reductions: Callable[[Any], Iterator[Any]]) -> Found:
-        # What fails to reduce is not tried again after each success, only in the next round: most calls would go there.
-        at: int | None = 0
-        while at is not None:
-            start, at = at, None
-            for number, case in islice(enumerate(reductions(best.case)), start, None):
-                if left <= (least if unreadable(best.case) else 0):
-                    return best
-                if (smaller := failing(case)) is not None:
-                    best, at = smaller, number
-                    break
-        return best
-
-    def rounds(best: Found, *stages: Callable[[Any], Iterator[Any]]) -> Found:
-        before = None
-        while before is not best:
-            before = best
-            for reductions in stages:
-                best = one_round(best, reductions) if len(stages) == 1 else rounds(best, reductions)
-        return best
-
-    return rounds(found, lambda case: case.smaller(), lambda case: case.plainer())
-
-
-def unreadable(case: Any) -> bool:
-    """Whether an array of the case holds more numbers than a snippet writes out."""
-    arrays = [getattr(case, name, None) for name in ("query", "key", "value", "mask")]
-    return any(getattr(a, "size", 0) > MAX_ELEMENTS for a in arrays)
-
-
-def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
-    """The report's form of a failure."""
+def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False) -> Counterexample:
+    """The report's form of a failure; `shrunk` if it was made as small as can be."""
     from attention_core.conformance.snippet import render
 
     violation = if_different(subject, law, found.violation)
@@ -266,5 +239,5 @@ def counterexample(law: Law, subject: Any, found: Found) -> Counterexample:
     violation = Violation(violation.message, evidence)
     return Counterexample(
         law.name, violation.message, case_line(subject, found.case, evidence), found.case.to_json(),
-        render(subject, law, violation), evidence.got, evidence.want, evidence.bound, evidence.event,
+        render(subject, law, violation), evidence.got, evidence.want, evidence.bound, evidence.event, shrunk,
     )  # fmt: skip

@@ -27,18 +27,21 @@ from attention_core.conformance.known_failures import KnownFailure, as_known_fai
 from attention_core.conformance.law import Law
 from attention_core.conformance.other_arrays import own_library, told
 from attention_core.conformance.parameter_case import FUNCTIONS
-from attention_core.conformance.report import NOT_RUN, LawResult, Report
+from attention_core.conformance.report import NOT_RUN, Counterexample, LawResult, Report
 from attention_core.conformance.responses import SetUpError
 from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.small_search import warm_up
+from attention_core.conformance.telling import chosen
 from attention_core.conformance.untested import RecordingRunner, check_names, silent_parameters
 
 MAX_LOST_PROCESSES = 6
 """After so many crashes (or one hang) of one target its other laws are not run any more."""
 
 FULLY_SHRUNK = 4
-"""So many refuted laws of a target get their counterexample made as small as can be; later ones get less effort."""
+"""So many refuted laws that are run one by one get their counterexample made as small as can be, later ones less."""
+LIGHTLY = 12
+"""One part in so many of the calls for the smallest case is spent on every counterexample that is not written out."""
 GIVEN_UP = "the target kept crashing or hanging"
 JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
 FINAL = ("refuted", "known_failure", "error")
@@ -157,13 +160,21 @@ class Session:
         """The results of several laws, each as soon as it is certain.
 
         Where other conventions explain what is refuted, one refutation is enough: all laws are then judged under the
-        conventions found.
+        conventions found. In the end the counterexamples that a report writes out are made as small as can be, in
+        the results that were given.
         """
+        given: list[LawResult] = []
+        for result in self._results(laws):
+            given.append(result)
+            yield result
+        self._shrink_chosen(given)
+
+    def _results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         look = self.first_look
         done: dict[str, LawResult] = {}
         if look is not None and look.explains:
             for law in sorted(laws, key=lambda law: law.name not in FIRST):
-                done[law.name] = self.run(law, "quick")
+                done[law.name] = self.run(law, "quick", lightly=True)
                 if done[law.name].status == "refuted":
                     left_out = partial(LawResult, status="not_applicable", cases=0, seconds=0.0)
                     for one in laws:
@@ -181,7 +192,7 @@ class Session:
         left, before = list(laws), dict[str, tuple[str, LawResult]]()
         for effort in up_to(self.effort):
             for law in tuple(left):
-                result = self.run(law, effort)
+                result = self.run(law, effort, lightly=True)
                 if result.message.startswith(NOT_RUN) and law.name in before:
                     reached, earlier = before[law.name]
                     result = replace(earlier, message=f"at effort {reached} alone: {result.message[len(NOT_RUN) :]}")
@@ -191,13 +202,32 @@ class Session:
                 elif result.status in JUDGED:
                     before[law.name] = effort, result
 
-    def run(self, law: Law, effort: str = "") -> LawResult:
+    def _shrink_chosen(self, results: Sequence[LawResult]) -> None:
+        """Make the counterexamples small that are written out; what is small may say more or less about the cause."""
+        by_law = {result.law: result for result in results}
+        left = self._unshrunk(results)
+        while left:
+            for found in left:
+                result, small = by_law[found.law], self.searches[found.law].make_small(SHRINK_CALLS)
+                result.counterexample, result.message, result.seconds = (
+                    small.counterexample,
+                    small.message,
+                    small.seconds,
+                )
+            left = self._unshrunk(results)
+
+    def _unshrunk(self, results: Sequence[LawResult]) -> list[Counterexample]:
+        """The counterexamples that are written out and not as small as can be."""
+        return [c for c in chosen(results) if not c.shrunk] if self.shrink and SHRINK_CALLS else []
+
+    def run(self, law: Law, effort: str = "", *, lightly: bool = False) -> LawResult:
         """One law's result (at the session's effort); what was done at a lower effort before is not done again.
 
-        Known failures are judged strictly, and what breaks the suite itself is an "error".
+        Known failures are judged strictly, and what breaks the suite itself is an "error". Done `lightly`, a
+        counterexample is reduced to what tells its cause.
         """
         try:
-            return self._run(law, effort or self.effort)
+            return self._run(law, effort or self.effort, lightly)
         except SetUpError as error:
             self.broken = str(error)
             return self._not_run(law, self.broken)
@@ -207,16 +237,18 @@ class Session:
             message = f"the suite could not judge this law: {said(error)}"
             return LawResult(law.name, "error", 0, 0.0, None, message, law.family)
 
-    def _run(self, law: Law, effort: str) -> LawResult:
+    def _run(self, law: Law, effort: str, lightly: bool = False) -> LawResult:
         lost = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
         if why := GIVEN_UP if lost else self.misnamed or self.broken:
             return self._not_run(law, why)
         known = self.implementation.known_failures.get(law.name)
         if known is None:
-            calls = (SHRINK_CALLS if self.refuted < FULLY_SHRUNK else SHRINK_CALLS // 6) if self.shrink else 0
-            result = self._search(law).to(effort, shrink=calls)
+            calls = SHRINK_CALLS // LIGHTLY if lightly else SHRINK_CALLS
+            if self.refuted >= FULLY_SHRUNK and not lightly:
+                calls //= 6
+            result = self._search(law).to(effort, shrink=calls if self.shrink else 0, lightly=lightly)
             if self._other_arrays(result):
-                return self._run(law, effort)
+                return self._run(law, effort, lightly)
             self.refuted += result.status == "refuted"
             return result
         return self._run_known(law, as_known_failure(known), effort)

@@ -17,7 +17,7 @@ from attention_core.conformance.contracts import Contract
 from attention_core.conformance.evidence import Violation
 from attention_core.conformance.exchange import FLOATS
 from attention_core.conformance.implementation import CLAIMS
-from attention_core.conformance.judging import SHRINK_CALLS, Found, Tally, allowance, judge
+from attention_core.conformance.judging import Found, Tally, allowance, judge
 from attention_core.conformance.law import Law
 from attention_core.conformance.small import small_cases as strategy_of
 from attention_core.conformance.space import Profile, Space
@@ -33,18 +33,16 @@ class _Enough(BaseException):
 
 
 def search_small(
-    law: Law, contract: Contract, subject: Any, space: Any, times: int, seed: int, tally: Tally,
-    shrink: int = SHRINK_CALLS,
-) -> Found | None:  # fmt: skip
-    """The Hypothesis source: small cases, drawn once for all laws they fit; what fails, Hypothesis shrinks."""
+    law: Law, contract: Contract, subject: Any, space: Any, times: int, seed: int, tally: Tally
+) -> Found | None:
+    """The Hypothesis source: small cases, drawn once for all laws they fit."""
     strategy, count = contract.small(subject, space), law.small * times
     if strategy is None or count == 0:
         return None
     for case in small_cases(contract, subject, space, count, times, seed):
         violation = judge(law, subject, case, tally)
         if violation is not None:
-            found = Found(case, violation)
-            return shrink_small(law, subject, strategy, count, seed, found, shrink // 2) if shrink else found
+            return Found(case, violation, (count, seed))
     return None
 
 
@@ -98,10 +96,11 @@ def warm_up() -> None:
     run_hypothesis(lambda case: None, strategy, 2, 0, (Phase.generate,))
 
 
-def shrink_small(
-    law: Law, subject: Any, strategy: Any, count: int, seed: int, found: Found, calls: int
-) -> Found:  # fmt: skip
+def shrink_small(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
     """The same draws again, this time judged as they come, so that Hypothesis shrinks the first that fails."""
+    if found.draws is None:
+        return found
+    strategy, (count, seed) = contract.small(subject, space), found.draws
     best, tally = [found], Tally()
     left = [allowance(found.violation, calls)]
     failed = [False]

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
-from attention_core.conformance.flaky import DIFFERENT
+from attention_core.conformance.flaky import DIFFERENT, SAME_CALL
 
 if TYPE_CHECKING:
-    from attention_core.conformance.report import LawResult
+    from attention_core.conformance.report import Counterexample, LawResult
+
+SHOWN = 3
+"""Counterexamples written out on the terminal; the other outputs hold all."""
 
 PLAIN = (
     "scale_may_move_into_the_query", "weights_are_a_distribution", "permuting_keys_changes_nothing",
@@ -198,3 +201,24 @@ def is_plain(result: LawResult) -> bool:
     """Whether the counterexample is a call without mask and causality."""
     data: Any = {} if result.counterexample is None else result.counterexample.data
     return data.get("mask") is None and not data.get("is_causal")
+
+
+def chosen(results: Sequence[LawResult], explained: Sequence[str] = ()) -> list[Counterexample]:
+    """A few counterexamples: one of what is `explained`, the first of every family before the second of any."""
+    refuted = by_telling([r for r in results if r.status == "refuted" and r.counterexample is not None])
+    causes = without_consequences([r for r in results if r.status == "refuted" and r.law not in explained])
+    named = [r.law for r in causes]
+    # the advice says enough of the others
+    told = [r for r in refuted if r.law in explained][:1] + [r for r in refuted if r.law in named]
+    first = list({r.family: r for r in reversed(told)}.values())
+    order = [r.counterexample for r in sorted(told, key=lambda r: r not in first) if r.counterexample is not None]
+    different = {news(found.message): found for found in reversed(order)}
+    return [found for found in order if found in different.values()][:SHOWN]
+
+
+def news(message: str) -> str:
+    """What a message tells apart from its numbers; of a call that raised, what it raised: told once is enough."""
+    if message.startswith(SAME_CALL):
+        return SAME_CALL
+    raised = re.search(r"(?:raised|got) (\w+(?:Error|Exception|Warning)\b.*?)(?:, but should|$)", message)
+    return raised[1] if raised else re.sub(r"[\d.]+", "", message)

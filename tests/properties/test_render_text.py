@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from attention_core.conformance.render_text import (
-    SHOWN,
     opening,
     print_report,
     readable,
@@ -21,6 +20,7 @@ from attention_core.conformance.render_text import (
     verdict_table,
 )
 from attention_core.conformance.report import STATUSES, VERDICTS, Counterexample, LawResult, Report, looked
+from attention_core.conformance.telling import SHOWN
 
 MARKUP = "[bold]x[/bold][/nonsense] \\"
 DECLARED = {"layout": "bhnd", "dtypes": ["float32"], "dead_rows": "zeros"}

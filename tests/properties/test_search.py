@@ -23,9 +23,10 @@ from attention_core.conformance.exchange import Request
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.law import Law
+from attention_core.conformance.minimise import minimise, unreadable
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.search import EFFORTS, Search, judge_one, minimise, minimum, run_law, unreadable, up_to
+from attention_core.conformance.search import EFFORTS, Search, judge_one, minimum, run_law, up_to
 from attention_core.conformance.small_search import small_cases
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject

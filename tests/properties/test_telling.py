@@ -12,14 +12,24 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import reference
+from mutants import reference, value
 from mutants.reference import build
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.report import Counterexample, LawResult
-from attention_core.conformance.telling import CAUSES, FAMILIES, LAST, PLAIN, by_telling, without_consequences
+from attention_core.conformance.session import Session
+from attention_core.conformance.telling import (
+    CAUSES,
+    FAMILIES,
+    LAST,
+    PLAIN,
+    SHOWN,
+    by_telling,
+    chosen,
+    without_consequences,
+)
 
 FAMILY = {law.name: law.family for contract in contracts().values() for law in contract.laws}
 
@@ -222,3 +232,14 @@ def test_the_first_counterexample_names_the_cause(monkeypatch: pytest.MonkeyPatc
     report = check_implementation(record, "quick", laws=LAWS)
     assert report.counterexamples[0].law == law, [c.law for c in report.counterexamples]
     assert report.reason().startswith(law)
+
+
+def test_what_a_report_writes_out_is_as_small_as_can_be_and_the_rest_says_that_it_is_not() -> None:
+    record = Implementation(value.wrong_scale(), name="f", dtypes=("float32",))
+    with Session(record, effort="quick", looks=False) as session:
+        results = list(session.results(session.laws[:24]))
+    found = [r.counterexample for r in results if r.counterexample is not None]
+    shown = chosen(results)
+    assert len(found) > len(shown) == SHOWN
+    assert [c.shrunk for c in shown] == [True] * SHOWN
+    assert not all(c.shrunk for c in found)
