@@ -3,8 +3,8 @@
 python experiments/foreign/run.py
 python experiments/foreign/run.py --only rotary
 
-Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then
-and the table has options for it, a second run gives these. A refutation in the last run is a false alarm, or a fault
+Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then,
+a second run gives the options that the first one advises, and those of the table. A refutation in the last run is a false alarm, or a fault
 of the library that a person has to confirm in plain code.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -49,13 +50,23 @@ def verdict(run: dict[str, Any]) -> str:
     return str(targets[0].get("verdict", "error")) if targets and targets[0] else "error"
 
 
+def advised(run: dict[str, Any], row: Row) -> list[str]:
+    """The options of a second run: those that the first one found, what it says is not tested, and the row's own."""
+    report = run["report"] if "verdict" in run["report"] else (run["report"].get("targets") or [{}])[0]
+    look, under = report.get("first_look") or {}, report.get("under_found") or {}
+    found = shlex.split(look.get("options", "")) if look.get("agrees") else []
+    untested = under.get("untested") or report.get("untested") or []
+    return [*found, *(["--untested", ",".join(untested)] if untested else []), *row.options]
+
+
 def judge(row: Row, seed: int) -> dict[str, Any]:
     """Both runs of a row."""
     first = verify(row, (), seed)
-    runs = [first]
-    if verdict(first) != "conforms" and row.options:
-        runs.append(verify(row, row.options, seed))
-    return {"row": row, "verdicts": [verdict(run) for run in runs], "last": runs[-1]["text"][-1:], "runs": runs}
+    runs, options = [first], list[str]()
+    if verdict(first) != "conforms" and (options := advised(first, row)):
+        runs.append(verify(row, options, seed))
+    verdicts = [verdict(run) for run in runs]
+    return {"row": row, "verdicts": verdicts, "options": options, "last": runs[-1]["text"][-1:], "runs": runs}
 
 
 def page(found: Sequence[dict[str, Any]]) -> str:
@@ -68,7 +79,7 @@ def page(found: Sequence[dict[str, Any]]) -> str:
             release = version(row.package)
         except Exception:
             release = ""
-        name, options = row.function.rpartition(":")[2], " ".join(row.options) if verdicts[1] else ""
+        name, options = row.function.rpartition(":")[2], " ".join(one["options"])
         cells = (name, f"{row.package} {release}", row.contract, verdicts[0], verdicts[1], options)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
