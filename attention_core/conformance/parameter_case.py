@@ -266,6 +266,34 @@ class Sizes:
         return self.related(case.sizes)
 
 
+def as_in_models(
+    ranges: Mapping[str, tuple[int, int]],
+    adjust: Callable[[dict[str, int], np.random.Generator], dict[str, int]] | None = None,
+    share: float = 0.25,
+) -> Callable[[dict[str, int], np.random.Generator], dict[str, int]]:
+    """Return an `adjust` that draws a share of the cases at sizes as models have them, all of them at once.
+
+    Small sizes are read and shrunk best, and hide what starts at a head size above 64, a text longer than a table of
+    masks, or more heads than slopes are a power of two for.
+
+    Args:
+        ranges: size -> (smallest, largest) in such a case; sizes that are left out stay as they were drawn.
+        adjust: what the other cases are put through.
+        share: of all cases. With 12 cases at quick, one run in thirty has none.
+
+    Example:
+        >>> as_in_models({"d": (128, 128)}, share=1.0)({"n": 3, "d": 2}, np.random.default_rng(0))
+        {'n': 3, 'd': 128}
+    """
+
+    def draw(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+        if rng.random() < share:
+            return {**sizes, **{name: int(rng.integers(low, high + 1)) for name, (low, high) in ranges.items()}}
+        return sizes if adjust is None else adjust(sizes, rng)
+
+    return draw
+
+
 def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Generator) -> ParameterCase | None:
     """One case of a space and of the declared sizes: half of the time small sizes, half of the time anywhere.
 

@@ -228,10 +228,16 @@ COMPARE: dict[str, Callable[[int], bool]] = {
 }
 
 
+LARGEST_ROUNDED = arb(2) ** 65536
+"""Balls beyond it are not rounded to a whole number, which would be written out."""
+
+
 def _round(args: list[Value], up: int) -> Value:
     x = args[0]
     if exact(x):
         return fmpq(-((-x.p) // x.q)) if up else fmpq(x.p // x.q)
+    if not bool(abs(x) < LARGEST_ROUNDED):  # its digits may fill the memory, and FLINT ends the process then
+        raise Imprecise
     found = (x.ceil() if up else x.floor()).unique_fmpz()
     if found is None:
         raise Imprecise

@@ -4,8 +4,8 @@ python experiments/foreign/run.py
 python experiments/foreign/run.py --only rotary
 
 Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then,
-a second run gives the options that the first one advises, and those of the table. A refutation in the last run is a false alarm, or a fault
-of the library that a person has to confirm in plain code.
+a second run gives the options that the first one advises, and those of the table. A refutation in the last run is a
+false alarm, or a fault of the library that a person has to confirm in plain code.
 """
 
 from __future__ import annotations

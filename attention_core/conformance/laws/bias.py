@@ -122,7 +122,7 @@ def _decoding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]
     if rng.random() < 0.3:
         sizes["n_q"] = 1
     if rng.random() < 0.5:
-        sizes["H"] = int(rng.choice([3, 5, 6, 7, 12]))
+        sizes["H"] = int(rng.choice([3, 5, 6, 7, 12, 20, 24, 40]))
     if rng.random() < 0.1:  # distances that a low precision does not hold
         sizes["n_kv"] = int(rng.integers(258, 600))
     return sizes

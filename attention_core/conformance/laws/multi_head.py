@@ -22,6 +22,7 @@ from attention_core.conformance.parameter_case import (
     ParameterCase,
     Sizes,
     allows_parameters,
+    as_in_models,
     draw_parameters,
     require_same_later,
 )
@@ -235,9 +236,11 @@ def _coinciding_or_many(sizes: dict[str, int], rng: np.random.Generator) -> dict
 
 
 RANGES = {"B": (1, 3), "n": (1, 6), "H": (1, 4), "d": (1, 4)}
-ANY = Sizes(RANGES, dtypes=("float32",))
+MODELS = {"B": (5, 6), "n": (65, 72), "H": (3, 6), "d": (33, 40)}
+"""More texts than heads, more tokens than a small buffer holds, heads wider than 32."""
+ANY = Sizes(RANGES, adjust=as_in_models(MODELS), dtypes=("float32",))
 SEVERAL = Sizes({**RANGES, "B": (2, 3)}, dtypes=("float32",))
-TOKENS = Sizes({**RANGES, "n": (2, 6)}, dtypes=("float32",))
+TOKENS = Sizes({**RANGES, "n": (2, 6)}, adjust=as_in_models(MODELS), dtypes=("float32",))
 MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding_or_many, dtypes=("float32",))
 CROSSED = Sizes({**RANGES, "m": (1, 7)}, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 12, "small": 0}

@@ -22,7 +22,7 @@ from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.rotation import SINGLE, angle_error
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
 
 CONTRACT = "position-table"
 
@@ -167,7 +167,8 @@ def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dic
     return sizes
 
 
-SPACE = Sizes({"n": (2, 200), "d": (1, 40), "half": (1, 20)})
+MODELS = {"d": (65, 160), "half": (33, 80)}
+SPACE = Sizes({"n": (2, 200), "d": (1, 40), "half": (1, 20)}, adjust=as_in_models(MODELS))
 LONG = Sizes({"n": (250, 512), "d": (1, 1), "half": (1, 3)}, adjust=_beyond_usual_tables)
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": SPACE}
 LAWS = (

@@ -17,7 +17,7 @@ from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.laws.rotation import Rotary
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, after
+from attention_core.conformance.parameter_case import ParameterCase, Sizes, after, as_in_models
 
 CONTRACT = "rotary"
 NEAR = 50
@@ -222,7 +222,9 @@ def _batched(implementation: Implementation) -> bool:
 
 
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 9), "half": (1, 16), "start": (0, NEAR), "shift": (0, 40)}
-ANY = Sizes(RANGES, adjust=_coinciding)
+MODELS = {"half": (33, 64)}
+"""Half of a head size of up to 128."""
+ANY = Sizes(RANGES, adjust=as_in_models(MODELS, _coinciding))
 LOW = Sizes(RANGES, dtypes=("float32", "bfloat16", "float16"), adjust=_coinciding)
 SEVERAL = Sizes({**RANGES, "B": (2, 3)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": ANY}

@@ -15,7 +15,7 @@ from attention_core.conformance import budget
 from attention_core.conformance.evidence import Result, require_close, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
 from attention_core.conformance.scales import scale_of
 
 CONTRACT = "self-attention"
@@ -100,9 +100,10 @@ def later_inputs_change_no_earlier_output(subject: SelfAttention, case: Paramete
 
 
 RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
+LARGER = as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 12, "small": 0}
 LAWS = (
-    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES), **ROW, central=True),
-    Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
+    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, adjust=LARGER), **ROW, central=True),
+    Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}, adjust=LARGER), **ROW),
     Law(later_inputs_change_no_earlier_output, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
 )

@@ -17,7 +17,7 @@ from attention_core.conformance.evidence import Evidence, NotApplicable, Result,
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
 
 CONTRACT = "self-attention-steps"
 TINY = 2.0**-126
@@ -142,7 +142,8 @@ def a_causal_mask_is_of_bools(subject: StepFunction, case: ParameterCase) -> Non
 
 
 RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
-SPACE = Sizes(RANGES, dtypes=("float32", "float64"))
+MODELS = {"n": (33, 40), "H": (5, 12), "d": (8, 20)}
+SPACE = Sizes(RANGES, adjust=as_in_models(MODELS), dtypes=("float32", "float64"))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_steps", "small": 0}
 LAWS = (
     Law(a_step_is_as_the_exercise_defines_it, space=SPACE, large=24, **ROW, central=True),
