@@ -8,6 +8,7 @@ import re
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
 
 CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
+ADVICE_SECONDS = 4.0  # for advice on a refuted step
 
 
 def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
@@ -38,7 +40,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         if advise and decider is not None and found.counterexample is not None:
             from attention_core.derivation.guess import guess
 
-            found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
+            with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
+                found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
         return found
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_below(step, error.message)))

@@ -85,7 +85,8 @@ def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
         for line, text in report.understood:
             click.secho(f"  {line:>5}  {text}", dim=True)
     elif not quiet or report.status:
-        for line, text in report.not_assumed:
+        defined = [(line, text) for line, text in report.understood if text.startswith("defined by the display: ")]
+        for line, text in sorted([*report.not_assumed, *defined]):
             click.secho(f"  {line:>5}  {text}", fg="yellow")
     for step in report.steps:
         if not quiet or not step.passed:

@@ -74,6 +74,12 @@ def doubtful(step: Step, claim: Relation | None, example: Counterexample | None)
     if claim is None:
         return ""
     parts = [part for side in (claim.left, claim.right) for part in side.walk()]
+    for part in parts:
+        if part.op == "deriv" and (free := _independent(step.context, part)):
+            return (
+                f"where {free} depends on what it is differentiated by; here {free} is a symbol of its own, so the "
+                f"derivative is 0: write 'Put ${free} := ...$'"
+            )
     if any(p.op in ("exp", "log") and _square(p) for p in parts):
         return "with a function of a matrix, such as its power series; here exp and log are taken entry by entry"
     norms = [p.args[0] for p in parts if p.op == "norm" and p.args and _is_matrix(p.args[0])]
@@ -82,6 +88,14 @@ def doubtful(step: Step, claim: Relation | None, example: Counterexample | None)
         if not all(_one_line(term, sizes) for term in norms):
             return r"with the norm of a matrix as its largest singular value; here it is Frobenius's: write \|A\|_F"
     return ""
+
+
+def _independent(context: Context, slope: Term) -> str:
+    """The symbol that is differentiated, if what is differentiated does not mention the variable; '' if it does."""
+    body, by = slope.args
+    names = {str(p.data) for p in body.walk() if p.op in ("leaf", "member")} & set(context.symbols)
+    variable = {str(p.data) for p in by.walk() if p.op in ("leaf", "member")}
+    return "" if names & variable else min(names, default="")
 
 
 def _with(context: Context, *names: str) -> Context:

@@ -13,6 +13,7 @@ from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.pieces import Piece
 from attention_core.derivation.rows import gathered
+from attention_core.derivation.segments import in_brackets
 from attention_core.derivation.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.tokens import Tok, depth_zero
 
@@ -35,6 +36,7 @@ class Written:
     tags: dict[int, str] = field(default_factory=dict)
     options: dict[int, list[Option]] = field(default_factory=dict)
     offered: tuple[Chain, ...] = ()  # behind a comma: conditions, or claims
+    asides: tuple[Chain, ...] = ()  # of these what stands in brackets
     quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
     defines: bool = False
     source: str = ""
@@ -103,7 +105,7 @@ def statements_of(display: Display) -> list[Written]:
 def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
     statement = parse_tokens(piece.tokens)
     conditions = [chain for part in piece.conditions for chain in condition_chains(part)]
-    offered = [chain for part in piece.offered for chain in condition_chains(part)]
+    offered = [chain for part in piece.offered for chain in condition_chains(in_brackets(part) or part)]
     cuts = [i for i, t in depth_zero(piece.tokens) if t.kind in ("REL", "ARROW", "AND")]
     runs = [piece.tokens[a:b] for a, b in zip([0, *(c + 1 for c in cuts)], [*cuts, len(piece.tokens)], strict=True)]
     parts = tuple(_source(run, text, starts) for run in runs)
@@ -111,6 +113,7 @@ def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
     source = _source(piece.tokens, text, starts)
     whole = Written(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
     whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
+    whole.asides = tuple(c for part in piece.offered if (inner := in_brackets(part)) for c in condition_chains(inner))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
     if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option
         said = _source(piece.moves, text, starts) or piece.arrow

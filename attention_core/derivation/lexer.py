@@ -27,7 +27,7 @@ MASTER = re.compile(
 _PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
 _TYPED = {"=>": r"\implies or \ge", "<=": r"\le", ">=": r"\ge", "=<": r"\le", "!=": r"\ne", "==": "="}
 TRANSPOSE = re.compile(
-    r"\s*(?:\\top\b|\\intercal\b|T(?![a-zA-Z])|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
+    r"\s*(?:\\top\b|\\intercal\b|T|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
     r"|\{\s*(?P<minus>-?)\s*(?:\\top|\\intercal|T|\\mathsf\s*\{?\s*T\s*\}?|\\mathrm\s*\{?\s*T\s*\}?"
     r"|\\text\s*\{T\})\s*\})"
 )

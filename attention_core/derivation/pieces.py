@@ -45,8 +45,12 @@ class Piece:
         last = self.last()
         if (last is not None and last.kind in GOES_ON) or first_kind(segment) in OPERATORS:
             return True
-        if first_kind(segment) == "MINUS" and not has_relation(segment) and kind in ("AMP", "TEXT", ""):
+        if (
+            first_kind(segment) == "MINUS"
+            and kind in ("AMP", "TEXT", "")
+            and (not has_relation(segment) or kind == "AMP")
+        ):
             return True
-        if kind in ("COMMA", "WIDE", "SEMI", "STOP") or (kind in ("GAP", "AMP") and self.relations()):
+        if kind in ("COMMA", "WIDE", "SEMI", "STOP") or (kind in ("GAP", "AMP", "NEXT") and self.relations()):
             return False
         return not (has_relation(segment) and self.relations())

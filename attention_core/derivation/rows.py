@@ -9,6 +9,8 @@ from attention_core.derivation.pieces import GOES_ON, OPERATORS, Piece
 from attention_core.derivation.segments import (
     first_kind,
     has_relation,
+    in_brackets,
+    is_case,
     is_condition,
     is_range,
     is_relation,
@@ -35,9 +37,18 @@ def rows_of(tokens: list[Tok]) -> list[list[Tok]]:
     return [row for row in rows if row]
 
 
+def without_empty_braces(tokens: list[Tok]) -> list[Tok]:
+    """The tokens without the `{}` before a sign, which only keeps the space around it."""
+    kinds = [t.kind for t in tokens]
+    signs = ("MINUS", "PLUS", "REL", "TIMES")
+    empty = {i for i in range(len(kinds) - 2) if kinds[i : i + 2] == ["LBRACE", "RBRACE"] and kinds[i + 2] in signs}
+    return [t for i, t in enumerate(tokens) if i not in empty and i - 1 not in empty]
+
+
 def gathered(tokens: list[Tok]) -> list[Piece]:
     """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
     splitter = _Splitter()
+    tokens = without_empty_braces(tokens)
     for row in rows_of(tokens):
         try:
             splitter.row(row)
@@ -94,6 +105,10 @@ class _Splitter:
                 self.binding, self.words, self.leads, self.bound = "conditions", "", self.fresh, False
             elif kind in ("AMP", "GAP", "WIDE") and self.binding == "conditions":
                 self.binding = ""
+            if kind in ("GAP", "WIDE") and self.fresh:
+                kind = "AMP"  # `&\\qquad - c`: room before the first formula of a row says nothing
+            elif kind == "AMP" and not self.fresh and self.columns(tokens, segment) % 2 == 0:
+                kind = "NEXT"  # the next column of an alignment
             if first_kind(segment):
                 self.premise = leads_to_arrow(segments, place) and any(t is one for one in tokens for t in self.head())
                 self.take(kind, segment)
@@ -104,6 +119,11 @@ class _Splitter:
                     if piece.arrow not in ("", arrow.value):
                         raise Unreadable("two limits in one chain: give each a row of its own", arrow.line)
                     piece.arrow = arrow.value
+
+    def columns(self, row: list[Tok], segment: list[Tok]) -> int:
+        """How many alignment marks stand in a row before a segment of it."""
+        end = next((i for i, t in enumerate(row) if segment and t is segment[0]), 0)
+        return sum(t.kind == "AMP" for t in row[:end])
 
     def head(self) -> list[Tok]:
         """The first token of the statement that is gathered, if it has no arrow by now."""
@@ -122,6 +142,8 @@ class _Splitter:
             return False
         last = piece.last()
         complete = last is None or last.kind not in GOES_ON
+        if head[0].kind == "MINUS" and row[0].kind == "AMP":
+            return False  # `& - c = d` stands right of the alignment, as what goes on does
         if complete and not has_relation(head) and first_kind(head) not in (*STRUCTURE, "MINUS"):
             raise Unreadable(
                 "a row that goes on starts with a relation or a sign: is this a product? write \\cdot at its start"
@@ -201,11 +223,7 @@ class _Splitter:
                 (piece.offered if listed else piece.conditions).append(segment)
                 self.bound = True
                 return
-        elif (
-            ((kind == "COMMA" and is_condition(segment)) or (kind == "WIDE" and is_range(segment)))
-            and self.binding == ""
-            and piece.relations()
-        ):
+        elif self.binding == "" and piece.relations() and self.may_be_condition(kind, segment):
             piece.offered.append(segment)
             return
         self.binding = ""
@@ -216,6 +234,19 @@ class _Splitter:
             piece.tokens += segment
         else:
             self.pieces.append(Piece(tokens=list(segment)))
+
+    def may_be_condition(self, kind: str, segment: list[Tok]) -> bool:
+        """Whether a relation beside a statement may be its condition: behind a comma or a gap, or in brackets."""
+        if kind == "COMMA":
+            return is_condition(segment) or bool(in_brackets(segment) and not self.premise)
+        last = self.pieces[-1].last()
+        if self.premise:
+            return False
+        if kind not in ("WIDE", "GAP", "AMP", "NEXT") or self.fresh or (last is not None and last.kind in GOES_ON):
+            return False
+        if in_brackets(segment):
+            return True
+        return kind in ("WIDE", "GAP") and (is_range(segment) or is_condition(segment) or is_case(segment))
 
     def is_reason(self, kind: str, segment: list[Tok]) -> bool:
         """Whether a formula behind a reason belongs to it."""

@@ -102,3 +102,24 @@ def is_range(segment: list[Tok]) -> bool:
         inside = [t for t in kept[2:] if t.kind in ("COMMA", "SEMI")]
         return kinds[0][0] == "NAME" and (kept[2].kind == "LSET" or (kept[2].kind == "LBRACK" and not inside))
     return [k for k, _ in kinds] == ["NUM", "REL", "NAME", "REL", "NAME"] and kept[0].value == "1"
+
+
+def is_case(segment: list[Tok]) -> bool:
+    """`i = j`, `n = 1`: a case of a statement, if these are indices or sizes."""
+    kept = [t for t in segment if t.kind != "GAP"]
+    if [t.kind for t in kept] not in (["NAME", "REL", "NAME"], ["NAME", "REL", "NUM"]):
+        return False
+    return kept[1].value == "=" and kept[0].value.isalpha() and kept[0].value.islower()
+
+
+def in_brackets(segment: list[Tok]) -> list[Tok]:
+    """The relation in `(i = j)`, where the brackets hold nothing else; [] of anything else."""
+    kept = [t for t in segment if t.kind != "GAP"]
+    while kept and kept[-1].kind in ("STOP", "COMMA", "SEMI"):
+        kept.pop()
+    if len(kept) < 5 or (kept[0].kind, kept[-1].kind) != ("LPAR", "RPAR"):
+        return []
+    inside = kept[1:-1]
+    depths = [i for i, _ in depth_zero(kept)]
+    closed_early = any(0 < i < len(kept) - 1 for i in depths)
+    return inside if not closed_early and any(t.kind == "REL" for _, t in depth_zero(inside)) else []

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from attention_core.derivation.blocks import FRAMES, Block, Display, Option, Paragraph, heading_on, misspelt, option_on
+from attention_core.derivation.forms import unread_form, usual_forms
 
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
@@ -161,6 +162,9 @@ class _Reader:
             self.flush()
         elif text.lstrip().startswith("%"):
             pass
+        elif not self.tex and (wrong := unread_form(text)):
+            self.flush()
+            self.blocks.append(Display(line, text.strip()[:200], (), wrong))
         else:
             if _ITEM.match(text):
                 self.listed = True
@@ -252,7 +256,8 @@ def _find_close(text: str, close: str, start: int) -> int | None:
 
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
-    reader = _Reader(text.splitlines(), bool(_TEX.search(text)))
+    tex = bool(_TEX.search(text))
+    reader = _Reader(usual_forms(text, tex).splitlines(), tex)
     while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
         reader.step()
     reader.flush()

@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.blocks import Block, Display, Heading, Option, Paragraph
+from attention_core.derivation.caveats import caveats_of
 from attention_core.derivation.declare import Reader, declare
 from attention_core.derivation.declared import Context, Hypothesis
+from attention_core.derivation.defining import Around, defining
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.index_ranges import spread
 from attention_core.derivation.paragraphs import going_on, is_declaration
 from attention_core.derivation.premises import divided, later, read_behind, read_prose, reads_on, unread_declaration
+from attention_core.derivation.sentences import sentences_of
 from attention_core.derivation.source import MAX_BLOCKS, blocks_of
-from attention_core.derivation.syntax import Chain, Expr, Name, Unreadable
+from attention_core.derivation.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
+from attention_core.derivation.terms import ShapeMismatch
 from attention_core.derivation.written import SIGNS, name_of, written
 
 
@@ -88,6 +92,8 @@ class _Walk:
         block = self.blocks[place]
         if isinstance(block, Heading):
             self.context.heading(block.level)
+            for sentence in sentences_of(Paragraph(block.line, block.text)):
+                self.context.caveats += caveats_of(self.context, sentence)
             self.local, self.last = [], []
         elif isinstance(block, Paragraph):
             if place not in self.read:
@@ -110,6 +116,12 @@ class _Walk:
             self.out += _declare(self.context, declaring)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
 
+    def around(self, place: int) -> Around:
+        """What stands around a display in its section."""
+        before = [b.text for b in _until_heading(self.blocks[:place][::-1]) if isinstance(b, Display)]
+        behind = [b.text for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Display)]
+        return Around("\n".join(before), "\n".join(behind))
+
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
         context, local = self.context, self.local
@@ -125,7 +137,7 @@ class _Walk:
                 context.caveats += more
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
-        self.out += _display(context, block, later_blocks)
+        self.out += _display(context, block, later_blocks, self.around(place))
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += later(local, context)
         self.local, self.last = [], local
@@ -162,7 +174,9 @@ def _until_heading(blocks: list[Block]) -> Iterator[Block]:
         yield block
 
 
-def _display(context: Context, block: Display, later: list[Paragraph]) -> list[Step | Unread]:
+def _display(
+    context: Context, block: Display, later: list[Paragraph], around: Around | None = None
+) -> list[Step | Unread]:
     try:
         statements = statements_of(block)
     except Unreadable as error:
@@ -170,26 +184,65 @@ def _display(context: Context, block: Display, later: list[Paragraph]) -> list[S
             Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
         ]
     out: list[Step | Unread] = []
-    for one in statements:
-        here = context.copy()
-        out += list(_statement_steps(here, one, context))
+    for written_one in statements:
+        one: Written | None = written_one
+        if around is not None:
+            one = _without_definition(context, written_one, around)
+        if one is not None:
+            here = context.copy()
+            out += list(_statement_steps(here, one, context))
     for step in out:
         if isinstance(step, Step):
             step.later = later
     return out
 
 
+def _without_definition(context: Context, one: Written, around: Around) -> Written | None:
+    """A statement without the equation that defines its first symbol, which enters the context; None if that is all."""
+    if len(one.statement.chains) != 1 or one.statement.arrows or one.conditions or one.offered or one.defines:
+        return one
+    chain = one.statement.chains[0]
+    try:
+        name = defining(context, chain, around) if chain.ops else ""
+    except RecursionError:
+        return one  # whoever reads it as a step says so
+    if not name:
+        return one
+    trial = context.copy()
+    trial.understood = []
+    first = Chain(chain.exprs[:2], chain.ops[:1], chain.lines[:1])
+    try:
+        Reader(trial, Paragraph(one.line, one.source)).define_chain(first, one.source, one.line)
+    except (Unreadable, ShapeMismatch):
+        return one
+    said = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
+    before, after = context.symbols.get(name), trial.symbols[name]
+    if before is not None and after.term is not None and before.type != after.term.type:
+        return one
+    context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
+    context.understood += [*trial.understood, (one.line, said)]
+    if len(chain.ops) == 1:
+        return None
+    rest = Chain(chain.exprs[1:], chain.ops[1:], chain.lines[1:])
+    return replace(one, statement=Statement((rest,)), parts=one.parts[1:])
+
+
 def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
     """The steps of one statement: its relations, or its implications."""
     statement = one.statement
+    ranged = any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered)
+    claims = [
+        c for c in one.offered if c.ops == ("=",) and c not in one.asides and not ranged and not _binds(context, c)
+    ]
+    one = replace(one, offered=tuple(c for c in one.offered if c not in claims))
     for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(
                 one.tag,
                 one.line,
                 one.source,
-                f"behind the comma, '{written(condition)}' could be a condition or a claim: write \\text{{for}} before "
-                "a condition, and give a claim a row of its own",
+                f"beside the statement, '{written(condition)}' could be a condition or a claim: write \\text{{for}} "
+                "before a condition, and give a claim a row of its own",
             )
             return
     one = replace(one, conditions=(*one.conditions, *one.offered))
@@ -207,6 +260,10 @@ def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator
         yield Unread(one.tag, one.line, one.source, "the display has no relation: there is nothing to check")
         return
     yield from _chain_steps(context, one, chain, [])
+    for claim in claims:  # `a = b, \\quad c = d`
+        parts = tuple(written(e) for e in claim.exprs)
+        apart = replace(one, statement=Statement((claim,)), parts=parts, conditions=(), line=claim.lines[0])
+        yield from _chain_steps(context, apart, claim, [])
 
 
 def _binds(context: Context, condition: Chain) -> bool:

@@ -184,6 +184,8 @@ class Build(Transformer[Token, Any]):
         return (Chain((Name(r"\infty"),)),)
 
     def sub(self, base: Expr, _: Token, items: tuple[Chain, ...]) -> Expr:
+        if isinstance(base, Sup) and isinstance(base.exponent, Num) and isinstance(base.base, Name):
+            return Sup(Sub(base.base, items), base.exponent)  # w^2_{ij} is printed as w_{ij}^2 is
         return Sub(base, items)
 
     def sup(self, base: Expr, _: Token, exponent: Expr) -> Expr:

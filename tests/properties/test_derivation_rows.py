@@ -48,7 +48,7 @@ def read(display: str, head: str = HEAD) -> list[str]:
         (r"a &= b & c &= d", ["a = b", "c = d"]),
         (r"a &= b && c = d", ["a = b", "c = d"]),
         (r"a &=& b", ["a = b"]),
-        (r"a = b \quad (c = d)", ["a = b", "? the display has no relation"]),
+        (r"a = b \quad (c = d)", ["? beside the statement, 'c = d' could be a condition or a claim"]),
         (r"a = b, \quad c = d, \quad a = d", ["a = b", "c = d", "a = d"]),
         (r"a = b, c = d", ["a = b", "c = d"]),
         (r"a = b. \quad c = d", ["a = b", "c = d"]),

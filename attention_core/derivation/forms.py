@@ -1,0 +1,106 @@
+r"""Other ways to mark formulas, rewritten as `$...$`, `$$...$$` and ```` ```math ````, every line where it was.
+
+MyST and Sphinx directives, `\\[...\\]` and `\(...\)`, GitLab's dollars with backticks, and the scripts that kramdown
+writes. What is a display in some other program and is not read here is named, so that it is not passed over.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DIRECTIVE = re.compile(r"^(\s*(?:>\s*)*)(`{3,}|~{3,}|:{3,})\s*\{math\}[ \t]*(.*)$")
+_SPHINX = re.compile(r"^(\s*)\.\. math::[ \t]*(.*)$")
+_FIELD = re.compile(r"^\s*:[a-zA-Z-]+:.*$")
+_SCRIPT = re.compile(
+    r"<script\s+type=[\"']math/tex(?P<display>;\s*mode=display)?[\"']\s*>(?P<body>.*?)</script>", re.DOTALL
+)
+_CDATA = re.compile(r"%?\s*<!\[CDATA\[|%?\s*\]\]>")
+_BRACKETS = re.compile(
+    r"^([ \t>*+-]*(?:\d+[.)])?[ \t]*)\\\\\[(?!-?[\d.]+(?:pt|em|ex|mm|"
+    r"cm)\])((?:(?!\n\s*\n).)*?)\\\\\]",
+    re.DOTALL | re.MULTILINE,
+)
+_PAIRS = re.compile(r"\\\\\((.+?)\\\\\)")
+_PAIR = re.compile(r"(?<!\\)\\\((.+?)(?<!\\)\\\)")
+_GITLAB = re.compile(r"\$`([^`\n]+)`\$")
+_OTHERS = re.compile(
+    r"<math[\s>]|\{%-?\s*(?:katex|math|latex)\b|\{\{[<%]\s*(?:katex|math|latex)\b|\[latex\]|\$latex\s|<(?:eq|"
+    r"eqn|tex)>|"
+    r"!\[[^\]]*\]\(https?://[^)\s]*(?:codecogs|render/math|googleapis\.com/chart)|<img[^>]*(?:codecogs|render/math)"
+)
+
+
+def usual_forms(text: str, tex: bool = False) -> str:
+    r"""The text with formulas of other forms in the usual ones; every line stays where it was.
+
+    Example:
+        >>> usual_forms("Let \\(x > 0\\).")
+        'Let $x > 0$.'
+    """
+    if not tex:
+        text = _BRACKETS.sub(lambda m: f"{m.group(1)}$${m.group(2)}$$", text)
+        text = _PAIRS.sub(r"$\1$", text)
+        text = _GITLAB.sub(r"$\1$", text)
+        text = _SCRIPT.sub(_of_script, text)
+        text = _of_directives(text)
+    return _PAIR.sub(r"$\1$", text)
+
+
+def unread_form(text: str) -> str:
+    """What is wrong with a line that holds a formula in a form that is not read, '' of any other line."""
+    found = _OTHERS.search(re.sub(r"`+[^`]*`+", " ", text))
+    if not found:
+        return ""
+    return f"a formula in the form '{found.group().strip()}' is not read: write it as $$...$$, or inline as $...$"
+
+
+def _of_script(found: re.Match[str]) -> str:
+    marks = "$$" if found.group("display") else "$"
+    return f"{marks}{_CDATA.sub(' ', found.group('body'))}{marks}"
+
+
+def _of_directives(text: str) -> str:
+    lines = text.split("\n")
+    place = 0
+    while place < len(lines):
+        directive, sphinx = _DIRECTIVE.match(lines[place]), _SPHINX.match(lines[place])
+        if directive:
+            place = _fenced(lines, place, directive)
+        elif sphinx:
+            place = _indented(lines, place, sphinx)
+        place += 1
+    return "\n".join(lines)
+
+
+def _fenced(lines: list[str], place: int, found: re.Match[str]) -> int:
+    """A MyST directive between marks; where it ends."""
+    before, mark, content = found.groups()
+    closing = re.compile(rf"^\s*(?:>\s*)*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+    end = next((k for k in range(place + 1, len(lines)) if closing.match(lines[k])), len(lines))
+    lines[place] = f"{before}$$ {content}"
+    _drop_fields(lines, place, end)
+    if end < len(lines):
+        lines[end] = f"{before}$$"
+    return end
+
+
+def _indented(lines: list[str], place: int, found: re.Match[str]) -> int:
+    """A directive of reStructuredText with what is indented below it; where it ends."""
+    before, content = found.groups()
+    end = place + 1
+    while end < len(lines) and (not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > len(before)):
+        end += 1
+    last = max((k for k in range(place, end) if lines[k].strip()), default=place)
+    lines[place] = f"{before}$$ {content}"
+    _drop_fields(lines, place, end)
+    lines[last] += " $$"
+    return last
+
+
+def _drop_fields(lines: list[str], place: int, end: int) -> None:
+    """Comment out the fields of a directive, such as `:label: name`."""
+    for k in range(place + 1, end):
+        if lines[k].strip() and not _FIELD.match(lines[k]):
+            return
+        if _FIELD.match(lines[k]):
+            lines[k] = "%"

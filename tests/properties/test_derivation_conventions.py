@@ -1,0 +1,55 @@
+"""A step that is true under a convention in use is not REFUTED; one that is false under all of them is."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+D = "Let $d, m \\in \\mathbb{N}$, $x, a \\in \\mathbb{R}^d$, $B \\in \\mathbb{R}^{m \\times d}$."
+S = "Let $n \\in \\mathbb{N}$, $t \\in \\mathbb{R}$, $A \\in \\mathbb{R}^{n \\times n}$ and $x \\in \\mathbb{R}^n$."
+INDEXED = "Let $n \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{n \\times n}$, $x, y \\in \\mathbb{R}^n$ with $y = A x$, $i, j \\in \\{1, \\dots, n\\}$."
+
+
+@pytest.mark.parametrize(
+    ("declared", "formula", "words"),
+    [
+        (D, r"\frac{\partial}{\partial x} (a^\top x) = a^\top", "numerator layout"),
+        (D, r"\nabla_x (x^\top x) = 2 x^\top", "numerator layout"),
+        (D, r"\frac{\partial}{\partial x} (B x) = B^\top", "denominator layout"),
+        (S, r"e^{A} e^{-A} = I_n", "power series"),
+        (S, r"\frac{d}{dt} e^{t A} = A e^{t A}", "power series"),
+        (S, r"\|I_n\| = 1", "largest singular value"),
+        (S, r"\|A A^\top\| = \|A\|^2", "largest singular value"),
+        (S, r"x A = (A^\top x^\top)^\top", "vectors as rows"),
+        (INDEXED, r"y_i = A_{ij} x_j", "Einstein"),
+        (INDEXED, r"x_i x_i = \|x\|^2", "Einstein"),
+        (r"Let $\sigma > 0$ and $z \sim \mathcal{N}(0, \sigma)$.", r"\operatorname{Var}[z] = \sigma^2", "as the deviation"),
+        ("", r"\log 8 = 3", "base 2"),
+        (S, r"\sum_{i=1}^n \operatorname{softmax}(A)_{i 1} = 1", "over columns"),
+    ],
+)  # fmt: skip
+def test_another_convention_is_named(declared: str, formula: str, words: str) -> None:
+    (step,) = check_document(f"{declared}\n\n$$ {formula} $$\n").steps
+    assert step.verdict == "UNDECIDED", step.evidence.text
+    assert words in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("declared", "formula"),
+    [
+        (D, r"\frac{\partial}{\partial x} (a^\top x) = 2 a"),
+        (D, r"\frac{\partial}{\partial x} (a^\top x) = 2 a^\top"),
+        (D, r"\frac{\partial}{\partial x} (B x) = 2 B"),
+        (S, r"\|A x\| \ge 2 \|A\| \|x\|"),
+        (S, r"\|A\|_F = 1"),
+        (S, r"x^\top A x = x^\top x"),
+        (INDEXED, r"y_i = A_{ij} x_i"),
+        (r"Let $\sigma > 0$ and $z \sim \mathcal{N}(0, \sigma)$.", r"\operatorname{Var}[z] = 3 \sigma^2"),
+        ("", r"\log 8 = 4"),
+        (S, r"\sum_{i=1}^n \operatorname{softmax}(A)_{i 1} = 2"),
+    ],
+)
+def test_what_is_false_under_every_convention_is_refuted(declared: str, formula: str) -> None:
+    (step,) = check_document(f"{declared}\n\n$$ {formula} $$\n").steps
+    assert step.verdict == "REFUTED", step.evidence.text

@@ -1,0 +1,59 @@
+"""Formulas in the forms of other programs are read, or named: no document passes with a display that nobody looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+LET = "Let $x \\in \\mathbb{R}$.\n\n"
+FORMS = [
+    "```{math}\n:label: eq-one\nBODY\n```",
+    "```{math} BODY\n```",
+    ":::{math}\nBODY\n:::",
+    "\\\\[ BODY \\\\]",
+    "\\\\[\nBODY\n\\\\]",
+    '<script type="math/tex; mode=display"> BODY </script>',
+    '<script type="math/tex; mode=display">% <![CDATA[\nBODY %]]></script>',
+    ".. math::\n   :label: one\n\n   BODY\n\nText.",
+    "```math\nBODY\n```",
+    "\\begin{equation}\nBODY\n\\end{equation}",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_displays_of_other_programs_are_read(form: str) -> None:
+    (step,) = check_document(LET + form.replace("BODY", "x = x + 1") + "\n").steps
+    assert step.verdict == "REFUTED"
+    (step,) = check_document(LET + form.replace("BODY", "2 x = x + x") + "\n").steps
+    assert step.verdict == "PROVED"
+
+
+@pytest.mark.parametrize(
+    "inline", ["\\(BODY\\)", "\\\\(BODY\\\\)", "$`BODY`$", '<script type="math/tex">BODY</script>']
+)
+def test_inline_formulas_of_other_programs_are_read(inline: str) -> None:
+    text = f"Let {inline.replace('BODY', 'x > 0')}.\n\n$$ |x| = x $$\n"
+    assert check_document(text).passed
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["<math display='block'><mi>x</mi></math>", "{% katex display %}\nx = y\n{% endkatex %}", "[latex]x = y[/latex]",
+     "![eq](https://latex.codecogs.com/svg.latex?x=y)", "{{< katex >}}\nx = y\n{{< /katex >}}"],
+)  # fmt: skip
+def test_what_is_not_read_is_named_and_no_success(form: str) -> None:
+    report = check_document(f"{LET}$$ 2 x = x + x $$\n\n{form}\n")
+    assert report.status == 2
+    assert any("is not read: write it as $$...$$" in step.evidence.text for step in report.steps)
+
+
+def test_code_is_no_formula() -> None:
+    assert check_document(
+        LET + "$$ 2 x = x + x $$\n\nWrite `<math>` or `\\\\[`.\n\n```html\n<math>x</math>\n```\n"
+    ).passed
+
+
+def test_spacing_behind_a_row_is_no_display() -> None:
+    text = LET + "$$\n\\begin{aligned}\n2 x &= x + x\n\\\\[2pt]\n&= 3 x - x\n\\end{aligned}\n$$\n"
+    assert [step.verdict for step in check_document(text).steps] == ["PROVED", "PROVED"]
