@@ -36,7 +36,7 @@ class Written:
     tags: dict[int, str] = field(default_factory=dict)
     options: dict[int, list[Option]] = field(default_factory=dict)
     offered: tuple[Chain, ...] = ()  # behind a comma: conditions, or claims
-    asides: tuple[Chain, ...] = ()  # of these what stands in brackets
+    beside: tuple[Chain, ...] = ()  # behind a gap: conditions if they are about indices, else claims
     quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
     defines: bool = False
     source: str = ""
@@ -113,7 +113,7 @@ def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
     source = _source(piece.tokens, text, starts)
     whole = Written(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
     whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
-    whole.asides = tuple(c for part in piece.offered if (inner := in_brackets(part)) for c in condition_chains(inner))
+    whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
     if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option
         said = _source(piece.moves, text, starts) or piece.arrow

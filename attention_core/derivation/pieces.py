@@ -17,13 +17,15 @@ GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")  # what a complete s
 class Piece:
     """Tokens of one statement while the rows are read.
 
-    `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims; `quoted` are
+    `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims, those
+    `beside` it behind a gap; `quoted` are
     formulas in reasons, each with the words before it; `moves` is what stands behind "as", `arrow` what an arrow says.
     """
 
     tokens: list[Tok] = field(default_factory=list)
     conditions: list[list[Tok]] = field(default_factory=list)
     offered: list[list[Tok]] = field(default_factory=list)
+    beside: list[list[Tok]] = field(default_factory=list)
     quoted: list[tuple[str, list[Tok]]] = field(default_factory=list)
     tags: list[tuple[int, str]] = field(default_factory=list)
     defines: bool = False

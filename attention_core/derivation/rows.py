@@ -59,7 +59,14 @@ def gathered(tokens: list[Tok]) -> list[Piece]:
         if not piece.tokens and (piece.conditions or piece.offered or piece.moves):
             stray = (piece.conditions or piece.offered or [piece.moves])[0]
             raise Unreadable("the conditions here belong to no statement: write the statement first", stray[0].line)
-        parts = [piece.tokens, piece.moves, *piece.conditions, *piece.offered, *(q for _, q in piece.quoted)]
+        parts = [
+            piece.tokens,
+            piece.moves,
+            *piece.conditions,
+            *piece.offered,
+            *piece.beside,
+            *(q for _, q in piece.quoted),
+        ]
         kept |= {id(t) for part in parts for t in part}
     for token in tokens:
         if token.kind not in STRUCTURE and id(token) not in kept:
@@ -224,7 +231,8 @@ class _Splitter:
                 self.bound = True
                 return
         elif self.binding == "" and piece.relations() and self.may_be_condition(kind, segment):
-            piece.offered.append(segment)
+            beyond = kind in ("WIDE", "GAP") and not is_range(segment) and not in_brackets(segment)
+            (piece.beside if beyond else piece.offered).append(segment)
             return
         self.binding = ""
         if self.premise and kind in ("COMMA", "GAP", "WIDE") and piece.relations() and is_relation(segment):

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from attention_core.derivation.blocks import Block, Display, Heading, Option, Paragraph
 from attention_core.derivation.caveats import caveats_of
 from attention_core.derivation.declare import Reader, declare
-from attention_core.derivation.declared import Context, Hypothesis
+from attention_core.derivation.declared import Caveat, Context, Hypothesis
 from attention_core.derivation.defining import Around, defining
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator
+from attention_core.derivation.hypotheses import all_names
 from attention_core.derivation.index_ranges import spread
 from attention_core.derivation.paragraphs import going_on, is_declaration
 from attention_core.derivation.premises import divided, later, read_behind, read_prose, reads_on, unread_declaration
@@ -230,11 +231,14 @@ def _without_definition(context: Context, one: Written, around: Around) -> Writt
 def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
     """The steps of one statement: its relations, or its implications."""
     statement = one.statement
-    ranged = any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered)
-    claims = [
-        c for c in one.offered if c.ops == ("=",) and c not in one.asides and not ranged and not _binds(context, c)
-    ]
-    one = replace(one, offered=tuple(c for c in one.offered if c not in claims))
+    claims = [c for c in one.beside if not _binds(context, c)]
+    if any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered):  # `x = 1, \\dots, n`
+        one, claims = replace(one, offered=(*one.beside, *one.offered)), []
+    one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
+    for claim in claims:  # it may be a condition all the same
+        about = frozenset(all_names(claim) & set(context.symbols))
+        quote = f"{one.source}, {written(claim)}"
+        context.caveats.append(Caveat(one.line, quote, context.level, about, written(claim)))
     for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(

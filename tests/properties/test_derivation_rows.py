@@ -139,7 +139,7 @@ def lost(display: str) -> list[str]:
     kept = [op for one in statements for chain in one.statement.chains for op in chain.ops]
     kept += [arrow for one in statements for arrow in one.statement.arrows]
     for one in statements:
-        kept += [op for chain in (*one.conditions, *one.offered) for op in chain.ops]
+        kept += [op for chain in (*one.conditions, *one.offered, *one.beside) for op in chain.ops]
         kept += [t.value for r in one.quoted for _, t in depth_zero(tokenize(r)) if t.kind in ("REL", "ARROW")]
         kept += ["->" for options in one.options.values() for o in options if o.key == "as"][:1]
     for op in kept:
