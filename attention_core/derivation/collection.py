@@ -1,6 +1,6 @@
 # Documents as pytest files: one item for every step, by the step's name, at its line.
 # `attention_core.plugin` calls the two functions at the end; nothing heavy is imported before a document is collected.
-r"""`pytest --derive notes.md`, `pytest --derive notes.md::step-name`, and what the ini option `derivation_files` names.
+r"""`pytest --attention-derive notes.md`, `pytest --attention-derive notes.md::step-name`, and what the ini option `derivation_files` names.
 
 Without either, no file is a document: a project may keep Markdown of its own in a folder `derivations`.
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.records import StepReport
     from attention_core.derivation.steps import Step, Unread
 
-OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--derive"
+OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--attention-derive"
 SUFFIXES = (".md", ".markdown", ".tex")
 
 
@@ -143,7 +143,7 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The file as a document: one that the ini option asks for, or, with `--derive`, a named one that has a display."""
+    """The file as a document: one that the ini option asks for, or, with `--attention-derive`, a named one that has a display."""
     if wanted(path, parent.config):
         document: pytest.Collector = DocumentFile.from_parent(parent, path=path)
         return document

@@ -90,7 +90,7 @@ def test_the_ini_option_says_which_files_are_documents(folder: Path) -> None:
 
 
 def test_a_named_file_is_collected_and_a_step_by_its_name(folder: Path) -> None:
-    run = run_pytest(folder, "--derive", "notes/wrong.md")
+    run = run_pytest(folder, "--attention-derive", "notes/wrong.md")
     assert run.returncode == 1 and "3 failed" in run.stdout
     assert "wrong.md:3: REFUTED" in run.stdout and "left side: 4; right side: 2" in run.stdout
     assert "PROVED, but the document expects" in run.stdout or "AGREES, but the document expects" in run.stdout
@@ -99,7 +99,7 @@ def test_a_named_file_is_collected_and_a_step_by_its_name(folder: Path) -> None:
     one = run_pytest(folder, "derivations/good.md::square")
     assert one.returncode == 0 and "2 passed" in one.stdout
     assert "1 passed" in run_pytest(folder, "derivations/good.md::square[2]").stdout
-    for named in (["--derive", "README.md"], ["notes/wrong.md"]):
+    for named in (["--attention-derive", "README.md"], ["notes/wrong.md"]):
         assert run_pytest(folder, *named).returncode == pytest.ExitCode.USAGE_ERROR
 
 
@@ -122,7 +122,7 @@ def test_a_project_that_does_not_ask_keeps_its_notes(tmp_path: Path) -> None:
 def test_the_evidence_stands_in_the_junit_report(folder: Path, tmp_path: Path) -> None:
     run_pytest(
         folder,
-        "--derive",
+        "--attention-derive",
         "derivations",
         "notes/wrong.md",
         f"--junit-xml={tmp_path / 'j.xml'}",
