@@ -1,6 +1,6 @@
 # Documents as pytest files: one item for every step, by the step's name, at its line.
 # `attention_core.plugin` calls the two functions at the end; nothing heavy is imported before a document is collected.
-r"""`pytest --attention-derive notes.md`, `pytest --attention-derive notes.md::step-name`, and what the ini option `derivation_files` names.
+r"""`pytest --attention-derive notes.md[::step-name]`, and what the ini option `derivation_files` names.
 
 Without either, no file is a document: a project may keep Markdown of its own in a folder `derivations`.
 
@@ -143,7 +143,7 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The file as a document: one that the ini option asks for, or, with `--attention-derive`, a named one that has a display."""
+    """The file as a document: what the ini option asks for, or, with `--attention-derive`, a named file with a display."""
     if wanted(path, parent.config):
         document: pytest.Collector = DocumentFile.from_parent(parent, path=path)
         return document
