@@ -143,7 +143,7 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The file as a document: what the ini option asks for, or, with `--attention-derive`, what is named and has one."""
+    """The file as a document: what the ini option asks for; with `--attention-derive`, a named file with a display."""
     if wanted(path, parent.config):
         document: pytest.Collector = DocumentFile.from_parent(parent, path=path)
         return document
