@@ -233,7 +233,7 @@ class Report:
                 lines.append(f"{r.law}: {r.message}")
             if r.status == "unexpected_pass":
                 lines.append(f"{r.law}: a known failure no longer fails; take it off the list")
-        if self.untested:
+        if self.untested and (self.with_status("held") or not lines):  # where no law ran, none could test anything
             lines.append(what_to_do(self.untested))
         if self.partial and not lines and self.laws and not self.with_status("refuted"):
             lines.append(f"{self.asked or chosen_held(self.laws)}; a verdict needs all laws")

@@ -205,3 +205,13 @@ def test_a_chosen_law_that_is_refuted_is_named_and_none_is_said_to_hold() -> Non
     assert data["reason"] == "agrees_with_truth"
     assert "agrees_with_truth" in to_html([report])
     assert "held" not in to_html([report]).partition("<body>")[2]
+
+
+def test_no_parameter_is_to_be_accepted_untested_where_no_law_ran() -> None:
+    """A wrong number of results hides every law: whoever accepts the mask then switches its laws off for good."""
+    broken = Report("f", laws=[law("error", message="declare --returns out,weights")], untested=["mask"])
+    assert broken.verdict == "error" and "--untested" not in broken.reason()
+    judged = Report("f", laws=[law("held")], untested=["mask"])
+    assert judged.verdict == "incomplete" and "--untested mask" in judged.reason()
+    nothing = Report("f", laws=[law("not_applicable")], untested=["mask"])
+    assert nothing.verdict == "incomplete" and "--untested mask" in nothing.reason()
