@@ -59,6 +59,6 @@ def test_positions_that_begin_elsewhere_leave_the_line_out() -> None:
 
 
 def test_no_line_is_shown_where_there_is_none() -> None:
-    found = [Counterexample("agrees_with_truth", "m", case, {}, "s") for case in ("", "n=1")]
+    found = [Counterexample("agrees_with_truth", "m", case, {}, "s", shrunk=True) for case in ("", "n=1")]
     pages = [section(Report("f", laws=[LawResult("agrees_with_truth", "refuted", 1, 0.0, c)])) for c in found]
     assert ["smallest case" in page for page in pages] == [False, True]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -140,7 +141,11 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
             contract.name == name and contract.laws and len({law.name for law in contract.laws}) == len(contract.laws)
         )
         assert {law.contract for law in contract.laws} == {name}
-    assert lse_contract().laws == laws_of("attention-lse") and ATTENTION.laws == laws_of("attention")
+    for contract in (lse_contract(), ATTENTION):
+        own = laws_of(contract.name)
+        both = list(zip(own, contract.laws, strict=True))
+        assert [replace(law, compares=mine.compares) for law, mine in both] == list(contract.laws)
+        assert all(mine.compares for law, mine in both if law.central or law.compares)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
 def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contract = built_in()[name]
     stand_in: Any = SimpleNamespace(
-        implementation=SimpleNamespace(dtypes=("float32", "float64")), form=SimpleNamespace(grouped=False),
+        implementation=SimpleNamespace(dtypes=("float32", "float64"), sizes=None, contract=name), form=SimpleNamespace(grouped=False),
         adapted=lambda case: case, allows=lambda case: True,
     )  # fmt: skip
     cases = [(label, case.to_json()) for label, case in contract.core(stand_in)]
