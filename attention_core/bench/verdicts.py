@@ -31,7 +31,7 @@ def verdict(named: Named, effort: str, seed: int, timeout: float, known: Known |
     )
     return {
         "verdict": report.verdict, "reason": reason(report, named), "effort": effort, "source": source(named),
-        "hint": "\n".join([*without_gradients(report, named.name), *report.advice]), "known": as_words(known),
+        "hint": "\n".join(hints(report, named.name)), "known": as_words(known),
         "stale": ", ".join(r.law for r in report.with_status("unexpected_pass") if r.law in known),
     }  # fmt: skip
 
@@ -49,6 +49,12 @@ def reason(report: Report, named: Named) -> str:
 def ungraded(report: Report) -> list[str]:
     """The refuted laws that met an output without a gradient."""
     return [r.law for r in report.with_status("refuted") if r.message.startswith(NO_GRADIENT)]
+
+
+def hints(report: Report, name: str) -> list[str]:
+    """What would explain a refutation, a line each; that gradients are missing is said once, in words of `bench`."""
+    silent = without_gradients(report, name)
+    return [*silent, *(line for line in report.advice if not (silent and line.endswith("with --no-gradients")))]
 
 
 def without_gradients(report: Report, name: str) -> list[str]:

@@ -279,7 +279,7 @@ def as_in_models(
     Args:
         ranges: size -> (smallest, largest) in such a case; sizes that are left out stay as they were drawn.
         adjust: what the other cases are put through.
-        share: of all cases. With 12 cases at quick, one run in thirty has none.
+        share: of all cases. With 16 cases at quick, one run in a hundred has none.
 
     Example:
         >>> as_in_models({"d": (128, 128)}, share=1.0)({"n": 3, "d": 2}, np.random.default_rng(0))

@@ -243,7 +243,7 @@ SEVERAL = Sizes({**RANGES, "B": (2, 3)}, dtypes=("float32",))
 TOKENS = Sizes({**RANGES, "n": (2, 6)}, adjust=as_in_models(MODELS), dtypes=("float32",))
 MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding_or_many, dtypes=("float32",))
 CROSSED = Sizes({**RANGES, "m": (1, 7)}, dtypes=("float32",))
-ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 12, "small": 0}
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 16, "small": 0}
 LAWS = (
     Law(heads_attend_as_the_formula_says, space=ANY, **ROW, central=True),
     Law(causal_heads_attend_as_the_formula_says, space=TOKENS, **ROW),

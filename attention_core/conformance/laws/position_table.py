@@ -170,7 +170,7 @@ def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dic
 MODELS = {"d": (65, 160), "half": (33, 80)}
 SPACE = Sizes({"n": (2, 200), "d": (1, 40), "half": (1, 20)}, adjust=as_in_models(MODELS))
 LONG = Sizes({"n": (250, 512), "d": (1, 1), "half": (1, 3)}, adjust=_beyond_usual_tables)
-ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": SPACE}
+ROW: dict[str, Any] = {"contract": CONTRACT, "large": 24, "small": 0, "space": SPACE}
 LAWS = (
     Law(
         inner_products_are_sums_of_cosines, "position_table", **ROW, central=True,

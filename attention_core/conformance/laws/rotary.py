@@ -227,7 +227,7 @@ MODELS = {"half": (33, 64)}
 ANY = Sizes(RANGES, adjust=as_in_models(MODELS, _coinciding))
 LOW = Sizes(RANGES, dtypes=("float32", "bfloat16", "float16"), adjust=_coinciding)
 SEVERAL = Sizes({**RANGES, "B": (2, 3)})
-ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": ANY}
+ROW: dict[str, Any] = {"contract": CONTRACT, "large": 24, "small": 0, "space": ANY}
 LAWS = (
     *(
         Law(check, "rotary", **ROW, central=check is rotation_is_true)

@@ -101,7 +101,7 @@ def later_inputs_change_no_earlier_output(subject: SelfAttention, case: Paramete
 
 RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
 LARGER = as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)})
-ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 12, "small": 0}
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 16, "small": 0}
 LAWS = (
     Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, adjust=LARGER), **ROW, central=True),
     Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}, adjust=LARGER), **ROW),

@@ -146,6 +146,6 @@ MODELS = {"n": (33, 40), "H": (5, 12), "d": (8, 20)}
 SPACE = Sizes(RANGES, adjust=as_in_models(MODELS), dtypes=("float32", "float64"))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_steps", "small": 0}
 LAWS = (
-    Law(a_step_is_as_the_exercise_defines_it, space=SPACE, large=24, **ROW, central=True),
+    Law(a_step_is_as_the_exercise_defines_it, space=SPACE, large=32, **ROW, central=True),
     Law(a_causal_mask_is_of_bools, space=SPACE, large=4, **ROW),
 )
