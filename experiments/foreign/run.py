@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ def page(found: Sequence[dict[str, Any]]) -> str:
         row, verdicts = one["row"], [*one["verdicts"], ""]
         try:
             release = version(row.package)
-        except Exception:
+        except PackageNotFoundError:
             release = ""
         name, options = row.function.rpartition(":")[2], " ".join(one["options"])
         cells = (name, f"{row.package} {release}", row.contract, verdicts[0], verdicts[1], options)

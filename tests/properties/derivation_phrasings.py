@@ -1,7 +1,7 @@
 """Hypotheses as authors word them, each before a step that needs it and before a false one beside it.
 
 An entry is (symbols, the hypothesis as it is written, a step that holds under it, the same step with an error). The
-words are put together from what public notes, posts and appendices on machine learning write; no sentence is theirs.
+words are ours, after a list of what public notes write: no public document was read for them.
 """
 
 from __future__ import annotations
