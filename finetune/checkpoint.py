@@ -79,7 +79,20 @@ def save(path: str | Path, tree: Any) -> None:
 def bytes_with_sum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
     """The bytes of a safetensors file whose header holds a SHA-256 of what is in it; `load` compares it."""
     data: bytes = bytes_of(dict(tensors), {**metadata, SUM: sum_of(tensors, metadata.get(KEY, ""))})
-    return data
+    return with_sorted_metadata(data)
+
+
+def with_sorted_metadata(data: bytes) -> bytes:
+    """The same safetensors file with its metadata in alphabetical order, so that equal contents are equal bytes.
+
+    The library keeps them in a hash map, whose order changes from process to process.
+    """
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header = {"__metadata__": dict(sorted(header["__metadata__"].items())), **header}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # the format wants tensors to begin at a multiple of eight
+    return len(text).to_bytes(8, "little") + text + data[end:]
 
 
 def sum_of(tensors: Mapping[str, Tensor], told: str = "") -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
+from attention_core.conformance.error_merge import merge_errors
 from attention_core.conformance.second_budget import _roundings, second_bound
 from attention_core.oracle.truth import merge
 from tests.numeric.document_values import sides_of, value_of
@@ -125,3 +126,15 @@ def test_magnitudes_of_second_derivatives_are_those_of_their_step() -> None:
         assert found.key[0, i, 0] == pytest.approx(2 * rho / (1 - rho) * terms, rel=1e-9, abs=0.0)
         (left, right) = sides_of(SECOND, "magnitudes", {"n": 3, "i": i + 1}, {"p": p, "x": x, "g": g})
         assert whole.item() == pytest.approx(left.item(), rel=1e-12) == pytest.approx(right.item(), rel=1e-12)
+
+
+def test_the_total_of_a_merge_moves_the_weights_as_its_step_says() -> None:
+    """(total-factor): with every y_j above its weight's own rounding, X is what `Merge.factor` calls it."""
+    scores = np.array([[0.5, -1.0, 0.25]])
+    lse = np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+    merge = merge_errors(scores, lse, None, a=U / 8, w=U, c_sum=U)
+    _, spread = merge.factor(np.exp(scores - lse), np.ones_like(lse))
+    given = {"s": scores[0], "y": merge.total[0], "t": [1.0, 1.0, 1.0]}
+    lower, reached = sides_of("merged_parts.md", "total-factor", {"n": 3}, given)
+    assert 1 - lower.item() == near(spread.item())
+    assert reached.item() == near(1 + spread.item()) and spread.item() > U
