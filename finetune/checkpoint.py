@@ -89,7 +89,7 @@ def with_sorted_metadata(data: bytes) -> bytes:
     """
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
-    header = {"__metadata__": dict(sorted(header["__metadata__"].items())), **header}
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # the format wants tensors to begin at a multiple of eight
     return len(text).to_bytes(8, "little") + text + data[end:]
@@ -180,6 +180,29 @@ def load(path: str | Path) -> Any:
         if isinstance(error, BadInput):
             raise
         raise BadInput(f"{path}: its header cannot be understood ({type(error).__name__}: {error})") from None
+
+
+def load_record(path: str | Path, kinds: Mapping[str, type], what: str) -> dict[str, Any]:
+    """The values of a file by name, once those that are needed are there and of their kinds.
+
+    Args: path; kinds, of what is needed, by name; what, the words for such a file in the message.
+    Raises: BadInput as `load`, and where the file holds something else.
+    Example: load_record("run/best", {"trained": dict, "best": dict}, "the best weights of a run")["best"].
+    """
+    values = load(path)
+    if not isinstance(values, dict):
+        raise BadInput(f"{path} does not hold {what}")
+    for name, kind in kinds.items():
+        if not isinstance(values.get(name), kind) or isinstance(values[name], bool):
+            raise BadInput(
+                f"{path} does not hold {what}: its {name!r} is missing, or is not of the type {kind.__name__}"
+            )
+    return values
+
+
+def step_of(path: str | Path) -> int:
+    """The step at which a training run's checkpoint was written. Raises: BadInput as `load_record`."""
+    return int(load_record(path, {"step": int}, "the checkpoint of a training run")["step"])
 
 
 def load_tensors(path: str | Path) -> dict[str, Tensor]:

@@ -148,7 +148,7 @@ class Run:
         after = None
         if self.folder is not None:
             path = self.folder / "checkpoint"
-            after = int(checkpoint.load(path)["step"]) if resume and path.exists() else None
+            after = checkpoint.step_of(path) if resume and path.exists() else None
             monitor.listeners.append(jsonl(self.folder / "metrics.jsonl", after))
             monitor.recall(after, self.folder / "metrics.jsonl")
         if on_record is not None:

@@ -119,9 +119,9 @@ def load_trained(folder: str | Path, model: str | None = None) -> tuple[Classifi
     method = method_of(config)
     if method is not None:
         inject(classifier, method)
-    kept = checkpoint.load(folder / "best").get("trained")
+    kept = checkpoint.load_record(folder / "best", {"trained": dict}, "the best weights of a run")["trained"]
     own = {name: p for name, p in classifier.named_parameters() if p.requires_grad}
-    if not isinstance(kept, dict) or {n: v.shape for n, v in kept.items()} != {n: p.shape for n, p in own.items()}:
+    if {n: getattr(v, "shape", None) for n, v in kept.items()} != {n: p.shape for n, p in own.items()}:
         raise BadInput(f"{folder / 'best'} does not hold what its run.json says")
     with torch.no_grad():
         for name, value in kept.items():

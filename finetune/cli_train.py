@@ -113,7 +113,7 @@ def _trained(
     trainer = Trainer(made, next_token_loss, source, recipe, path=path, team=team, about=about)
     if team.rank == 0:
         goes_on = options["metrics_path"] and path is not None and _exists(path)
-        step = checkpoint.load(path)["step"] if goes_on else None
+        step = checkpoint.step_of(path) if goes_on else None
         trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], step)
     bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
     with stopped_by_signals(trainer), bar as sink:

@@ -114,7 +114,7 @@ def _kept(path: Path, count: int) -> Tensor | None:
     if not path.exists():
         return None
     try:
-        found = checkpoint.load(path).get("features")
+        found = checkpoint.load_record(path, {"features": Tensor}, "the features of texts")["features"]
     except BadInput:
         return None
     return found if isinstance(found, Tensor) and found.ndim == 2 and len(found) == count else None

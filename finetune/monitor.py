@@ -15,10 +15,27 @@ import torch
 from torch import Tensor, nn
 
 from finetune import checkpoint
+from finetune.data.corpus import read_text
 from finetune.errors import BadInput
 from finetune.joint import JointTrainer
 from finetune.scores import Call, Tally
 from finetune.train import Batch, Trainer
+
+
+def read_records(metrics: Path) -> list[dict[str, Any]]:
+    """The evaluations that a run wrote down, a line each. Raises: BadInput, naming the line that is something else."""
+    records = []
+    for number, line in enumerate(read_text(metrics).splitlines(), 1):
+        try:
+            record = json.loads(line)
+            if not (math.isfinite(record["step"]) and math.isfinite(record["dev_accuracy"])):
+                raise ValueError(line)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise BadInput(
+                f"{metrics}, line {number} is not an evaluation of a run: take another --output_dir"
+            ) from None
+        records.append(record)
+    return records
 
 
 class Monitor:
@@ -77,18 +94,19 @@ class Monitor:
 
         A best that was kept after the step is of what will be trained again, to the same bits.
 
-        Raises: BadInput where the best that the records name is not on the disk.
+        Raises: BadInput where the best that the records name is not on the disk, or a file is something else.
         """
         if step is None:
             return
-        self.records = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+        self.records = read_records(metrics)
         if not self.records or self.path is None:
             return
         self.best = max(self.records, key=lambda record: record["dev_accuracy"])  # the first of equal ones
-        there = checkpoint.load(self.path)
-        if there["best"]["step"] == self.best["step"]:
+        there = checkpoint.load_record(self.path, {"best": dict, "trained": dict}, "the best weights of a run")
+        at = there["best"].get("step")
+        if at == self.best["step"]:
             self.kept = there["trained"]
-        elif there["best"]["step"] > step:
+        elif isinstance(at, int) and at > step:
             self.best = None  # what was the best until then was replaced by a later one, which comes about again
         else:
             raise BadInput(f"{self.path} is not the best of {metrics}: take another --output_dir")
@@ -100,4 +118,6 @@ class Monitor:
             raise BadInput("nothing was evaluated: there is no best")
         parameters = dict(self.model.named_parameters())
         for name, value in self.kept.items():
+            if name not in parameters or parameters[name].shape != value.shape:
+                raise BadInput(f"{self.path} holds {name}, which does not fit this model: take another --output_dir")
             parameters[name].copy_(value)

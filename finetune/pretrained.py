@@ -13,6 +13,7 @@ from finetune.data.texts import TextTokenizer, load_tokenizer
 from finetune.errors import BadInput
 from finetune.models.classifier import MaskedLM
 from finetune.models.huggingface import LAYOUTS, load_encoder, load_masked_lm, read_config, read_json
+from finetune.models.sizes import refuse_too_large
 
 FILES = ("*.json", "*.safetensors", "vocab.txt", "merges.txt")
 """What is fetched from the hub: never a pickle."""
@@ -74,11 +75,28 @@ def load_pretrained(name: str, backend: str = "auto") -> Pretrained:
     return Pretrained(encoder, tokenizer, folder, segments, block)
 
 
+def refuse_too_large_config(config: Any) -> None:
+    """Raise where the sizes that a configuration of transformers names cannot fit into this machine's memory.
+
+    The library would make its layers one by one first. A size that a family of models calls otherwise counts as 0.
+
+    Raises: BadInput, naming the estimated size.
+    """
+    names = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings")
+    sizes = [getattr(config, name, None) for name in names]
+    layers, width, hidden, tokens, positions = (size if isinstance(size, int) else 0 for size in sizes)
+    refuse_too_large(layers, width, hidden, tokens + positions)
+
+
 def _auto_model(folder: Path) -> tuple[nn.Module, int, int | None, bool, int]:
-    from transformers import AutoModel
+    from transformers import AutoConfig, AutoModel
 
     try:
+        sizes = AutoConfig.from_pretrained(folder)
+        refuse_too_large_config(sizes)
         model, told = AutoModel.from_pretrained(folder, use_safetensors=True, output_loading_info=True)
+    except BadInput as error:
+        raise BadInput(f"{folder / 'config.json'}: {error}") from None
     except Exception as error:  # whatever the library finds wrong with the folder
         line = (str(error).strip().splitlines() or [""])[0]
         raise BadInput(f"{folder} cannot be loaded by transformers ({type(error).__name__}: {line[:160]})") from None

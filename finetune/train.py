@@ -28,6 +28,11 @@ Batch = Mapping[str, Tensor]
 Loss = Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]
 Sink = Callable[[Mapping[str, Any]], None]
 
+PLACE = ("epoch", "position", "step", "tokens")
+"""Where a run is in its data, in a checkpoint."""
+STATE = ("model", "optimizer", "random", *PLACE)
+"""What a checkpoint needs beside its configuration, for a run to go on to the same bits."""
+
 
 class Source(Protocol):
     """Where batches come from: examples that can be asked for by number."""
@@ -117,8 +122,10 @@ class Trainer:
             differ), of other data or another model, or about something else.
         """
         free = {"epochs", "log_every", "save_every"}
-        if not {"model", "optimizer", "random", "config", "position", "examples"} <= set(state):
+        if not {*STATE, "config", "examples"} <= set(state):
             raise BadInput("this is no checkpoint of a training run: it holds parameters alone")
+        if not isinstance(state["config"], dict) or not isinstance(state.get("about") or {}, dict):
+            raise BadInput("the checkpoint is damaged: its configuration is not a table of values")
         # Before the numbers: some follow from what the run is about, and would be told in its place.
         before = state.get("about") or self.about  # one that tells nothing was made without the command line
         for name, value in self.about.items():
@@ -136,14 +143,16 @@ class Trainer:
                 raise BadInput(f"the checkpoint was made with {name}={old!r}, this run has {value!r}")
         try:
             self.model.load_state_dict(state["model"])
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # other names and shapes, or not a table of tensors at all
             line = str(error).splitlines()[-1].strip()
             raise BadInput(f"the checkpoint is of another model: {line[:120]}") from None
-        self.optimizer.load_state_dict(state["optimizer"])
-        restore_random_states(state["random"])
-        self.epoch, self.position = state["epoch"], state["position"]
-        self.step, self.tokens = state["step"], state["tokens"]
-        self.seconds = state.get("seconds", 0.0)
+        try:
+            self.optimizer.load_state_dict(state["optimizer"])
+            restore_random_states(state["random"])
+            self.epoch, self.position, self.step, self.tokens = (int(state[name]) for name in PLACE)
+            self.seconds = float(state.get("seconds", 0.0))
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise BadInput(f"the checkpoint cannot be gone on from ({type(error).__name__}: {error})") from None
 
     def save(self) -> None:
         """Write a checkpoint where there is a path; with several processes the first one does.
@@ -163,12 +172,14 @@ class Trainer:
     def load(self) -> None:
         """Go on from the checkpoint at the path. Raises: BadInput as `restore` and `checkpoint.load`."""
         assert self.path is not None
-        state = checkpoint.load(self.path)
+        state = checkpoint.load_record(self.path, {}, "the checkpoint of a training run")
         self.restore(state)
         if self.team.world > 1:
-            if len(state["others"]) != self.team.world:
-                raise BadInput(f"the checkpoint is of {len(state['others'])} processes, these are {self.team.world}")
-            torch.set_rng_state(state["others"][self.team.rank]["torch"])
+            others = state.get("others")
+            if not isinstance(others, list) or len(others) != self.team.world:
+                count = len(others) if isinstance(others, list) else "an unknown number of"
+                raise BadInput(f"the checkpoint is of {count} processes, these are {self.team.world}")
+            torch.set_rng_state(others[self.team.rank]["torch"])
 
     # --- training -------------------------------------------------------------------------------------
 

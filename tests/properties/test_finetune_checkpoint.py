@@ -18,6 +18,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load as tensors_of
 from safetensors.torch import save_file
 
 from finetune import checkpoint
@@ -244,3 +245,22 @@ def test_a_checkpoint_of_something_else_is_not_a_model_s_tensors(tmp_path: Path,
     for read in (read_tensors, read_adapter):
         with pytest.raises(BadInput, match="does not hold a model's tensors by name"):
             read(tmp_path)
+
+
+def test_equal_contents_are_equal_bytes() -> None:
+    """The library keeps metadata in a hash map, whose order is another one at each call."""
+    metadata = {name: name.upper() for name in "abcdefgh"}
+    tensors = {"w": torch.arange(6.0).reshape(2, 3), "b": torch.zeros(3, dtype=torch.int64)}
+    data = {checkpoint.bytes_with_sum(tensors, metadata) for _ in range(20)}
+    assert len(data) == 1
+    back = tensors_of(data.pop())
+    assert list(back) and all(torch.equal(back[name], value) for name, value in tensors.items())
+
+
+@pytest.mark.parametrize("tree", [7, [1], {}, {"step": None}, {"step": "3"}, {"step": 3.5}, {"step": True}])
+def test_a_file_without_a_step_is_not_a_checkpoint_of_training(tmp_path: Path, tree: Any) -> None:
+    checkpoint.save(tmp_path / "c", tree)
+    with pytest.raises(BadInput, match="does not hold the checkpoint of a training run"):
+        checkpoint.step_of(tmp_path / "c")
+    checkpoint.save(tmp_path / "c", {"step": 3})
+    assert checkpoint.step_of(tmp_path / "c") == 3

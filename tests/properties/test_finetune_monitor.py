@@ -118,3 +118,33 @@ def test_a_best_of_another_run_is_refused(tmp_path: Path) -> None:
 def test_without_an_evaluation_there_is_no_best() -> None:
     with pytest.raises(BadInput, match="there is no best"):
         monitor(None, []).put_best()
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{", "7", "{}", '{"step": 1}', '{"step": 1, "dev_accuracy": "high"}', "[" * 10_000]
+)
+def test_a_line_of_something_else_is_named(tmp_path: Path, line: str) -> None:
+    good = json.dumps({"step": 1, "dev_accuracy": 0.5})
+    (tmp_path / "m").write_text(f"{good}\n{line}\n")
+    with pytest.raises(BadInput, match="m, line 2 is not an evaluation of a run"):
+        monitor(tmp_path / "best", []).recall(2, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "tree", [3, {}, {"best": 1, "trained": {}}, {"best": {"step": 1}}, {"best": {}, "trained": {}}]
+)
+def test_a_best_that_is_something_else_is_refused(tmp_path: Path, tree: Any) -> None:
+    (tmp_path / "m").write_text(json.dumps({"step": 1, "dev_accuracy": 0.5}) + "\n")
+    checkpoint.save(tmp_path / "best", tree)
+    with pytest.raises(BadInput, match=r"does not hold the best weights of a run|is not the best of"):
+        monitor(tmp_path / "best", []).recall(1, tmp_path / "m")
+
+
+def test_best_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "m").write_text(json.dumps({"step": 1, "dev_accuracy": 0.5}) + "\n")
+    for trained in ({"bias": torch.zeros(5)}, {"other": torch.zeros(2)}):
+        checkpoint.save(tmp_path / "best", {"best": {"step": 1}, "trained": trained})
+        of = monitor(tmp_path / "best", [])
+        of.recall(1, tmp_path / "m")
+        with pytest.raises(BadInput, match="does not fit this model"):
+            of.put_best()

@@ -111,3 +111,10 @@ def test_a_masked_lm_head_is_the_trained_one_where_there_is_one(tmp_path: Path) 
     assert len(said) == 1 and found.encoder is pretrained.encoder
     assert torch.equal(found.dense.weight, head["transform.dense.weight"]) and torch.equal(found.bias, head["bias"])
     assert torch.equal(found.norm.bias, head["transform.LayerNorm.bias"])
+
+
+def test_sizes_beyond_memory_are_refused_before_a_layer_is_made(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "electra", "num_hidden_layers": 10**9}))
+    with pytest.raises(BadInput, match=r"config\.json: a model of 1000000000 layers, .* more than the"):
+        load_pretrained(str(tmp_path), "transformers")

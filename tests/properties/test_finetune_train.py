@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from finetune import checkpoint
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
 from finetune.optimiser import rate
-from finetune.train import Trainer, order
+from finetune.train import PLACE, STATE, Trainer, order
 from finetune.train_config import TrainConfig
 
 
@@ -339,3 +340,22 @@ def test_a_compiled_model_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) 
     assert len(called) == 1
     strip = lambda found: [{k: v for k, v in r.items() if k != "seconds"} for r in found]  # noqa: E731
     assert strip(records[0]) == strip(records[1])
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [], {}, [{"a": 1}]], ids=repr)
+@pytest.mark.parametrize("name", [*STATE, "config", "examples", "about", "random.numpy", "random.torch"])
+def test_a_checkpoint_with_something_else_in_it_is_refused(tmp_path: Path, name: str, value: Any) -> None:
+    """Whatever a file holds under a name, it is one line, or a run that goes on."""
+    trainer = Trainer(model(), next_token_loss, Texts(), config(epochs=1), path=tmp_path / "c")
+    trainer.run()
+    state: Any = checkpoint.load(tmp_path / "c")
+    inner = state
+    *path, last = name.split(".")
+    for part in path:
+        inner = inner[part]
+    inner[last] = value
+    checkpoint.save(tmp_path / "c", state)
+    again = Trainer(model(), next_token_loss, Texts(), config(epochs=1), path=tmp_path / "c")
+    kept = (value == 7 and name in PLACE) or (not value and name == "about")
+    with nullcontext() if kept else pytest.raises(BadInput):
+        again.load()
