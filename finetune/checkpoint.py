@@ -110,9 +110,13 @@ def sum_of(tensors: Mapping[str, Tensor], told: str = "") -> str:
 def replace_file(path: str | Path, data: bytes) -> None:
     """Write a file, all or nothing: beside it first, flushed, then put in its place in one step of the file system.
 
+    A symbolic link is followed, and stays: what it points to is written, all or nothing as well.
+
     Raises: BadInput where it cannot be written; the old file is there as before then.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
+    if path.is_symlink():  # links in a circle lead nowhere
+        raise BadInput(f"{path} cannot be written: its symbolic links lead in a circle")
     if path.exists() and not path.is_file():  # a device or a folder, which os.replace would put an end to
         raise BadInput(f"{path} cannot be written: it is no ordinary file")
     part = path.with_name(f".{path.name}.part")

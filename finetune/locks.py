@@ -66,7 +66,7 @@ def only_writer_of(path: str | Path) -> Iterator[None]:
     if os.environ.get("RANK", "0") != "0":
         yield
         return
-    lock = try_lock(f"{path}.lock")
+    lock = try_lock(f"{os.path.realpath(path)}.lock")  # of what a link points to: another run may write it by its name
     if lock is None:
         raise BadInput(f"another run is writing {path}: wait for it, or write another file")
     with lock:

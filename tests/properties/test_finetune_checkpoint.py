@@ -264,3 +264,24 @@ def test_a_file_without_a_step_is_not_a_checkpoint_of_training(tmp_path: Path, t
         checkpoint.step_of(tmp_path / "c")
     checkpoint.save(tmp_path / "c", {"step": 3})
     assert checkpoint.step_of(tmp_path / "c") == 3
+
+
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    link, target = tmp_path / "c", tmp_path / "disk" / "c"
+    link.symlink_to(target)  # to a file that is not there yet
+    for value in (1, 2):
+        checkpoint.save(link, {"a": value})
+        assert link.is_symlink() and not target.is_symlink() and checkpoint.load(target) == {"a": value}
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["c", "c", "disk"]
+    target.unlink()
+    (tmp_path / "disk").rmdir()
+    with pytest.raises(BadInput, match="cannot be written: No such file"):
+        checkpoint.save(link, {"a": 3})
+
+
+def test_links_that_go_round_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(BadInput, match="cannot be written"):
+        checkpoint.save(tmp_path / "a", {"a": 1})

@@ -64,3 +64,13 @@ def test_one_run_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("RANK")
     with only_writer_of(path):
         pass
+
+
+def test_a_link_shares_the_lock_of_what_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "p")
+    with (
+        only_writer_of(tmp_path / "p"),
+        pytest.raises(BadInput, match="another run is writing"),
+        only_writer_of(tmp_path / "link"),
+    ):
+        pass
