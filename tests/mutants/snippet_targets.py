@@ -5,6 +5,7 @@ Snippets are written for the faulty one and must fail on it; put on the correct 
 
 from __future__ import annotations
 
+import torch
 from mutants import bias, kv_cache, mask_builder, multi_head, position_table, rotary, split_merge_heads
 
 split, faulty_merge = split_merge_heads.merge_without_permute()
@@ -21,6 +22,16 @@ def correct_window(n_q: int, n_kv: int, W: int, align: str = "top_left") -> obje
 def correct_padding(n_q: int, n_kv: int, lengths: object) -> object:
     """{(b, i, j) : j < lengths_b}."""
     return mask_builder.real_keys(n_q, n_kv, lengths)  # type: ignore[arg-type]
+
+
+def make_causal_mask(n_tok: int) -> torch.Tensor:
+    """True where j <= i."""
+    return torch.ones(n_tok, n_tok, dtype=torch.bool).tril()
+
+
+def attn_scaled(A: torch.Tensor, n_embd: int, n_heads: int) -> torch.Tensor:
+    """A / sqrt(n_embd / n_heads)."""
+    return A / (n_embd / n_heads) ** 0.5
 
 
 modules, caches = multi_head, kv_cache

@@ -46,6 +46,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("kv-cache", "tokens_outlive_the_callers_arrays", f"{M}:caches.callers_arrays_are_kept", f"{M}:caches.Cache", {}),
     ("kv-cache", "single_steps_equal_the_full_pass", f"{M}:caches.window_one_wider", f"{M}:caches.Cache",
      {"parameters": {"window": 4}}),
+    ("self-attention", "causal_self_attention_masks_before_its_softmax", "mutants.seed_attention:masked_after_softmax",
+     "mutants.seed_attention:self_attention", {}),
+    ("self-attention", "later_inputs_change_no_earlier_output", "mutants.seed_attention:causal_ignored",
+     "mutants.seed_attention:self_attention", {}),
+    ("self-attention-steps", "a_causal_mask_is_of_bools", "mutants.seed_steps:mask_of_ones",
+     f"{M}:make_causal_mask", {"parameters": {"kind": "make_causal_mask"}}),
+    ("self-attention-steps", "a_step_is_as_the_exercise_defines_it", "mutants.seed_steps:scaled_by_n_embd",
+     f"{M}:attn_scaled", {"parameters": {"kind": "attn_scaled"}}),
 ]  # fmt: skip
 
 
