@@ -32,7 +32,36 @@ from attention_core.conformance.responses import (
 )
 from attention_core.conformance.runner import Runner
 
-REMEMBERED = 96
+REMEMBERED = 96 << 15
+"""Scores of the cases whose answers, truths and budgets are remembered: as many as 96 of the large ones have."""
+LEAST = 1 << 10
+"""Scores that a case counts for at least: answers, truths and budgets of small cases have a size, too."""
+
+
+class Memory:
+    """What was computed for the cases seen last: the oldest is forgotten where their scores become too many."""
+
+    def __init__(self, most: int = REMEMBERED) -> None:
+        self.most, self.scores = most, 0
+        self._made: OrderedDict[tuple[Any, ...], tuple[Case, Any, int]] = OrderedDict()
+
+    def get(self, case: Case, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """`make()`, once per key; the case is kept, so that the numbers of its arrays stay theirs."""
+        if key in self._made:
+            self._made.move_to_end(key)
+            return self._made[key][1]
+        made = make()
+        weight = max(LEAST, case.slices * case.query.shape[-2] * case.key.shape[-2])
+        self._made[key] = (case, made, weight)
+        self.scores += weight
+        while self.scores > self.most and len(self._made) > 1:
+            self.scores -= self._made.popitem(last=False)[1][2]
+        return made
+
+
+def problem_of(case: Case) -> tuple[Any, ...]:
+    """What decides the truth of a case: equal for cases that differ in memory layout, dtype, seed or label alone."""
+    return (id(case.query), id(case.key), id(case.value), id(case.mask), case.is_causal, case.factor)
 
 
 @dataclass
@@ -57,7 +86,7 @@ class Backward:
 class Subject:
     """The target bound to its conventions, with truth and budget beside it."""
 
-    def __init__(self, runner: Runner, binding: Binding, seed: int = 0) -> None:
+    def __init__(self, runner: Runner, binding: Binding, seed: int = 0, truths: Memory | None = None) -> None:
         self.runner, self.binding, self.seed = runner, binding, seed
         self.implementation = binding.implementation
         self.calls = self.lost = 0
@@ -67,19 +96,11 @@ class Subject:
         self.relevant: Counter[tuple[str, str]] = Counter()  # (law, null model) -> problems it would get wrong
         self.powers: Counter[tuple[str, str]] = Counter()  # (law, null model) -> problems that would show it
         self.refusals: OrderedDict[str, int] = OrderedDict()
-        self._memory: OrderedDict[tuple[Any, ...], tuple[Case, Any]] = OrderedDict()
+        self.answers, self.truths = Memory(), truths or Memory()  # truths and budgets may be shared by subjects
 
     def remembered(self, case: Case, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """`make()`, once per (case, key) while the case is recent."""
-        full = (id(case), *key)
-        if full in self._memory:
-            self._memory.move_to_end(full)
-            return self._memory[full][1]
-        made = make()
-        self._memory[full] = (case, made)
-        if len(self._memory) > REMEMBERED:
-            self._memory.popitem(last=False)
-        return made
+        return self.answers.get(case, (id(case), *key), make)
 
     # --- calls ------------------------------------------------------------------------------------------
 
@@ -243,7 +264,8 @@ class Subject:
         make = lambda: oracle.attention(  # noqa: E731
             case.query, case.key, case.value, case.mask, **self._options(case), dead_rows=dead
         )
-        found: oracle.Truth = self.remembered(case, ("truth",), make)
+        key = ("truth", *problem_of(case), self.implementation.causal, dead)
+        found: oracle.Truth = self.truths.get(case, key, make)
         return found
 
     def bounds(self, case: Case) -> budget.ForwardBounds:
@@ -253,7 +275,9 @@ class Subject:
             dtype=case.dtype, accumulate=self.implementation.accumulate, dead_rows=self.implementation.dead_rows,
             merges=self.implementation.merges,
         )  # fmt: skip
-        found: budget.ForwardBounds = self.remembered(case, ("bounds",), make)
+        declared = self.implementation
+        key = ("bounds", *problem_of(case), case.dtype, declared.causal, declared.dead_rows, declared.accumulate)
+        found: budget.ForwardBounds = self.truths.get(case, (*key, declared.merges), make)
         return found
 
     def true_gradients(self, case: Case, cotangent: NDArray, want_mask: bool = False) -> oracle.Gradients:

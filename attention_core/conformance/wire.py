@@ -14,19 +14,23 @@ import select
 import struct
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.exchange import STORAGE, Array, Failure, NDArray, Request, Response, Settings, Value
+from attention_core.conformance.exchange import Array, Failure, NDArray, Request, Response, Settings, Value
 from attention_core.conformance.processes import STEP
 
 MAX_HEADER = 16 << 20
 MAX_PAYLOAD = 1 << 30
 PIPE_SIZE = 1 << 20
 _TYPES: dict[str, Any] = {t.__name__: t for t in (Array, Failure, Request, Response, Settings, Value)}
-_FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in _TYPES.values()}
+_FIELDS = {
+    kind: tuple((f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in fields(kind))
+    for kind in _TYPES.values()
+}
+"""The fields of each record with their defaults: a field that holds its default is left out of a frame."""
 _PLAIN = {str, int, float, bool, type(None)}
 
 
@@ -46,15 +50,15 @@ class _Buffers:
     """The raw buffers of one frame and where each begins."""
 
     def __init__(self) -> None:
-        self.parts: list[bytes] = []
+        self.parts: list[bytes | memoryview] = []
         self.size = 0
 
     def add(self, data: NDArray) -> list[Any]:
         """Append an array; its place as [offset, bytes, dtype, shape]."""
-        raw = np.ascontiguousarray(data).tobytes()
-        place = [self.size, len(raw), "bool" if data.dtype == bool else data.dtype.name, list(data.shape)]
-        self.parts.append(raw)
-        self.size += len(raw)
+        raw = np.ascontiguousarray(data)
+        place = [self.size, raw.nbytes, data.dtype.str, data.shape]
+        self.parts.append(raw.data if raw.nbytes else b"")
+        self.size += raw.nbytes
         return place
 
 
@@ -83,9 +87,15 @@ def _lower(value: Any, buffers: _Buffers) -> Any:
         return value
     if kind is Array:  # by far the most frequent: one flat list
         return {"__array__": [*buffers.add(value.base), value.dtype, value.shape, value.strides, value.offset]}
+    if kind is Value:
+        return {"__value__": [*buffers.add(value.values), value.dtype, value.shape]}
     if kind in _FIELDS:
-        body = {name: _lower(getattr(value, name), buffers) for name in _FIELDS[kind]}
-        return {"__type__": kind.__name__, **body}
+        body = {"__type__": kind.__name__}
+        for name, default in _FIELDS[kind]:
+            own = getattr(value, name)
+            if own is not default and not (type(own) is type(default) and not own and not default):
+                body[name] = _lower(own, buffers)
+        return body
     if isinstance(value, np.ndarray):
         return {"__nd__": buffers.add(value)}
     if isinstance(value, tuple):
@@ -107,6 +117,9 @@ def _raise(value: Any, payload: memoryview) -> Any:
     if "__array__" in value:
         *place, dtype, shape, strides, offset = value["__array__"]
         return Array(_array(place, payload), dtype, tuple(shape), tuple(strides), offset)
+    if "__value__" in value:
+        *place, dtype, shape = value["__value__"]
+        return Value(dtype, tuple(shape), _array(place, payload))
     if "__nd__" in value:
         return _array(value["__nd__"], payload)
     if "__map__" in value:
@@ -119,7 +132,7 @@ def _raise(value: Any, payload: memoryview) -> Any:
 
 def _array(place: list[Any], payload: memoryview) -> NDArray:
     offset, size, name, shape = place
-    flat: NDArray = np.frombuffer(payload[offset : offset + size], dtype=STORAGE.get(name, name))
+    flat: NDArray = np.frombuffer(payload[offset : offset + size], dtype=name)
     return flat.reshape(shape)
 
 

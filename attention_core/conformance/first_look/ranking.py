@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from attention_core.conformance.evidence import NotApplicable, Refused, Violatio
 from attention_core.conformance.first_look.candidates import Changes, records
 from attention_core.conformance.first_look.probes import Asker
 from attention_core.conformance.implementation import Implementation, TargetError
-from attention_core.conformance.subject import Forward, Subject
+from attention_core.conformance.subject import Forward, Memory, Subject
 
 ENOUGH = 2
 """Plain problems on which a target must agree with the truth for a way of calling it to count as found."""
@@ -26,13 +26,15 @@ class Comparer:
 
     asker: Asker
     description: Mapping[str, Any]
+    truths: Memory = field(default_factory=Memory)
+    """Truths and budgets, which many records share."""
 
     def subject(self, record: Implementation) -> Subject:
         """The target bound to a record.
 
         Raises: TargetError.
         """
-        return Subject(self.asker, bind(record, self.description))
+        return Subject(self.asker, bind(record, self.description), truths=self.truths)
 
     def outcome(self, record: Implementation, case: Case) -> str:
         """ "agrees", "differs", "declines", or "absent" where the record does not have such a call."""
