@@ -97,8 +97,8 @@ def _lengths(space: Space, shape: str, scores: int, rng: np.random.Generator) ->
 
 
 def _length(low: int, high: int, rng: np.random.Generator) -> int:
-    """A length between two bounds, short ones more often."""
-    lengths = [n for n in LENGTHS if low <= n <= high]
+    """A length between two bounds, short ones more often; the lower bound where no usual length lies between them."""
+    lengths = [n for n in LENGTHS if low <= n <= high] or [low]
     weights = np.array([1.0 / (1 + n / 24) for n in lengths])
     return int(rng.choice(lengths, p=weights / weights.sum()))
 

@@ -27,6 +27,19 @@ def tail_of_the_first_sequence() -> Mutant:
     return call
 
 
+def weights_of_64_keys() -> Callable[..., tuple[Tensor, Tensor]]:
+    """Returned weights are collected by blocks of 64 keys, and those of the later blocks lack their last rescaling."""
+    attention = build()
+
+    def call(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        unit = torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], key.shape[-2])
+        weights = attention(query, key, unit)
+        weights = torch.cat([weights[..., :64], 1.5 * weights[..., 64:]], -1)
+        return attention(query, key, value), weights
+
+    return call
+
+
 def wide_rows_read_as_they_lie() -> Mutant:
     """Up to 3 tokens of 64 features or more are loaded as one run of memory, whatever the strides say."""
     attention = build()

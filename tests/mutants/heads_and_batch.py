@@ -72,6 +72,17 @@ def head_mask_on_batch() -> Mutant:
     return build(bias=_with_mask(turned))
 
 
+def query_mask_turned() -> Mutant:
+    """A mask (n, 1) of rows is turned to (1, n) where there are as many keys as queries."""
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None and attn_mask.shape[-2:] == (s.shape[-1], 1) and s.shape[-2] == s.shape[-1]:
+            attn_mask = attn_mask.mT
+        return reference.bias(s, attn_mask, causal)
+
+    return build(bias=faulty)
+
+
 def matrix_mask_as_padding() -> Mutant:
     """A mask (n_q, n_kv) is taken for the padding of a batch, (B, n_kv), where B = n_q."""
 

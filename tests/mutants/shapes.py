@@ -55,6 +55,31 @@ def full_block_of_rows_repeats_its_first() -> Mutant:
     return reference.build(combine=faulty)
 
 
+def last_tile_keeps_its_rows() -> Mutant:
+    """The last tile of 128 queries is moved back to be whole, and is causal as if it stood where it did."""
+
+    def faulty(n_q: int, n_kv: int) -> Tensor:
+        rows = torch.arange(n_q)
+        late = n_q // 128 * 128
+        moved = rows + (128 - n_q % 128) * ((rows >= late) & (n_q > 128) & (n_q % 128 > 0))
+        return torch.arange(n_kv) <= moved[:, None]
+
+    return reference.build(causal_allowed=faulty)
+
+
+def inner_masks_repeated_in_turn() -> Mutant:
+    """With two batch axes, a mask of the inner one is spread over the flattened batch in the order of the outer one."""
+    attention = reference.build()
+
+    def call(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        if attn_mask is not None and query.dim() == 5 and attn_mask.dim() == 4 and attn_mask.shape[0] > 1:
+            outer, inner = query.shape[:2]
+            attn_mask = attn_mask.repeat_interleave(outer, 0).unflatten(0, (outer, inner))
+        return attention(query, key, value, attn_mask=attn_mask)
+
+    return call
+
+
 def rows_beyond_128_lost() -> Mutant:
     """The grid covers 128 queries."""
 

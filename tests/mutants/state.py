@@ -110,6 +110,21 @@ def mask_kept_by_shape() -> Mutant:
     return build(bias=bias)
 
 
+def causal_fill_of_the_first_dtype() -> Mutant:
+    """The causal mask holds the lowest number of whichever dtype came first at its sizes."""
+    kept: dict[tuple[int, int], Tensor] = {}
+    attention = build()
+
+    def call(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        if not is_causal:
+            return attention(query, key, value)
+        size = (query.shape[-2], key.shape[-2])
+        low = torch.full(size, torch.finfo(query.dtype).min, dtype=query.dtype)
+        return attention(query, key, value, attn_mask=kept.setdefault(size, low.triu(1)))
+
+    return call
+
+
 def causal_sized_by_the_first_call() -> Mutant:
     """The causal mask is built once; what lies beyond it stays open (facebookresearch/xformers PR660)."""
     kept: list[Tensor] = []

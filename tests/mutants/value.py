@@ -63,6 +63,15 @@ def scores_clamped() -> Attention:
     return build(scores=lambda q, k, scale: reference.scores(q, k, scale).clamp(-5, 5))
 
 
+def finite_scores_clamped() -> Attention:
+    """Finite scores are clamped to what float16 holds, infinities pass."""
+    return build(scores=lambda q, k, scale: _within_half(reference.scores(q, k, scale)))
+
+
+def _within_half(s: Tensor) -> Tensor:
+    return torch.where(s.isfinite(), s.clamp(-65504, 65504), s)
+
+
 def cosine_scores() -> Attention:
     """Queries and keys are normalised first."""
     unit = torch.nn.functional.normalize

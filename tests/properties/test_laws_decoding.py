@@ -7,6 +7,7 @@ import pytest
 from mutants import decoding as mutants
 from mutants import reference
 from mutants.judging import held, judged, refuted
+from mutants.value import correct_with_weights
 
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.decoding import LAWS, SHAPES
@@ -15,6 +16,12 @@ from attention_core.conformance.laws.decoding import LAWS, SHAPES
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_every_law_refutes_the_mutant_it_names(law: object) -> None:
     refuted(law.name, getattr(mutants, law.mutant)(), "quick")  # type: ignore[attr-defined]
+
+
+def test_returned_weights_of_many_keys_are_judged() -> None:
+    refuted("decoding_shapes_are_right", mutants.weights_of_64_keys(), "quick", returns="out,weights")
+    held("decoding_shapes_are_right", correct_with_weights(), returns="out,weights")
+    held("round_sizes_and_sizes_beyond_are_right", correct_with_weights(), returns="out,weights")
 
 
 @pytest.mark.parametrize("law", [law.name for law in LAWS])

@@ -28,7 +28,7 @@ CAUGHT = {
     "a_slice_alone_has_the_gradients_of_its_batch": ("gradient_of_the_first_batch_element",),
     "coinciding_sizes_are_not_confused": (
         "batch_mask_on_heads", "head_mask_on_batch", "matrix_mask_as_padding", "key_turned_by_its_size",
-        "softmax_over_queries",
+        "softmax_over_queries", "query_mask_turned",
     ),
     "permuting_the_batch_permutes_the_output": (
         "values_of_the_first_batch_element", "sequence_first_by_view",

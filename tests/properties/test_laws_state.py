@@ -30,6 +30,7 @@ CAUGHT = {
     ),
     "the_order_of_calls_does_not_matter": ("padded_to_the_longest_so_far", "scale_of_the_last_call"),
     "earlier_masks_are_forgotten": ("mask_of_the_last_call", "mask_kept_by_shape"),
+    "an_earlier_dtype_leaves_no_trace": ("causal_fill_of_the_first_dtype",),
     "evaluation_has_no_dropout": ("drops_in_evaluation",),
     "training_leaves_evaluation_alone": ("training_moves_the_temperature",),
     "training_keeps_its_dropout_after_evaluation": ("dropout_lost_in_evaluation",),

@@ -40,6 +40,7 @@ REFUTED = [
     ("output_lies_in_the_hull", "negative_weights"),
     ("a_leading_key_is_copied", "values_one_late"),
     ("a_leading_key_is_copied", "scores_clamped"),
+    ("a_leading_key_is_copied", "finite_scores_clamped"),
     ("zero_queries_average", "first_key_sink"),
     ("zero_queries_average", "hard_maximum"),
     ("two_matching_keys_are_averaged", "hard_maximum"),

@@ -32,6 +32,8 @@ from attention_core.conformance.subject import Subject
 from attention_core.oracle.masks import causal_mask
 
 CAUSAL = Space(masks=("none",), causal=(True,), min_kv=2)
+STRENGTHS = (CLEAR, WINNING, 2.0**17)
+"""Scores of keys that nobody may see: some weight, all of it, and more than the lowest number of float16 takes away."""
 CUTS = 16  # all cuts of up to this many keys are tried; longer sequences get this many, block edges preferred
 BLOCK = 16
 
@@ -89,11 +91,12 @@ def declared_throughout(subject: Subject, planting: Planting) -> Planting:
 
 
 def later_contents(planting: Planting) -> Case:
-    """Other keys and values from each cut on: keys that earlier rows would attend."""
-    even = (np.arange(planting.keys.shape[0]) % 2 == 0)[:, None, None, None]
-    clear = attractive_keys(planting, "later", CLEAR)
-    winning = attractive_keys(planting, "later", WINNING)
-    return planting.with_contents(np.where(even, clear, winning), far_values(planting, "later"))
+    """Other keys and values from each cut on: keys that earlier rows would attend, more or less strongly."""
+    first = planting.case.rng("strength").integers(len(STRENGTHS))
+    kinds = (first + np.arange(planting.keys.shape[0])) % len(STRENGTHS)
+    strengths = [attractive_keys(planting, "later", strength) for strength in STRENGTHS]
+    keys = np.select([(kinds == k)[:, None, None, None] for k in range(len(STRENGTHS))], strengths)
+    return planting.with_contents(keys, far_values(planting, "later"))
 
 
 def no_row_sees_a_later_one(subject: Subject, case: Case) -> int:

@@ -12,7 +12,7 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable, Refused
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.shapes import as_given, judge_output
+from attention_core.conformance.laws.shapes import as_given, judge_output, judge_weights
 from attention_core.conformance.rounding import round_to
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
@@ -77,7 +77,9 @@ def judge_each(subject: Subject, problems: Iterable[Case]) -> int:
         n_q, n_kv, d, _, heads, _ = one.sizes
         views = "".join(f" and {view} views" for view in sorted(set(one.views.values())))
         with suppress(Refused), as_given(one):
-            judge_output(subject, one, f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}{views}")
+            remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}{views}"
+            judge_output(subject, one, remark)
+            judge_weights(subject, one, remark)
             count += one.slices
     if not count:
         raise NotApplicable("no such size is declared and accepted")

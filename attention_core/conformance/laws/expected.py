@@ -14,6 +14,8 @@ from attention_core.conformance.subject import Subject
 
 LEFT = 1 / 64
 """How much weight the keys behind the leading one may keep; e^-gap n <= LEFT sets the gap."""
+BEYOND_HALF = 2.0**20
+"""A score that float16 is far from holding, and that float32 still resolves to 1/8."""
 SHARPEST = 2.0**10
 """Largest factor on queries or scale; scores stay finite in float16."""
 
@@ -87,6 +89,15 @@ def sharpened(case: Case) -> NDArray:
         factor = np.exp2(np.ceil(np.log2(wanted / gap)))
     tied = ~np.isfinite(factor) | (factor > SHARPEST)
     return np.asarray(np.where(tied, 1.0, np.maximum(factor, 1.0))[..., None])
+
+
+def beyond_half_scores(case: Case) -> NDArray:
+    """Powers of two, (B, H, 1, 1), that bring the largest score of a problem to 2^20 or more."""
+    key = np.repeat(case.key, case.group, axis=-3)
+    size = np.abs(case.factor * case.query @ key.swapaxes(-1, -2)).max(axis=(-2, -1), keepdims=True, initial=0.0)
+    with np.errstate(divide="ignore"):
+        factor = np.exp2(np.ceil(np.log2(BEYOND_HALF / size)))
+    return np.asarray(np.where(np.isfinite(factor), np.maximum(factor, 1.0), 1.0))
 
 
 def near_the_best(subject: Subject, case: Case, what: str) -> int:

@@ -31,11 +31,12 @@ from attention_core.conformance.subject import Subject
 PER_BATCH = (("B", 1, 1, "n_kv"), ("B", 1, "n_q", "n_kv"))
 PER_HEAD = (("H", "n_q", "n_kv"), ("H", "n_q", "n_kv"), (1, "H", 1, "n_kv"))  # the first is likelier mistaken
 MATRIX = (("n_q", "n_kv"),)
+QUERIES = (("n_q", 1), ("B", 1, "n_q", 1))  # a row that attends to all, or to nothing
 Form = tuple[str | int, ...]
 COINCIDENCES: tuple[tuple[tuple[str, ...], tuple[Form, ...]], ...] = (
     (("B", "H"), PER_BATCH), (("B", "H"), PER_HEAD), (("B", "n_q"), MATRIX),
-    (("H", "n_q"), MATRIX + PER_HEAD), (("n_q", "n_kv"), PER_BATCH[:1] + MATRIX), (("B", "n_kv"), ()),
-    (("H", "n_kv"), ()), (("n_kv", "d"), ()), (("n_q", "n_kv", "d", "d_v"), MATRIX),
+    (("H", "n_q"), MATRIX + PER_HEAD), (("n_q", "n_kv"), PER_BATCH[:1] + MATRIX), (("n_q", "n_kv"), QUERIES),
+    (("B", "n_kv"), ()), (("H", "n_kv"), ()), (("n_kv", "d"), ()), (("n_q", "n_kv", "d", "d_v"), MATRIX),
     (("B", "H", "n_q", "n_kv", "d", "d_v"), PER_BATCH + PER_HEAD + MATRIX),
 )  # fmt: skip
 """Axes that get one size, and the masks whose axes can then be mistaken.
@@ -119,7 +120,10 @@ def coinciding(case: Case, which: int, masked: bool) -> Case:
     sizes |= dict.fromkeys(axes, len(keep))
     form = forms[int(rng.integers(len(forms)))]
     allow = rng.random([a if isinstance(a, int) else sizes[a] for a in form]) < 0.5
-    allow[..., 0] = True
+    if allow.shape[-1] > 1:
+        allow[..., 0] = True
+    else:  # some rows attend, others do not
+        allow[..., :1, :], allow[..., 1:2, :] = True, False
     return case.with_(mask=allow if rng.random() < 0.5 else np.where(allow, 0.0, -np.inf), is_causal=False)
 
 

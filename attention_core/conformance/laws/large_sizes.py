@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attention_core.conformance.case import Case
 from attention_core.conformance.law import Law
-from attention_core.conformance.laws.shapes import as_given, judge_gradients, judge_output
+from attention_core.conformance.laws.shapes import as_given, judge_gradients, judge_output, judge_weights
 from attention_core.conformance.rounding import round_to
 from attention_core.conformance.space import Profile, Space
 from attention_core.conformance.subject import Subject
@@ -31,7 +31,7 @@ SIZES = (
     Sizes(H=9), Sizes(H=18), Sizes(H=66), Sizes(B=9, H=8), Sizes(B=65),
     Sizes(d=129), Sizes(d=257),
     Sizes(n_kv=257, n_q=2), Sizes(n_kv=516, n_q=2), Sizes(n_kv=1025, n_q=2), Sizes(n_q=257), Sizes(n_q=1025),
-    Sizes(n_q=513, n_kv=513, d=2),
+    Sizes(n_q=523, n_kv=523, d=2),
     Sizes(n_kv=1025, n_q=1, d=65), Sizes(n_q=64, n_kv=64, d=64), Sizes(n_q=128, n_kv=128, d=16),
 )  # fmt: skip
 """One above 8, 16 and 64 heads, 64 problems, widths of 128 and 256, lengths of 256, 512 and 1,024; both lengths at
@@ -39,6 +39,10 @@ once; more than 2^16 numbers in one tensor, beyond what two bytes count; and all
 WIDE = ("float32", "float64")
 LOW_SHARE = 0.3
 """How often a size is tried in two bytes where wider numbers are declared, too: they hide an error of 1e-3."""
+CAUSAL_SHARE = 0.5
+"""How often a size is tried causally where that can be asked for: of two cases three in four see it."""
+MOST_WEIGHTS = 1 << 20
+"""Bound on n_q n_kv^2 of a problem whose returned weights are judged: their budget is that of n_kv values."""
 SHARED = 2
 """Query heads of a key head where heads may be shared and are even in number; more are tried elsewhere."""
 
@@ -59,18 +63,21 @@ def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
         remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}"
         with as_given(one):
             judge_output(subject, one, remark)
+            if n_q * n_kv**2 <= MOST_WEIGHTS:
+                judge_weights(subject, one, remark)
             judge_gradients(subject, one, remark)
         count += one.slices
     return count
 
 
 def enlarged(case: Case, profile: Profile) -> Iterator[Case]:
-    """The problems of `SIZES` with the scale and causality of a case; now and then masked, or with shared heads.
+    """The problems of `SIZES` with the scale of a case; now and then causal, masked, or with shared heads.
 
     Args: profile, what the target declares and claims.
     Yields: cases of the case's dtype, or mostly of a wider one that is declared.
     """
     rng, claims = case.rng("large sizes"), profile.claims
+    always = profile.always_causal
     wider = [t for t in WIDE if t in profile.dtypes and case.dtype not in WIDE]
     for size in SIZES:
         dtype = wider[0] if wider and rng.random() > LOW_SHARE else case.dtype
@@ -78,12 +85,14 @@ def enlarged(case: Case, profile: Profile) -> Iterator[Case]:
         heads = size.H // SHARED if shared else size.H
         shapes = (size.B, size.H, size.n_q), (size.B, heads, size.n_kv), (size.B, heads, size.n_kv)
         query, key, value = (round_to(rng.standard_normal((*shape, size.d)), dtype) for shape in shapes)
+        shows = size.n_q >= size.n_kv or profile.alignment == "bottom_right"  # else most keys would be hidden
+        causal = always or ("is_causal" in claims and shows and rng.random() < CAUSAL_SHARE)
         mask = None
-        if "attn_mask" in claims and not case.is_causal and rng.random() < 0.5:
+        if "attn_mask" in claims and not causal and rng.random() < 0.5:
             full = (size.B, size.H) if rng.random() < 0.5 else (1, 1)
             mask = rng.random((*full, size.n_q, size.n_kv)) < 0.75
             mask[..., 0] = True
-        yield case.with_(dtype=dtype, query=query, key=key, value=value, mask=mask)
+        yield case.with_(dtype=dtype, query=query, key=key, value=value, mask=mask, is_causal=causal)
 
 
 LAWS = (

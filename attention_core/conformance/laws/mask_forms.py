@@ -100,12 +100,15 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
     for names in (["batch", "padding"], [*possible], ["queries", "columns"]):
         name = str(rng.choice(names))
         keep = rng.random(possible[name]) < 0.6
-        keep[..., rng.integers(keep.shape[-1])] = True  # no dead rows here
+        if keep.shape[-1] > 1:
+            keep[..., rng.integers(keep.shape[-1])] = True  # no dead rows here
+        else:  # a row attends to all keys or to none, and some row to all
+            keep[..., rng.integers(keep.shape[-2]), :] = True
         bias = round_to(2.0 * rng.standard_normal(keep.shape), case.dtype)
         small: NDArray = keep if rng.random() < 0.5 else np.where(keep, bias, -np.inf)
         full = np.broadcast_to(small, (*case.query.shape[:2], n_q, n_kv)).copy()
-        what = f"output for a mask {small.shape} expanded"
-        same_output(subject, case.with_(mask=small), case.with_(mask=full), what)
+        what, expanded = f"output for a mask {small.shape} expanded", case.with_(mask=full)
+        same_output(subject, case.with_(mask=small), expanded, what, where=judged_rows(subject, expanded))
 
 
 def decoding(subject: Subject, case: Case) -> Case:

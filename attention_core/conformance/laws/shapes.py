@@ -23,7 +23,9 @@ from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
 
 Check = Callable[[Subject, Case], int | None]
-SWEEP = (1, 2, 3, *(edge + step for edge in EDGES for step in (-1, 0, 1)))
+BEYOND = 150
+"""A length that leaves several rows over in blocks of any usual size: a row alone hides where the others go."""
+SWEEP = (1, 2, 3, *(edge + step for edge in EDGES for step in (-1, 0, 1)), BEYOND)
 """Lengths at which a kernel's blocks begin, are full, or have one row left over."""
 
 
@@ -34,6 +36,19 @@ def judge_output(subject: Subject, case: Case, remark: str) -> None:
     bound = subject.bounds(case).out
     assert bound is not None
     require_close(subject.forward(case).out, truth.out, bound, f"output {remark}", where=judged)
+
+
+def judge_weights(subject: Subject, case: Case, remark: str) -> None:
+    """Returned weights agree with the truth in rows with a key; nothing to judge where none are returned."""
+    weights = subject.forward(case).weights
+    if weights is None:
+        return
+    truth = subject.truth(case)
+    # They are the output for the unit vectors as values.
+    unit = np.broadcast_to(np.eye(case.sizes[1]), (*case.key.shape[:-1], case.sizes[1])).copy()
+    bound = subject.bounds(case.with_(value=unit)).out
+    assert bound is not None
+    require_close(weights, truth.weights, bound, f"returned weights {remark}", where=~truth.dead[..., None])
 
 
 def judge_gradients(subject: Subject, case: Case, remark: str) -> None:
@@ -83,7 +98,7 @@ def sweep(subject: Subject, case: Case, purpose: str, count: int) -> list[Case]:
 
 
 def every_length_around_blocks_is_right(subject: Subject, case: Case) -> int:
-    """Lengths 1, 2, 3 and one less, equal to and one more than 8, 16, 32, 64 and 128 give the true output.
+    """Lengths 1, 2, 3, 150 and one less, equal to and one more than 8, 16, 32, 64 and 128 give the true output.
 
     Formula: |f(q[:n], k[:m], v[:m]) - t| <= E_o for n, m around every block edge
     Source: derivations/error_budget.md (output)
@@ -199,7 +214,8 @@ def _split_batch(x: NDArray, outer: int) -> NDArray:
 def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
     """Inputs of rank 5, with two axes before the heads, give what one batch axis gives.
 
-    Now and then with a mask that each of the outer axis has for itself, (2, 1, 1, n_q, n_kv).
+    Now and then with a mask that each of the outer axis has for itself, (2, 1, 1, n_q, n_kv), or that they share,
+    (B, 1, n_q, n_kv).
 
     Formula: f of (B1, B2, H, n, d) = f of (B1 B2, H, n, d)
     Source: design of the contract: query (*batch, H, n_q, d)
@@ -208,7 +224,7 @@ def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
     batch = case.query.shape[0]
     often = 0.75 if batch > 1 else 0.25  # only beside an inner axis does it matter which axis a mask varies along
     if "attn_mask" in subject.binding.claims and not case.is_causal and case.rng("outer mask").random() < often:
-        _judge_masks_of_the_outer_axis(subject, case)
+        _judge_masks_of_one_axis(subject, case)
         return
     outer = int(case.rng("axes").choice([b for b in (1, 2, batch) if batch % b == 0]))
     mask = case.mask
@@ -220,19 +236,22 @@ def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
     judge_gradients(subject, other, "for inputs with two batch axes")
 
 
-def _judge_masks_of_the_outer_axis(subject: Subject, case: Case) -> None:
-    """The case and its queries turned round, one behind the other on a new outer axis, each with a mask of its own."""
+def _judge_masks_of_one_axis(subject: Subject, case: Case) -> None:
+    """The case and its queries turned round, one behind the other on a new outer axis, with masks of one axis alone."""
     n_q, n_kv = case.sizes[:2]
-    allow = case.rng("allow").random((2, 1, 1, n_q, n_kv)) < 0.6
+    rng = case.rng("allow")
+    inner = rng.random() < 0.5
+    allow = rng.random((case.query.shape[0], 1, n_q, n_kv) if inner else (2, 1, 1, n_q, n_kv)) < 0.6
     allow[..., 0] = True
     turned = {"query": case.query[..., ::-1, :], "key": case.key, "value": case.value}
     both = {name: np.stack([getattr(case, name), turned[name]]) for name in INPUTS}
     other = case.with_(mask=allow, **both)
-    judge_output(subject, other, "for two batch axes and a mask of the outer one")
-    judge_gradients(subject, other, "for two batch axes and a mask of the outer one")
+    what = f"for two batch axes and a mask of the {'inner' if inner else 'outer'} one"
+    judge_output(subject, other, what)
+    judge_gradients(subject, other, what)
 
 
-LONG = Space(min_q=EDGES[-1] + 1, min_kv=EDGES[-1] + 1, max_n=EDGES[-1] + 1, small=False, floor=False)
+LONG = Space(min_q=BEYOND, min_kv=BEYOND, max_n=BEYOND, small=False, floor=False)
 SHORT = Space(max_n=33)
 
 

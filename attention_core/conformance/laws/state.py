@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from attention_core.conformance.budget import round_to
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import (
     Evidence,
@@ -87,9 +89,18 @@ def relatives(subject: Subject, case: Case) -> list[Case]:
     # A negative scale under causality is no case of the suite (see `draw`).
     if "is_causal" in claims and not subject.implementation.always_causal and (case.scale is None or case.scale >= 0):
         found.append(case.with_(is_causal=not case.is_causal))
+    if others := [dtype for dtype in subject.implementation.dtypes if dtype != case.dtype]:
+        found.append(recast(case, str(case.rng("other dtype").choice(others))))
     if "scale" in claims:
         found.append(case.with_(scale=0.5 if case.scale is None else None))
     return [c for c in found if allows(c.sizes)]
+
+
+def recast(case: Case, dtype: str) -> Case:
+    """The case in another dtype, its numbers rounded to that."""
+    arrays = {name: round_to(getattr(case, name), dtype) for name in ("query", "key", "value")}
+    mask = case.mask if case.mask is None or case.mask.dtype == bool else round_to(case.mask, dtype)
+    return case.with_(dtype=dtype, mask=mask, **arrays)
 
 
 def the_same_call_twice_agrees(subject: Subject, case: Case) -> None:
@@ -192,6 +203,44 @@ def earlier_masks_are_forgotten(subject: Subject, case: Case) -> int:
     return 3
 
 
+def an_earlier_dtype_leaves_no_trace(subject: Subject, case: Case) -> int:
+    """A call of sizes that were seen in another dtype alone is right: nothing keeps the numbers of the first dtype.
+
+    Scores rise by 2^17 from the first key to the last, so that a later key which is masked too weakly takes over.
+
+    Formula: f(x as float16), then f(x' as float32) of the same sizes: |f(x') - t(x')| <= E_o(x')
+    Source: the definition of a function; a mask of the lowest number of a dtype, kept by its sizes
+    Mutant: causal_fill_of_the_first_dtype
+    """
+    profile, rng = subject.binding.profile(), case.rng("first dtype")
+    narrow_first = [dtype for dtype in ("float16", "bfloat16", "float32", "float64") if dtype in profile.dtypes]
+    count = 0
+    for first, second in pairwise(narrow_first):
+        one = unusual_sizes(case, first, rng)
+        if profile.allows(one.sizes):
+            other = rising(recast(one, second)) if rng.random() < 0.5 else recast(one, second)
+            in_turn(subject, [one, other], f"output in {second} after a call in {first}")
+            count += 2
+    if not count:
+        raise NotApplicable("one dtype is declared, or no such size")
+    return count
+
+
+def unusual_sizes(case: Case, dtype: str, rng: np.random.Generator) -> Case:
+    """A problem of a dtype, of the causality and scale of a case, at lengths that no other law asks for."""
+    n_q = int(rng.integers(18, 31))
+    n_kv = int(rng.integers(n_q, 31))
+    query, key, value = (np.resize(rng.permutation(FEW), (1, 1, n, 1)) for n in (n_q, n_kv, n_kv))
+    return case.with_(dtype=dtype, query=query, key=key, value=value, mask=None)
+
+
+def rising(case: Case) -> Case:
+    """The case with scores that rise by about `RISE` from its first key to its last, exact in every dtype."""
+    key = 8.0 * np.arange(case.sizes[1])[:, None]  # up to 240: five bits
+    query = np.exp2(np.round(np.log2(RISE / 256 / abs(case.factor)))) * np.sign(case.factor)
+    return case.with_(query=np.full_like(case.query, query), key=np.broadcast_to(key, case.key.shape).copy())
+
+
 def declared_deterministic_gives_the_same_bits(subject: Subject, case: Case) -> None:
     """What is declared deterministic gives the same bits for the same call, on the same storage and threads.
 
@@ -232,6 +281,10 @@ def _torch_gradients(implementation: Implementation) -> bool:
 
 NOT_DECLARED = "deterministic is not declared (or arrays are not torch's, whose storage is held alike)"
 SMALL = Space(max_n=65)
+RISE = 2.0**17
+"""Twice the largest number of float16."""
+FEW = (-2.0, -1.0, 0.5, 1.0, 2.0)
+"""The numbers of a first call, again and again: a program writes them in a line."""
 
 LAWS = (
     Law(the_same_call_twice_agrees, "state", space=SMALL, large=4, small=6),
@@ -252,6 +305,10 @@ LAWS = (
     Law(
         earlier_masks_are_forgotten, "state", needs=needs("attn_mask"),
         space=Space(masks=("bool", "float"), max_n=33), large=3, small=6,
+    ),
+    Law(
+        an_earlier_dtype_leaves_no_trace, "state", space=Space(masks=("none",), grouped=False, max_n=8, small=False),
+        large=4, small=0,
     ),
     Law(
         declared_deterministic_gives_the_same_bits, "state", declares=_deterministic, because=NOT_DECLARED,

@@ -16,6 +16,7 @@ from attention_core.conformance.evidence import Refused, require_close
 from attention_core.conformance.law import Law, needs
 from attention_core.conformance.laws.expected import (
     attended_range,
+    beyond_half_scores,
     diameter,
     float_noise,
     limit,
@@ -27,6 +28,8 @@ from attention_core.conformance.laws.expected import (
 from attention_core.conformance.space import Space
 from attention_core.conformance.subject import Subject
 
+WIDE = ("float32", "float64")
+"""Dtypes whose scores may lie beyond what float16 holds."""
 PLAIN = Space(masks=("none", "bool"), max_n=129)
 """Without finite biases, equal dot products are equal scores."""
 
@@ -90,7 +93,11 @@ def a_leading_key_is_copied(subject: Subject, case: Case) -> int:
     chosen = np.take_along_axis(np.repeat(case.key, case.group, axis=-3), keys, axis=-2)
     sign = -1.0 if case.scale is not None and case.scale < 0 else 1.0
     led = case.with_(query=sign * chosen)
-    return near_the_best(subject, led.with_(query=led.query * sharpened(led)), "output where one key leads")
+    led = led.with_(query=led.query * sharpened(led))
+    if case.dtype in WIDE:  # where float16 ends, nothing else does
+        far = led.with_(query=led.query * beyond_half_scores(led))
+        near_the_best(subject, far, "output where one key leads, at scores of 2^20")
+    return near_the_best(subject, led, "output where one key leads")
 
 
 def zero_queries_average(subject: Subject, case: Case) -> None:

@@ -62,6 +62,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "large_mask_broadcasts_the_scores": {"validates": True},
     "weights_before_softmax": {"returns": "out,weights"},
     "weights_dropped_out": {"returns": "out,weights"},
+    "weights_of_64_keys": {"returns": "out,weights"},
     "lse_base_two": {"returns": "out,lse"},
     "lse_without_maximum": {"returns": "out,lse"},
     "masked_nan_removed": {"masked_nan": "propagates"},
