@@ -42,6 +42,11 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
+def usual_dead_rows(contract: str) -> str:
+    """What `dead_rows` is where nobody declares it: libraries of modules differ, so nothing is asked of theirs."""
+    return "unspecified" if contract == "multi-head" else "zeros"
+
+
 class TargetError(Exception):
     """The target cannot be tested as given: one line that says what is wrong and how to mend it."""
 
@@ -75,7 +80,7 @@ class Implementation:
         always_causal: every call is causal, without a parameter that says so.
         scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.
         grouping: which key head query head h shares: "interleaved", h // (H / H_kv), or "modular", h mod H_kv.
-        dead_rows: what a row without any key returns.
+        dead_rows: what a row without any key returns: "zeros", of modules "unspecified", where nothing is declared.
         masked_nan: what NaN in a masked key or value does.
         dtypes: the dtypes it supports.
         accumulate: dtype of its intermediates: "input", or "float32" inside low precision.
@@ -112,7 +117,7 @@ class Implementation:
     causal: str = "top_left"
     mask_true: str = "attend"
     grouping: str = "interleaved"
-    dead_rows: str = "zeros"
+    dead_rows: str = ""
     masked_nan: str = "unspecified"
     dtypes: tuple[str, ...] = DTYPES
     accumulate: str = "input"
@@ -138,6 +143,7 @@ class Implementation:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices and not (name == "out_layout" and value is None):

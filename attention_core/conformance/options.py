@@ -89,7 +89,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "attention-lse": frozenset(HELP) - {"config"},
     "mask-builder": _ALWAYS | {"causal", "mask_true"},
     "heads": _ALWAYS,
-    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale"},
+    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale", "dead_rows"},
     "rotary": _ALWAYS,
     "bias": _ALWAYS,
     "position-table": _ALWAYS,

@@ -14,6 +14,7 @@ from rich.table import Table
 from attention_core.conformance.core import CORE_REFUSED
 from attention_core.conformance.first_look.findings import FirstLook, changed, command
 from attention_core.conformance.flaky import SAME_CALL
+from attention_core.conformance.implementation import usual_dead_rows
 from attention_core.conformance.plain_text import plain
 from attention_core.conformance.report import LOST, NOT_RUN, LawResult, Report, count, listed
 from attention_core.conformance.telling import chosen
@@ -25,7 +26,7 @@ STYLES = {
 READABLE, LONG = 8000, 160
 """Characters of a snippet, and of a line in a longer one, that a person may be expected to read."""
 PLAIN = {
-    "layout": "bhnd", "causal": "top_left", "mask_true": "attend", "dead_rows": "zeros", "returns": "out",
+    "layout": "bhnd", "causal": "top_left", "mask_true": "attend", "returns": "out",
     "accumulate": "input", "merges": "none", "array": "torch", "device": "cpu", "contract": "attention",
     "masked_nan": "unspecified", "grouping": "interleaved",
 }  # fmt: skip
@@ -34,7 +35,8 @@ PLAIN = {
 def opening(report: Report) -> list[str]:
     """What is under test and under which conventions, in two or three lines."""
     declared = report.declared
-    unusual = [f"{k}={declared[k]}" for k, v in PLAIN.items() if declared.get(k, v) != v]
+    usual = {**PLAIN, "dead_rows": usual_dead_rows(declared.get("contract", "attention"))}
+    unusual = [f"{k}={declared[k]}" for k, v in usual.items() if declared.get(k, v) != v]
     out = declared.get("out_layout")
     if out not in (None, declared.get("layout", out)):
         unusual.append(f"out_layout={out}")

@@ -223,6 +223,23 @@ class mask_of_the_first_sequence(MultiHead):  # noqa: N801
         return super().allowed(n, first, is_causal, need_weights)
 
 
+class mask_repeated_by_heads(MultiHead):  # noqa: N801
+    """A mask (B, n, n) is repeated in the order (H, B) for scores in the order (B, H)."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None and attn_mask.ndim == 3:
+            repeated = attn_mask.repeat(self.heads, 1, 1)
+            attn_mask = repeated.view(attn_mask.shape[0], self.heads, *attn_mask.shape[1:])
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
+class dead_rows_zeroed_behind_the_projection(MultiHead):  # noqa: N801
+    """NaN is made 0 in the output, and not in the heads: the bias of the output projection is lost."""
+
+    def finish(self, x: Tensor) -> Tensor:
+        return super().finish(x).nan_to_num()
+
+
 # --- heads --------------------------------------------------------------------------
 
 
@@ -492,8 +509,27 @@ class context_for_keys_alone(Crossing):  # noqa: N801
         return self.q_proj(x), self.k_proj(context[:, :n]), self.v_proj(x[:, :n])
 
 
+class values_of_the_input_where_lengths_agree(Crossing):  # noqa: N801
+    """A context as long as the input is taken for the input, by its values."""
+
+    def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(x), self.k_proj(context), self.v_proj(x if x.shape == context.shape else context)
+
+
+class context_kept_by_its_shape(Crossing):  # noqa: N801
+    """In evaluation the keys and values of a context serve every later one of its shape."""
+
+    def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().parts(x, context)
+        if x is context or self.training:
+            return q, k, v
+        self.__dict__.setdefault("kept", {}).setdefault(context.shape, (k.detach(), v.detach()))
+        return (q, *self.kept[context.shape])
+
+
 FAULTY = (
-    context_for_keys_alone,
+    context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,
+    mask_repeated_by_heads, dead_rows_zeroed_behind_the_projection,
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,
     causal_lost_on_the_weights_path, mask_lost_on_the_weights_path, mask_polarity_reversed, mask_after_softmax,
     masked_scores_discarded, mask_of_sequences_on_heads, mask_of_the_first_sequence, split_by_view,

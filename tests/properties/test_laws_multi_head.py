@@ -22,7 +22,15 @@ TRUTH, CAUSAL = "heads_attend_as_the_formula_says", "causal_heads_attend_as_the_
 MASKED, PATHS = "masked_heads_attend_as_the_formula_says", "the_weights_path_equals_the_fast_path"
 RETURNED = "returned_weights_are_those_of_the_heads"
 CONTEXT = "heads_attend_to_a_context_as_the_formula_says"
+DEAD = "tokens_without_a_key_are_as_declared"
+SILENT = (CONTEXT, DEAD)
+"""What modules without a context, and without a declaration of dead rows, are not asked."""
+RECORDS: dict[str, dict[str, Any]] = {"dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"}}
 SEEN_BY = {  # one law that must see it
+    "values_of_the_input_where_lengths_agree": CONTEXT,
+    "context_kept_by_its_shape": CONTEXT,
+    "mask_repeated_by_heads": MASKED,
+    "dead_rows_zeroed_behind_the_projection": DEAD,
     "scaled_by_model_size": TRUTH,
     "unscaled": TRUTH,
     "softmax_over_queries": TRUTH,
@@ -60,12 +68,14 @@ SEEN_BY = {  # one law that must see it
 
 @pytest.mark.parametrize("law", [*multi_head.LAWS, *module_weights.LAWS], ids=lambda law: law.name)
 def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
-    refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT, parameters=WEIGHTS)
+    record = RECORDS.get(law.mutant, {})
+    refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT, parameters=WEIGHTS, **record)
 
 
 @pytest.mark.parametrize("mutant", mutants.FAULTY)
 def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
-    assert SEEN_BY[mutant.__name__] in refuting(mutant, CONTRACT, parameters=WEIGHTS)
+    record = RECORDS.get(mutant.__name__, {})
+    assert SEEN_BY[mutant.__name__] in refuting(mutant, CONTRACT, parameters=WEIGHTS, **record)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -77,7 +87,7 @@ def test_a_module_with_dropout_of_its_own_is_judged_in_evaluation_mode(seed: int
 @pytest.mark.parametrize("target", mutants.NAMINGS)
 def test_projections_are_recognised_by_many_names(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT, parameters=WEIGHTS)
-    assert {r.status for name, r in results.items() if name != CONTEXT} == {"held"}
+    assert {r.status for name, r in results.items() if name not in SILENT} == {"held"}
 
 
 @pytest.mark.parametrize(
@@ -86,13 +96,48 @@ def test_projections_are_recognised_by_many_names(target: Callable[..., Any]) ->
 )
 def test_ours_conform(target: Callable[..., Any], mask_true: str) -> None:
     results = conforming(target, CONTRACT, parameters=WEIGHTS, mask_true=mask_true)
-    assert {r.status for name, r in results.items() if name != CONTEXT} == {"held"}
+    assert {r.status for name, r in results.items() if name not in SILENT} == {"held"}
 
 
 def test_torchs_module_differs_at_dead_rows_alone() -> None:
     assert refuting(mha_module, CONTRACT, parameters=WEIGHTS, mask_true="ignore") == {
         "dead_rows_are_the_same_on_both_paths"
     }
+
+
+class DeadRows(mutants.MultiHead):
+    """What a token without any key gives, by class."""
+
+    def weights(self, s: Any, allow: Any) -> Any:
+        dead = (~allow).all(-1, keepdim=True).expand(*s.shape[:-1], 1)
+        p = super().weights(s, allow)
+        return {"zeros": p.nan_to_num(), "nan": p, "uniform": p.masked_fill(dead, 1 / s.shape[-1])}[self.convention]
+
+    convention = "zeros"
+
+
+class Uniform(DeadRows):
+    """The mean of all values."""
+
+    convention = "uniform"
+
+
+class NotANumber(DeadRows):
+    """NaN."""
+
+    convention = "nan"
+
+
+@pytest.mark.parametrize("target", [DeadRows, Uniform, NotANumber])
+@pytest.mark.parametrize("declared", ["zeros", "nan", "uniform"])
+@pytest.mark.parametrize("seed", range(2))
+def test_tokens_without_a_key_are_as_declared(target: type[DeadRows], declared: str, seed: int) -> None:
+    result = judged(DEAD, target, seed=seed, contract=CONTRACT, dead_rows=declared)
+    assert result.status == ("held" if declared == target.convention else "refuted"), result.message
+
+
+def test_what_such_tokens_give_is_asked_where_it_is_declared() -> None:
+    assert judged(DEAD, NotANumber, contract=CONTRACT).status == "not_applicable"
 
 
 class Averaged(mutants.MultiHead):

@@ -303,11 +303,14 @@ class MultiHead(ParameterSubject):
         if unit:
             v = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
         scale = scale_of(self.implementation.scale, case["d"])
-        true = oracle.attention(q, k, v, mask, scale=scale, is_causal=causal)
+        dead_rows = self.implementation.dead_rows
+        true = oracle.attention(q, k, v, mask, scale=scale, is_causal=causal, dead_rows=dead_rows)
         if causal:
             later = oracle.causal_mask(q.shape[-2], k.shape[-2])
             mask = later if mask is None else mask & later
-        bounds = budget.forward_bound(q, k, v, true, mask=mask, scale=scale, dtype="float32", accumulate="float32")
+        bounds = budget.forward_bound(
+            q, k, v, true, mask=mask, scale=scale, dtype="float32", accumulate="float32", dead_rows=dead_rows
+        )
         assert bounds.out is not None
         bound = np.broadcast_to(bounds.out, true.out.shape)
         return true.out, through_scores(bound, (q, q_error), (k, k_error), true.weights @ np.abs(v), mask, scale)

@@ -21,6 +21,7 @@ from attention_core.conformance.modules.form import Mask
 from attention_core.conformance.parameter_case import (
     ParameterCase,
     Sizes,
+    after,
     allows_parameters,
     as_in_models,
     draw_parameters,
@@ -64,7 +65,9 @@ def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
 
 
 def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
-    """With a context of its own length, queries come from the input, keys and values from the context.
+    """With a context, of another length or of the same, queries come from the input, keys and values from the context.
+
+    A second context of the same shape has its own keys and values, whatever was kept of the first.
 
     Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o with q of x, k and v of the context
     Source: Vaswani et al., section 3.2.3; lucidrains/x-transformers#174 (the mask of the queries for the context)
@@ -75,10 +78,30 @@ def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: Para
     if subject.always_causal:
         raise NotApplicable("the module is declared to be causal, which says nothing of another sequence")
     found, x = subject.recognised(case), subject.input(case)
-    context = subject.input(case, "context", case["m"])
     assert found.parts is not None
-    want, bound = subject.truth(case, found.parts, x, context=context)
-    require_close(subject.module(case, found, x, context=context), want, bound, "output with a context")
+    earlier = list[Result]()
+    for purpose in ("context", "another context"):
+        context = subject.input(case, purpose, case["m"])
+        want, bound = subject.truth(case, found.parts, x, context=context)
+        with after(earlier):
+            got = subject.module(case, found, x, context=context)
+            require_close(got, want, bound, f"output with {purpose}")
+        earlier.append(got)
+
+
+def tokens_without_a_key_are_as_declared(subject: MultiHead, case: ParameterCase) -> None:
+    """A token that may attend to nothing gives what is declared, and leaves the others as they are.
+
+    Formula: m_ij = 0 for all j: heads of zeros, of NaN, or the mean of the values, then W_o and b_o
+    Source: the declaration `dead_rows`; pytorch/pytorch#160064 (NaN), huggingface/transformers masks (the mean)
+    Mutant: dead_rows_zeroed_behind_the_projection
+    """
+    mask = subject.mask(case, str(case.options["mask"]))
+    pairs = mask.pairs.copy()
+    pairs[..., int(case.rng("dead").integers(pairs.shape[-2])), :] = False  # of keys alone: for every token
+    if pairs.ndim == 4 and case["B"] > 1:  # one sequence has such tokens, the others have none
+        pairs[1:] = mask.pairs[1:]
+    _check_truth(subject, case, replace(mask, pairs=pairs))
 
 
 def masks_and_causality_mean_both(subject: MultiHead, case: ParameterCase) -> None:
@@ -235,20 +258,30 @@ def _coinciding_or_many(sizes: dict[str, int], rng: np.random.Generator) -> dict
     return _coinciding(sizes, rng)
 
 
+def _equal_lengths(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """A context as long as the input, half of the time: what looks at lengths takes one for the other."""
+    return {**sizes, "m": sizes["n"]} if rng.random() < 0.5 else sizes
+
+
 RANGES = {"B": (1, 3), "n": (1, 6), "H": (1, 4), "d": (1, 4)}
 MODELS = {"B": (5, 6), "n": (65, 72), "H": (3, 6), "d": (33, 40)}
 """More texts than heads, more tokens than a small buffer holds, heads wider than 32."""
 ANY = Sizes(RANGES, adjust=as_in_models(MODELS), dtypes=("float32",))
 SEVERAL = Sizes({**RANGES, "B": (2, 3)}, dtypes=("float32",))
 TOKENS = Sizes({**RANGES, "n": (2, 6)}, adjust=as_in_models(MODELS), dtypes=("float32",))
-MASKED = Sizes({**RANGES, "n": (2, 6)}, {"mask": ("shared", "by sequence")}, _coinciding_or_many, dtypes=("float32",))
-CROSSED = Sizes({**RANGES, "m": (1, 7)}, dtypes=("float32",))
+MASKS = {"mask": ("shared", "by sequence", "rows", "keys", "wide keys")}
+MASKED = Sizes({**RANGES, "n": (2, 6)}, MASKS, _coinciding_or_many, dtypes=("float32",))
+CROSSED = Sizes({**RANGES, "m": (1, 7)}, adjust=_equal_lengths, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 16, "small": 0}
 LAWS = (
     Law(heads_attend_as_the_formula_says, space=ANY, **ROW, central=True),
     Law(causal_heads_attend_as_the_formula_says, space=TOKENS, **ROW),
     Law(masked_heads_attend_as_the_formula_says, space=MASKED, **ROW),
     Law(heads_attend_to_a_context_as_the_formula_says, space=CROSSED, **ROW),
+    Law(
+        tokens_without_a_key_are_as_declared, space=MASKED, **ROW, declares=lambda i: i.dead_rows != "unspecified",
+        because="what a token without any key gives is not declared (--dead-rows)",
+    ),
     Law(masks_and_causality_mean_both, space=TOKENS, **ROW),
     Law(batch_rows_are_independent, space=SEVERAL, **ROW),
     Law(later_tokens_are_invisible, space=TOKENS, **ROW),
@@ -257,6 +290,7 @@ LAWS = (
     Law(outputs_outlive_the_next_call, space=ANY, **ROW),
 )  # fmt: skip
 COMPARISONS = (
+    "tokens_without_a_key_are_as_declared",
     "causal_heads_attend_as_the_formula_says",
     "masked_heads_attend_as_the_formula_says",
     "masks_and_causality_mean_both",

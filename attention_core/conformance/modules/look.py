@@ -119,7 +119,7 @@ def _mask_form(subject: MultiHead, mask: MaskForm) -> MaskForm:
             if agreed:
                 if true != subject.implementation.mask_true:
                     subject.agrees = {**(subject.agrees or {}), "mask_true": true}
-                taken = [s for s in mask.shapes if s in agreed or (s in STANDARD and _is_taken(subject, own, s))]
+                taken = [s for s in mask.shapes if s in agreed or _is_judged(subject, own, s)]
                 return replace(own, shapes=tuple(taken))
     own = replace(mask, kind=declared if declared in KINDS else KINDS[0])
     taken = [shape for shape in mask.shapes if shape in STANDARD and _is_taken(subject, own, shape)]
@@ -131,6 +131,17 @@ def polarities(declared: str, kind: str) -> tuple[str, ...]:
     """What True may mean, the declared first; an additive mask has one meaning."""
     other = "attend" if declared == "ignore" else "ignore"
     return (declared,) if kind == "additive" else (declared, other)
+
+
+def _is_judged(subject: MultiHead, form: MaskForm, shape: str) -> bool:
+    """Whether a mask of a shape belongs to a module that makes something else of it.
+
+    The contract's own shapes do. (B, n, n), too, where it is taken beside another number of heads: it does not
+    broadcast to (B, H, n, n) then, so the module spreads it over the heads itself.
+    """
+    return (shape in STANDARD and _is_taken(subject, form, shape)) or (
+        shape == "rows" and _judge(subject, form, shape) is not None
+    )
 
 
 def _is_taken(subject: MultiHead, form: MaskForm, shape: str) -> bool:

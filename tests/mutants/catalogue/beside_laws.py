@@ -59,6 +59,7 @@ HELPERS = {
     "without_causality",
 }
 DECLARED: dict[str, dict[str, Any]] = {
+    "dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"},
     "large_mask_broadcasts_the_scores": {"validates": True},
     "weights_before_softmax": {"returns": "out,weights"},
     "weights_dropped_out": {"returns": "out,weights"},
