@@ -13,6 +13,9 @@ The way of a document through the modules::
     declare      "Let ..." paragraphs -> `declared.Context`: `paragraphs` finds them, `prose` reads their words,
                  `memberships` (`domains`: what stands right of \in and \sim), `definitions` and `hypotheses` their
                  formulas
+    premises     prose that assumes (`sentences`, `vocabulary`, `properties`); `caveats`: what of it was not read;
+                 `scope_words`: words around a step that are neither read nor inert (`leftovers`, `inert_words`,
+                 `inert_phrases`); `doubts` makes UNDECIDED of REFUTED where any of these is left
     functions    functions that a document defines, put in where they are applied
     elaborate    syntax tree + context -> typed `terms` with symbolic `shapes`; a module for each kind of expression:
                  `elaborate_names`, `elaborate_subscripts`, `elaborate_powers`, `elaborate_products`, `elaborate_norms`,

@@ -54,6 +54,13 @@ _PHRASES = (
     (re.compile(r"\b(such|assume|assuming|suppose|supposing|given|provided|providing|require) that\b"), r"\1"),
     (re.compile(r"\bas (long|well) as\b"), "provided"),
     (
+        re.compile(
+            r"^\W*(?:in what follows|in the sequel|from (?:now|here) on|henceforth|hereafter|"
+            r"throughout(?: this (?:section|note|post|page|proof))?)\b"
+        ),
+        "assume",
+    ),
+    (
         re.compile(r"\b(?:we|let us)((?: also| further| now| again| finally)?) (?=(?:assume|suppose|require|let)\b)"),
         r"\1 ",
     ),

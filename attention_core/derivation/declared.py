@@ -17,7 +17,8 @@ class Caveat:
 
     `names` are the declared symbols it is about, None where it names none and may be about all; `formula` is a relation
     that can be tried as a hypothesis; `random` says that it may tell how a symbol is random; `plain` that it was meant
-    as an assumption beyond doubt, so that even a step that is expected to be refuted depends on it.
+    as an assumption beyond doubt, so that even a step that is expected to be refuted depends on it. `words` are those
+    that nobody knows to be harmless: such a caveat is the last that is looked at.
     """
 
     line: int
@@ -27,6 +28,7 @@ class Caveat:
     formula: str = ""
     random: bool = False
     plain: bool = False
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Context:
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     level: int = 0
     broadcast: int | None = None  # the level at which the document says that sums are broadcast
+    formal: int | None = None  # the level at which it says that all hypotheses are declared as formulas
     understood: list[tuple[int, str]] = field(default_factory=list)
     same: dict[str, Size] = field(default_factory=dict)  # sizes that equations settle, see `same_sizes`
     caveats: list[Caveat] = field(default_factory=list)  # see `caveats`
@@ -101,7 +104,7 @@ class Context:
         """A context of its own with the same content."""
         tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
         later = self.same, list(self.caveats), self.readings
-        return Context(*tables, self.level, self.broadcast, self.understood, *later)
+        return Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
 
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""
@@ -111,6 +114,8 @@ class Context:
         self.caveats = [c for c in self.caveats if c.level < level]
         if self.broadcast is not None and self.broadcast >= level:
             self.broadcast = None
+        if self.formal is not None and self.formal >= level:
+            self.formal = None
         self.level = level
 
     def declare(self, symbol: Declared) -> None:

@@ -79,13 +79,16 @@ def _other_convention(step: Step, found: Finding, decide: Decide) -> str:
 def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
     names = touched(step)
     about = [c for c in step.context.caveats if c.names is None or c.names & names]
-    if expected:
+    if expected or step.context.formal is not None:
         about = [c for c in about if c.plain]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
         about = [c for c in about if any(word in c.quote.lower() for word in _SHAPES)]
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
+    strange = [one for one in about if one.words and names]
     for one in about:
+        if one.words:
+            continue
         relations = _relations(step, one)
         if relations is None or len(tried) == MAX_TRIED:
             unread.append(one)
@@ -104,7 +107,19 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
                 f"it {holds} under ${one.formula}$ (line {one.line}: '{one.quote}'), which was not assumed here: "
                 f"write 'Assume ${one.formula}$' above the display, or '% assume: {one.formula}' above the step",
             )
-    return _undecided(found, _unread(unread[0])) if unread else found
+    if unread:
+        return _undecided(found, _unread(unread[0]))
+    return _undecided(found, _strange(strange[0])) if strange else found
+
+
+def _strange(caveat: Caveat) -> str:
+    words = ", ".join(f"'{word}'" for word in caveat.words)
+    were = "were" if len(caveat.words) > 1 else "was"
+    return (
+        f"{words} {were} not read (line {caveat.line}: '{caveat.quote}'): if this is a hypothesis, "
+        f"{advice_for(caveat.quote)}; if no words here restrict anything, write "
+        "'All hypotheses are declared as formulas.' above"
+    )
 
 
 def _unread(caveat: Caveat) -> str:
@@ -124,7 +139,7 @@ def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
 
 def _without_law(step: Step, found: Finding) -> Finding:
     """UNDECIDED for an average of a symbol whose law stands in words that were not read."""
-    said = [c for c in step.context.caveats if c.random]
+    said = [c for c in step.context.caveats if c.random and (c.plain or step.context.formal is None)]
     if not said:
         return found
     claim = _claim(step)

@@ -13,6 +13,7 @@ from attention_core.derivation.blocks import Paragraph
 from attention_core.derivation.caveats import caveats_of, declared_names, quoted, relation_in
 from attention_core.derivation.declared import Caveat, Context, Hypothesis
 from attention_core.derivation.paragraphs import is_declaration
+from attention_core.derivation.properties import PROPERTIES
 from attention_core.derivation.sentences import Sentence, sentences_of
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import ShapeMismatch
@@ -50,7 +51,8 @@ _MAIN = re.compile(
 _SIMPLY = re.compile(
     r"^\W*(?:w\.?l\.?o\.?g\.?|without (?:any )?loss of generality|for (?:simplicity|convenience|concreteness|"
     r"brevity)|"
-    r"throughout(?: this (?:section|note|post|page|proof))?|from (?:now|here) on|henceforth|by assumption)\b[\s,:]*",
+    r"throughout(?: this (?:section|note|post|page|proof))?|from (?:now|here) on|henceforth|hereafter|in what follows|"
+    r"in the sequel|by assumption)\b[\s,:]*",
     re.IGNORECASE,
 )
 _ASIDES = re.compile(
@@ -190,6 +192,7 @@ def _condition(context: Context, sentence: Sentence) -> list[Hypothesis] | None:
         if "$" not in condition or not (
             any(relation_in(f, sentence.line) for f in _FORMULAS.split(condition)[1::2])
             or PROPERTY.search(masked[found.end() : end])
+            or any(one.pattern.search(masked[found.end() : end]) for one in PROPERTIES)
         ):
             continue
         others = [raw[: found.start()], raw[end:]]

@@ -224,13 +224,59 @@ def _standard_normal(context: Context, symbols: list[Declared]) -> list[Formula]
     return out
 
 
+def _compared(op: str, value: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+    """A number, or every number of a family, beside a number."""
+
+    def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+        (i,) = _letters(context, 1)
+        if not all(_is_scalar(one) or one.kind == "size" or _family_of(one, vectors=False) for one in symbols):
+            return None
+        return [(f"{one.name}{f'_{i}' if one.kind == 'family' else ''} {op} {value}", "") for one in symbols]
+
+    return meaning
+
+
+def _chance(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+    """A number between 0 and 1."""
+    below, above = _compared("<=", "1")(context, symbols), _compared(">=", "0")(context, symbols)
+    if below is None or above is None or any(one.kind == "size" for one in symbols):
+        return None
+    return [(text.replace("<=", r"\le").replace(">=", r"\ge"), "") for text, _ in (*above, *below)]
+
+
 def _words(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{text})(?![\w-])", re.IGNORECASE)
 
 
+_VALUES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COMPARED = (
+    (r"\ge", r"at least|no(?:t)? (?:less|smaller) than"),
+    (r"\le", r"at most|no(?:t)? (?:more|larger|greater) than"),
+    (">", r"(?:strictly )?(?:larger|greater|more|bigger) than|exceeds|exceed|exceeding|above"),
+    ("<", r"(?:strictly )?(?:smaller|less|lower) than|below"),
+)
+
+
+def _comparisons() -> tuple[Property, ...]:
+    """ "at least two", "exceeds one": a relation with a small number, where nothing is counted."""
+    return tuple(
+        Property(
+            f"{op} {value}",
+            re.compile(
+                rf"(?<!has )(?<!have )(?<!having )(?<![\w-])(?:{words}) (?:{value}|{_VALUES[value]})"
+                r"(?=\s*(?:[.,;:)]|$|and\b|or\b))",
+                re.IGNORECASE,
+            ),
+            _compared(op, str(value)),
+        )
+        for op, words in _COMPARED
+        for value in range(len(_VALUES))
+    )
+
+
 _NORM_ONE = r"unit[ -](?:norms?|lengths?|vectors?)|(?:euclidean )?(?:norm|length) (?:1|one|unity)|unit"
 _ENTRIES = r"(?: (?:entries|components|elements|coordinates))"
-PROPERTIES = (
+PROPERTIES: tuple[Property, ...] = (
     Property("standard normal", _words(r"standard[ -](?:normals?|gaussians?)(?: (?:entries|components|"
     r"coordinates))?"),
              _standard_normal),
@@ -238,6 +284,8 @@ PROPERTIES = (
         r"(?:discrete )?probability (?:vectors?|distributions?)|(?:discrete|categorical) distributions?|"
         r"probabilities that (?:sum|add up) to (?:1|one)|"
         r"(?:in|on|from) the (?:probability )?simplex"), _probabilities),
+    Property("a probability", _words(
+        r"an? (?:probability|chance)(?! (?:vector|distribution|measure|density|mass|space))"), _chance),
     Property("sums to one", _words(
         r"(?:that |which )?(?:sums?|summing|adds? up|adding up) to (?:1|one|unity)"), _sums_to_one),
     Property("row-stochastic", _words(r"(?:row|right)[ -]stochastic"), _row_stochastic),
@@ -265,6 +313,7 @@ PROPERTIES = (
     Property("negative", _words(
         rf"(?:strictly )?negative{_ENTRIES}?(?! (?:semi|definite))"), _signed("< 0")),
 )  # fmt: skip
+PROPERTIES += _comparisons()
 _FILL = (
     r"be|is|are|being|to be|denotes?|an?|the|all|both|each|of|with|which|that|whose|has|have|having|it|its|they|two|"
     r"three|four|real|arbitrary|given|fixed|some|any|further|also|entries|components|elements|columns|independent"

@@ -18,6 +18,12 @@ from attention_core.derivation.hypotheses import all_names
 from attention_core.derivation.index_ranges import spread
 from attention_core.derivation.paragraphs import going_on, is_declaration
 from attention_core.derivation.premises import divided, later, read_behind, read_prose, reads_on, unread_declaration
+from attention_core.derivation.scope_words import (
+    words_behind,
+    words_inside,
+    words_of_heading,
+    words_of_paragraph,
+)
 from attention_core.derivation.sentences import sentences_of
 from attention_core.derivation.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
@@ -87,6 +93,7 @@ class _Walk:
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
     last: list[Hypothesis] = field(default_factory=list)
+    around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
 
     def block(self, place: int) -> None:
         """Read one block."""
@@ -95,7 +102,8 @@ class _Walk:
             self.context.heading(block.level)
             for sentence in sentences_of(Paragraph(block.line, block.text)):
                 self.context.caveats += caveats_of(self.context, sentence)
-            self.local, self.last = [], []
+            self.context.caveats += words_of_heading(self.context, block)
+            self.local, self.last, self.around_next = [], [], []
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(block, self.is_display(place + 1))
@@ -111,11 +119,15 @@ class _Walk:
         if reads_on(block):
             self.local = list(self.last) if leads else []
             return
-        self.last = []
+        self.last, self.around_next = [], []
         declaring, rest = divided(block, leads)
         if declaring is not None:
             self.out += _declare(self.context, declaring)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
+        for part in (declaring, rest):
+            if part is not None:
+                lasting, self.around_next = words_of_paragraph(self.context, part, leads)
+                self.context.caveats += lasting
 
     def around(self, place: int) -> Around:
         """What stands around a display in its section."""
@@ -126,6 +138,7 @@ class _Walk:
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
         context, local = self.context, self.local
+        passing = [*self.around_next, *words_inside(context, block)]
         following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
         if isinstance(following, Paragraph):
             said = going_on(following)
@@ -136,9 +149,12 @@ class _Walk:
                 behind, more = read_behind(context, following, self.is_display(place + 2))
                 local = local + behind
                 context.caveats += more
+                passing += words_behind(context, following)
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
+        context.caveats += passing
         self.out += _display(context, block, later_blocks, self.around(place))
+        context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += later(local, context)
         self.local, self.last = [], local

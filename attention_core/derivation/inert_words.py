@@ -1,0 +1,270 @@
+"""The closed list of words that cannot restrict a value, by kind.
+
+A step is REFUTED only if every word around it is on this list or was read as a hypothesis: see `leftovers`. A word
+belongs here if a sentence made of such words alone leaves every symbol as free as it was.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+def _split(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words that only join, point or ask. They stand here in every form in which they are inert.
+PLAIN = _split(
+    "bold italic underlined "
+    "a about above above-mentioned accordingly across actually additionally aforementioned after afterwards again "
+    "against al algebraic algebraically all alone along already also alternatively although always am among amongst "
+    "an analogously analytic analytically and anew another any anyone anything anyway apart apparently arbitrary are "
+    "arguably around artificial as at autoregressive available basic basically be beautiful because been before "
+    "behind being below beside besides best better between both bottom brief broadly but by can careful carefully "
+    "case cases central certain certainly cf cheap cheaply claimed classical clear clearly clever column-wise "
+    "columnwise commonly compact compactly complete completely componentwise computational computationally conceptual "
+    "conceptually concise concisely consequently contextual contrary convenient conversely convolutional "
+    "coordinatewise correct corresponding correspondingly could course crucial crude current d-dimensional deep "
+    "delicate desired despite detail detailed details did difficult direct directly do does doing done down during "
+    "e.g each earlier easier easiest easily easy effectively efficient efficiently either elegant elegantly "
+    "element-wise elementary elementwise else else's elsewhere end-to-end enough entire entirely entry-wise entrywise "
+    "eq eqn eqs equivalently essentially et etc eventually ever every everybody everyone everything evident evidently "
+    "exactly expensive explicit explicitly fact facts false familiar famous fast faster few fewer fifth fig final "
+    "finally first firstly following for formal formally former fortunately fourth from fully fundamental further "
+    "furthermore general generally generic given global gradually had hand handy hardly has have having he helpful "
+    "hence henceforth her here here's hereafter hereby herein him his hitherto how however human i i-th i.e ibid "
+    "ideally if ii iii immediately implicitly important in incorrect indeed ingenious initial inner instance "
+    "instances instead interesting intermediate into intuitive intuitively involved is it it's ith its itself "
+    "itself's iv ix j-th jth just k-th key kind kinds known l-th last lastly later latter layer-wise learnable "
+    "learned left left-hand left-most lengthy less let let's lets lhs light like likewise linguistic literally little "
+    "local loosely luckily m-th main many mathematical mathematically matrix-valued may maybe me means meanwhile "
+    "mentioned merely might modern moment more moreover most mostly much multi-dimensional must my n-dimensional n-th "
+    "namely naturally nearby neat necessary needed neural new next nice nobody notably now nowadays nth numerical "
+    "numerically obvious obviously of off often ok okay old on once one's only onto opposed or order ordinary "
+    "original originally other others otherwise our ours ourselves out outer over overall own partially particular "
+    "partly per perhaps plainly please popular position-wise possible practical practically preceding precisely "
+    "present presumably previous printed q.e.d qed quick quickly quite quoted rarely rather readily real real-valued "
+    "really recent recently recurrent relevant remaining remarkable remarkably repeatedly required resp respective "
+    "respectively rest resulting rhs right right-hand right-most rightly rigorous rigorously rough routine row-wise "
+    "rowwise sadly said sake scarcely sec second secondly seldom semantic separately sequence-to-sequence several "
+    "shall she should side-by-side similarly simple simpler simplest simply since slow slower slowly so so-called "
+    "some somebody someone something sometimes sooner sort sorts special specific state-of-the-art stated "
+    "step-by-step step-wise stepwise still straightforward striking strikingly subtle successively such sure surely "
+    "surprising surprisingly syntactic t-th technical technically tedious term-by-term terms termwise than thanks "
+    "that that's the their theirs them themselves then theoretical theoretically there there's thereafter thereby "
+    "therefore therein thereof these they thing things third thirdly this those though thrice through throughout thus "
+    "tidy to today together token-wise tomorrow too top toward towards trainable trivially true turn twice typically "
+    "ultimately under unfortunately unknown unlike until untrue up upon upper-left us useful usual usually v "
+    "vector-valued very vi via view vii viii viz was way ways we weighted well well-known were what whatever when "
+    "whence whenever where whereas whereby wherefore wherein whereupon wherever whether which whichever while who "
+    "whole wholly whom whose why will with within worse worst would wrong wrongly x xi xii yes yesterday yet you your "
+    "yours"
+)
+# Verbs of an author at work, and of what formulas and programs do; every inflection counts.
+VERBS = _split(
+    "abbreviate accept account achieve act adapt add address adjoin adopt advise affect aim allow alter amount "
+    "announce answer anticipate appeal appear apply argue arise arrange arrive ask assemble assert assess assist "
+    "assume attend attribute augment avoid aware back-propagate backpropagate base become begin behave believe belong "
+    "bother break bring broaden build calculate call capitalise care carry cast cause challenge change check choose "
+    "cite claim clarify collect combine come comment compare compile complete compose compute concatenate conceive "
+    "concern conclude conduct confirm conjecture consider construct consult contain continue contradict contribute "
+    "control convert copy correspond cost cover create credit criticise criticize cut deal debug decide decode deduce "
+    "define deliver demonstrate denote deny depend depict derive describe design desire determine develop devise "
+    "differ differentiate digress discuss display dispute distribute divide do document doubt draw drive elaborate "
+    "elucidate embed emphasise emphasize employ enable encode encounter encourage end enjoy enlarge ensure entail "
+    "enter enumerate envisage equip establish estimate evaluate examine exchange execute exhibit exist expand expect "
+    "explain exploit express extend extract face factor factorise factorize fail feed figure fill find finish fit fix "
+    "follow form formalise formalize formulate forward found gather generalise generalize generate get give go grade "
+    "group guess handle happen help hide highlight hint hold hope illustrate imagine implement imply improve include "
+    "index indicate induce inform inherit input inquire insert inspect inspire integrate intend interchange "
+    "interleave interpret introduce invent investigate invoke involve isolate iterate join judge justify keep know "
+    "label lead learn leave lend let list live look lose lower-case make manipulate map mark matter mean mention "
+    "merge mislead misread motivate move multiply name navigate need notate note notice observe obtain occur open "
+    "operate optimise optimize organise organize originate output parallelise parallelize parametrise parametrize "
+    "participate pass perform permit permute pertain pick place plan plot plug point popularise pose predict prefer "
+    "prepare present pretend print proceed process produce prompt propagate propose prove provide publish pull push "
+    "put query question quote raise re-express re-write reach read rearrange recall recast receive recognise "
+    "recognize recommend recompute reconsider record recover recur rederive redo reduce refer refuse regard regroup "
+    "reindex relabel relate rely remain remark remember remind remodel reorder repeat rephrase replace report "
+    "represent reproduce request research resemble reshape resolve respect rest restate result retrace retrieve "
+    "return reuse reveal review revise revisit rework rewrite run save say score search see seek seem select send "
+    "separate serve set settle shift show shuffle simplify simulate sketch slice solve specify spell spend split spot "
+    "stack stand start state stay stem step store streamline strengthen stress study substitute subtract suffice "
+    "suggest sum summarise summarize summon supervise supply support suppose surprise survey swap tabulate tackle "
+    "tailor take talk teach tell term test think throw tidy toggle tokenise tokenize touch trace track trade train "
+    "transcribe transform translate transpose treat trigger trust try tune turn type typeset undergo underlie "
+    "underline understand unfold unify unpack unroll unwind update upper-case use utilise utilize vary vectorise "
+    "vectorize verify view visit visualise visualize wait walk want warn watch weaken wish wonder work workout worry "
+    "wrap write yield"
+)
+# Verbs with forms of their own.
+IRREGULAR = _split(
+    "arisen arose became began begun bounding brought built came chose chosen dealt done drawn drew ended fed felt "
+    "forgot forgotten found gave given gone got gotten held hid hidden kept knew known laid lain led left lent let's "
+    "lies lost lying made meant proven put ran read rewritten rewrote said saw seeks seen sent shown sought split "
+    "sprung squaring stood stored summand summands summed summing sums taken taught thought told took transposed "
+    "understand understands understood undone went written wrote"
+)
+# Names of things; singular and plural count.
+NOUNS = _split(
+    "abbreviation ability abstract accelerator account accuracy acknowledgement activations activity adam addend "
+    "addition additivity address advantage affair aim algebra algorithm alphabet ambiguity amount analogue analogy "
+    "analyses analysis annotation answer appendix application approach architecture argmax argument arithmetic "
+    "article aside aspect assertion assignment associativity assumption attention author axes axis background "
+    "backpropagation backward bandwidth base baseline bases batch beginner beginning behavior behaviour belief "
+    "benchmark benefit bert bfloat16 biases bibliography bilinearity bit block blog book bookkeeping bottleneck bound "
+    "box bracket breakthrough brevity budget bug bullet byte cache calculation calculus caller caption category "
+    "caveat chain chain-rule channel chapter character chatbot checkpoint choice chunk circuit citation claim class "
+    "classifier clause cnn code coefficient colleague collection column command comment community company comparison "
+    "compiler component composition computation computer concavity concept conclusion concreteness condition "
+    "confusion conjecture consequence construction content context continuity contradiction contribution convenience "
+    "convention conversation convexity convolution coordinate copy corollary corpus correction correctness cost "
+    "counterexample counterpart course cpu cross-attention cross-term curiosity cyclicity data dataset decade "
+    "decision decoder decomposition definition demonstration denominator depth derivation derivative descent "
+    "description design detail development device diagram dialogue difference differentiability differentiation digit "
+    "digression dimension discussion display distributivity document domain dot dot-product doubt drawback dtype "
+    "effect effort element embedding encoder encoding end engineer entry environment equation era errata erratum "
+    "error evaluation evidence example exercise expansion experiment expert explanation exponent exponential "
+    "expression extension fact factor factorisation factorization falsehood family feature feed-forward feedback "
+    "feedforward field figure file fine-tuning finetuning fix float float32 float64 footnote foreword form formalism "
+    "format formula formulae forward foundation frame framework friend function functional gelu glossary goal gpt gpu "
+    "gradient graph group guess guide hardware head heading heads heart height hessian hint history hope "
+    "hyperparameter hypotheses hypothesis idea identity implementation implication index indices induction inequality "
+    "inference information ingredient inner-product input insight inspection instruction integral integrand "
+    "integration interest intermediate internet interpretation introduction intuition inventor issue item iteration "
+    "jacobian justification key knowledge label language latency layer learner lecture lemma length lesson letter "
+    "level library line linearity lines link list literature llama llm log-sum-exp logarithm logit logits logsumexp "
+    "look lora loss lstm machine machinery magnitude manipulation manner map mapping mathematician mathematics maths "
+    "matrices matrix matrix-vector matter md meaning member memory message metaphor method mind misprint mistake "
+    "misunderstanding mlp model module moment monotonicity moral motivation multi-head multiplication name nature "
+    "necessity need network neuron newcomer notation note notebook notion nuance number numerator numeric object "
+    "objective observation occurrence operand operation operator opinion optimisation optimiser optimization "
+    "optimizer option order outer-product outline outlook output oversight overview page pair paper paradigm "
+    "paragraph parameter parameterisation parameterization parentheses parenthesis part pass passage patch people "
+    "percentage perceptron perspective phrase physicist picture piece pitfall pixel place point pointer polynomial "
+    "position possibility post power power-rule practice prediction preface preparation presentation pretraining "
+    "problem procedure process product product-rule professor program programme project projection prompt proof "
+    "proposition purpose puzzle qkv quantity query query-key question quotient quotient-rule ratio reader reading "
+    "rearrangement reason reasoning recap recipe recurrence recursion reference relation relevance relu remainder "
+    "remark remedy remembering reminder reply repository representation request research researcher residual response "
+    "result review revolution rewriting rnn roadmap role rounding row rule run scalar scheme school scientist score "
+    "section self-attention sense sentence sequence set sgd shape share shortcoming shorthand side signal simplicity "
+    "simplification size sketch slice slip slot softmax software solution source specification speculation speech "
+    "stage standpoint start statement step story strategy structure student study style subject subscript subsection "
+    "subset substitution subtlety subtraction success sum summands summary summation superscript supervision "
+    "supposition surprise survey symbol syntax system table takeaway target task teacher team tensor term test "
+    "testing text textbook theorem theory thing throughput time title token tool topic total trade-off tradeoff "
+    "training transformation transformer translation treatment tree treebank trick truth tutorial type typo "
+    "university usage use user validation value variable variant vector vector-matrix verification version vertices "
+    "viewpoint vision vocabulary volume warning web website weight weights width word work workaround worker world "
+    "year"
+)
+# Operations: inert in talk ("the norm of $x$ is computed below"), not where they say what a symbol is: see `leftovers`.
+OPERATIONS = _split(
+    "amount argmax argmin average biggest composition concatenation cos cosine cost covariance denominator depth "
+    "derivative determinant deviation difference distance dot-product eigenvalue eigenvector exp expectation "
+    "exponential gradient greatest half height hessian identity infimum inner-product inverse jacobian largest least "
+    "length limit log log-sum-exp logarithm loss magnitude max maximiser maximizer maximum mean median min minimiser "
+    "minimizer minimum norm normaliser normalizer numerator part percentage product projection quotient rank ratio "
+    "reciprocal root sigmoid sign sin sine smallest softmax softplus solution sum supremum trace transpose variance "
+    "volume width"
+)
+# Who a theorem is named after: "by Jensen's inequality" says what was used.
+PEOPLE = _split(
+    "am-gm bayes bayes' bernoulli's bessel's bonferroni cauchy cauchy's cauchy-schwarz chebyshev chebyshev's cramer "
+    "cramer's euler euler's fubini fubini's hoeffding hoeffding's holder holder's hölder hölder's jax jensen jensen's "
+    "leibniz leibniz's markov's minkowski minkowski's newton newton's numpy parseval's python pytorch schwarz "
+    "stirling stirling's taylor taylor's tensorflow vaswani weyl weyl's young young's"
+)
+NUMBERS = _split("eight eleven five four half hundred million nine one seven six ten thousand three twelve two zero")
+
+# What a number in words may count without saying how many keys or entries there are.
+COUNTED = _split(
+    "another application applications argument arguments bound bounds case cases claim claims convention "
+    "conventions definition definitions derivation direction display displays equation equations example examples "
+    "expression expressions fact factor factors facts form forms formula formulae formulas goal goals half halves "
+    "idea ideas identities identity inequalities inequality lemma lemmas letter letters line lines method methods "
+    "more name names observation of other others part parts problem problems proof proofs quantities quantity "
+    "question questions reading readings reason reasons relation relations remark remarks result results section "
+    "sections side sides statement statements step steps sum sums symbol symbols term terms theorem thing things "
+    "time times use uses way ways"
+)
+# Words before "one" that make it a pronoun.
+POINTS = _split("any each every no other that the these this those which")
+# Verbs that say what a symbol is.
+LINKS = _split(
+    "are be being belong belongs denote denotes denoting equal equals is lie lies live lives lying stand stands "
+    "was were"
+)
+# Words that may stand between a symbol and what it is.
+LINKING = LINKS | _split("a again also an as both by called for here its now stands that the their then to which")
+# Words that give a symbol its meaning.
+DECLARING = _split("be call calling calls define defining denote denotes denoting introduce let put write writing")
+# What may stand between two symbols without relating them for good.
+RESULTS = _split("becomes gives implies means minus plus times yields")
+# Words that open a clause after which a symbol may have another value.
+CHANGING = _split("after at following once up upon without")
+# Prepositions of relations in words: "a column of", "lies in", "is between".
+PLACES = _split("above below between beyond in inside near of on outside over than under within")
+# Prepositions that bound a symbol wherever a formula follows.
+BORDERS = _split("above below beyond except inside near outside past than within without")
+# Verbs of having.
+HAS = _split("has have having take takes taking")
+# What a symbol is made of.
+MADE_OF = _split(
+    "block blocks column columns component components coordinate coordinates element elements entries entry form "
+    "forms row rows value values"
+)
+# Words behind the pronoun "one".
+AFTER_ONE = _split(
+    "again also can could does finds gets has is may might must now obtains only should then thus was will would"
+)
+
+
+@cache
+def is_inert(word: str) -> bool:
+    """Whether a word cannot restrict a value, whatever its inflection.
+
+    Example:
+        >>> [is_inert(word) for word in ("computing", "matrices", "tie", "contraction")]
+        [True, True, False, False]
+    """
+    word = word.lower().replace("\u2019", "'")
+    if word in PLAIN or word in IRREGULAR or word in PEOPLE or word in NOUNS or word in VERBS:
+        return True
+    if word.endswith("'s") and (word[:-2] in NOUNS or word[:-2] in PLAIN):
+        return True
+    if any(form in NOUNS for form in _singular(word)) or any(form in VERBS for form in _infinitive(word)):
+        return True
+    pieces = word.split("-")
+    return len(pieces) > 1 and all(piece and is_inert(piece) for piece in pieces)
+
+
+def is_operation(word: str) -> bool:
+    """Whether a word names an operation."""
+    word = word.lower()
+    return word in OPERATIONS or any(form in OPERATIONS for form in _singular(word))
+
+
+def _singular(word: str) -> list[str]:
+    out = []
+    if word.endswith("s"):
+        out.append(word[:-1])
+    if word.endswith("es"):
+        out.append(word[:-2])
+    if word.endswith("ies"):
+        out.append(word[:-3] + "y")
+    return out
+
+
+def _infinitive(word: str) -> list[str]:
+    out = _singular(word)
+    for ending in ("ed", "ing"):
+        if word.endswith(ending):
+            stem = word[: -len(ending)]
+            out += [stem, stem + "e"]
+            if len(stem) > 2 and stem[-1] == stem[-2]:
+                out.append(stem[:-1])
+            if ending == "ed" and stem.endswith("i"):
+                out.append(stem[:-1] + "y")
+    return out

@@ -1,0 +1,209 @@
+r"""Which words stand in the scope of a step: those around its display, inside it, and in sentences about its symbols.
+
+Words that lead into a display or go on behind it, and words inside it, concern its steps whatever they name. Farther
+up a sentence counts if it names a symbol, stands in a paragraph that declares, or says that it speaks of all that
+follows.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attention_core.derivation.blocks import Display, Heading, Paragraph
+from attention_core.derivation.caveats import quoted
+from attention_core.derivation.declared import Caveat, Context
+from attention_core.derivation.describe import without_properties
+from attention_core.derivation.hypotheses import all_names
+from attention_core.derivation.leftovers import left_over
+from attention_core.derivation.lexer import tokenize
+from attention_core.derivation.paragraphs import cut_at_commas, is_declaration
+from attention_core.derivation.parse import parse_tokens
+from attention_core.derivation.sentences import Sentence, sentences_of
+from attention_core.derivation.syntax import Unreadable
+from attention_core.derivation.vocabulary import CONDITION, PROPERTY
+
+_FORMULAS = re.compile(r"(?<!\\)\$")
+_UNIVERSAL = re.compile(
+    r"\b(?:throughout|everything|everywhere|in (?:what follows|the (?:following|sequel|rest))|from (?:now|here) on|"
+    r"henceforth|hereafter|suppos\w+|assum\w+|restrict\w*|in (?:this|the (?:present|rest of this)) "
+    r"(?:section|note|document|page|post|proof|chapter|article|subsection)|always|(?:is|are) for|we (?:only |always )?"
+    r"(?:consider|look at|deal with|work with|study|treat))\b",
+    re.IGNORECASE,
+)
+_PROMISE = re.compile(
+    r"^\W*(?:here |below )?(?:all|every) (?:of (?:the|our) )?(?:hypothes[ie]s|assumptions?|conditions?)"
+    r"(?: here| below)? "
+    r"(?:is|are) (?:declared |written |stated |given |said )?(?:as |in |by )?(?:an? )?formulas?\W*$",
+    re.IGNORECASE,
+)
+_STANDING = re.compile(
+    r"\$\$\s*(?:\([^()]*\)\s*)?(?:,? ?(?:which|who|that) )?(?:always |never |also |only |both |all )?"
+    r"(?:is|are|be|being|has|have|having|stays?|remains?|lies?|do(?:es)?|never|always|cannot|must|may|can|will|shall|"
+    r"should)\b|\bof \$\$ (?:is|are|has|have)\b|"
+    r"^\W*(?:keep|hold|only|now|here|our|again|but|and|with|for|if|when|at|on|under|after|since|because|given|unless|"
+    r"while|let|take|fix|consider|once|as)\b",
+    re.IGNORECASE,
+)
+_CONDITIONAL = re.compile(
+    r"^\W*(?:\(?[ivx\d]+[.)]\s*)?(?:the )?(?:special |simple |particular )?(?:cases?|when|if|for|assuming|with|without|"
+    r"under|suppose|on|at|after|once|only|provided|unless)\b",
+    re.IGNORECASE,
+)
+_READ = re.compile(
+    r"(?<![\w-])(?:independent(?:ly)?|i\.?i\.?d\.?|identically|distributed|distinct|random|broadcast|draw[ns]?|drawn|"
+    r"normal|gaussian|uniform(?:ly)?)(?![\w-])",
+    re.IGNORECASE,
+)
+_BACKWARD = re.compile(
+    r"^\W*(?:[a-z]|(?:This|Here|That|It|These|Note|Recall|Both|We used|Only|In (?:this|the|each|every)|The (?:\w+ )?"
+    r"(?:equality|step|inequality|identity|bound|equation|relation|formula|equalities|steps|claim|line|result))\b)"
+)
+_WORDS_IN_DISPLAY = re.compile(
+    r"(?P<label>[_^]\s*\{?\s*)?\\(?:text|textrm|textit|textbf|textsf|texttt|mbox|hbox|intertext|shortintertext|textnormal|"
+    r"emph)\s*\{(?P<words>(?:[^{}]|\{[^{}]*\})*)\}"
+)
+_BRACES = re.compile(r"\\(?:underbrace|overbrace|underset|overset|stackrel|xrightarrow|xrightequal)\b")
+
+
+def words_of_paragraph(context: Context, paragraph: Paragraph, leads: bool) -> tuple[list[Caveat], list[Caveat]]:
+    """What the words of a paragraph leave open.
+
+    Args:
+        context: What is declared there, with this paragraph.
+        paragraph: The paragraph.
+        leads: Whether a display follows directly.
+
+    Returns:
+        Caveats for all that follows in the section, and caveats for the next display alone.
+    """
+    declares = is_declaration(paragraph)
+    lasting: list[Caveat] = []
+    passing: list[Caveat] = []
+    for one in sentences_of(paragraph):
+        named = names_of(one)
+        universal = bool(_UNIVERSAL.search(one.prose))
+        if _PROMISE.match(one.prose):
+            context.formal = context.level
+            continue
+        if "?" in one.end:
+            continue
+        stands = bool(named) and bool(_STANDING.search(one.prose))
+        if not (declares or leads or stands or universal):
+            continue
+        found = _caveat(context, one, named, was_read(context, one, declares))
+        if found is None:
+            continue
+        last = not declares and leads and not named and not universal and not _CONDITIONAL.match(one.prose)
+        (passing if last else lasting).append(found)
+    return lasting, passing
+
+
+def words_behind(context: Context, paragraph: Paragraph) -> list[Caveat]:
+    """What the words right behind a display leave open, as far as they go on with it."""
+    sentences = sentences_of(paragraph)
+    first = sentences[:1] if sentences and _BACKWARD.match(sentences[0].prose.replace("$$", "x")) else []
+    out = (_caveat(context, one, names_of(one), was_read(context, one, False)) for one in first)
+    return [one for one in out if one is not None]
+
+
+def words_inside(context: Context, display: Display) -> list[Caveat]:
+    r"""What the words in a display leave open: `\text{...}`, but not labels of symbols such as `W_\text{out}`."""
+    out: list[Caveat] = []
+    for found in _WORDS_IN_DISPLAY.finditer(re.sub(r"(?m)(?<!\\)%[^\n]*", "", display.text)):
+        before = display.text[: found.start()]
+        braced = _BRACES.search(before[-200:]) and not re.search(r"\n\s*\n", before[-200:])
+        if re.match(r"\s*(?:\\left|\\[bB]ig+l?)?\s*[(\[_^]", display.text[found.end() :]) and " " not in found.group(
+            "words"
+        ):
+            continue  # `\\text{Var}[x]`, `\\text{loss}_i`: a name
+        if found.group("label") and not (braced and re.search(r"\}\s*$", before)):
+            continue
+        parts = _FORMULAS.split(found.group("words"))
+        words = left_over(parts, claims=False)
+        if not CONDITION.match(found.group("words").strip()) or _REASON.match(found.group("words")):
+            words = tuple(word for word in words if not _is_known(context, word))
+        if words:
+            line = display.line + before.count("\n")
+            out.append(Caveat(line, quoted(found.group("words")), context.level, None, words=words))
+    return out
+
+
+def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
+    """What a heading leaves open, if it names a case."""
+    sentences = sentences_of(Paragraph(heading.line, heading.text))
+    out = (
+        _caveat(context, one, frozenset(), was_read(context, one, False))
+        for one in sentences
+        if _CONDITIONAL.match(one.prose)
+    )
+    return [one for one in out if one is not None]
+
+
+def names_of(sentence: Sentence) -> frozenset[str]:
+    """The symbols that the formulas of a sentence mention, declared or not."""
+    found: set[str] = set()
+    for formula in sentence.formulas:
+        try:
+            tokens = tokenize(formula, sentence.line)
+        except Unreadable:
+            found |= set(re.findall(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula))
+            continue
+        found |= {t.value for t in tokens if t.kind == "NAME"}
+        for piece in cut_at_commas(tokens):
+            try:
+                found |= set().union(*(all_names(chain) for chain in parse_tokens(piece).chains))
+            except (Unreadable, RecursionError):
+                continue
+    return frozenset(found)
+
+
+def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
+    """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
+    lines = {sentence.line + k for k in range(sentence.text.count("\n") + 3)}
+    return declares or any(line in lines and text.startswith("assumed") for line, text in context.understood)
+
+
+_REASON = re.compile(
+    r"^\W*(?:(?:and|so|hence|thus|now|then)\b\W*)*(?:by|since|because|as|using|due|thanks|from|via|with|which|this|recall)\b",
+    re.IGNORECASE,
+)
+# Words of reasons, and what a hypothesis that they refer to looks like.
+_REFERS = (
+    (re.compile(r"^orthogonal|^perpendicular", re.IGNORECASE), re.compile(r"= 0|orthogonal")),
+    (re.compile(r"^orthonormal", re.IGNORECASE), re.compile(r"= I|= 1|orthonormal")),
+    (re.compile(r"^normali[sz]|^unit$|^unit-|^sums?$|^one$", re.IGNORECASE), re.compile(r"= 1")),
+    (re.compile(r"^(?:anti|skew-?)?symmetr", re.IGNORECASE), re.compile(r"\\top")),
+    (
+        re.compile(r"^positiv|^negativ|^non-?negativ|^non-?positiv|^signs?$", re.IGNORECASE),
+        re.compile(r"(?:[<>]|\\[lg]eq?) ?0"),
+    ),
+    (re.compile(r"^non-?zero", re.IGNORECASE), re.compile(r"\\ne ?0|> ?0")),
+    (re.compile(r"^stochastic|^probabilit|^distribution", re.IGNORECASE), re.compile(r"= 1")),
+)
+_OF_LAWS = re.compile(
+    r"^(?:independen|uncorrelat|mean|means|zero|cent|varianc|normal|gaussian|random|i\.?i\.?d|unit|isotrop)",
+    re.IGNORECASE,
+)
+
+
+def _is_known(context: Context, word: str) -> bool:
+    """Whether a word of a reason refers to what is assumed."""
+    if _OF_LAWS.match(word) and any(symbol.law is not None for symbol in context.symbols.values()):
+        return True
+    if word.lower().startswith("by "):  # "by assumption"
+        return bool(context.hypotheses) or any(symbol.term is not None for symbol in context.symbols.values())
+    return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
+
+
+def _caveat(context: Context, sentence: Sentence, names: frozenset[str], read: bool) -> Caveat | None:
+    parts = list(sentence.parts)
+    if read:
+        parts = without_properties(parts)
+        parts[::2] = [_READ.sub(" ", PROPERTY.sub(" ", part)) for part in parts[::2]]
+    words = left_over(parts)
+    if _REASON.match(sentence.prose):
+        words = tuple(word for word in words if not _is_known(context, word))
+    if not words:
+        return None
+    about = names & set(context.symbols)
+    return Caveat(sentence.line, quoted(sentence.text), context.level, about or None, words=words)

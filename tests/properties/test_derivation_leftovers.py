@@ -1,0 +1,45 @@
+"""Words that are neither read nor known to be harmless: no true step is refuted, and ordinary prose hides no error."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.leftovers import left_over
+from attention_core.derivation.records import StepReport, Verdict
+from tests.properties.derivation_leftovers import AROUND, LEADING, ORDINARY
+
+VECTORS = r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$."
+
+
+def last(before: str, display: str, behind: str = "") -> StepReport:
+    return check_document(f"{before}\n\n$$ {display} $$\n\n{behind}\n").steps[-1]
+
+
+@pytest.mark.parametrize(("before", "display", "behind"), AROUND, ids=[a or b for _, a, b in AROUND])
+def test_no_true_step_is_refuted_under_words_around_it(before: str, display: str, behind: str) -> None:
+    found = last(before, display, behind)
+    assert found.verdict is not Verdict.REFUTED, found.evidence.text
+
+
+@pytest.mark.parametrize(("symbols", "words", "display"), LEADING, ids=[words for _, words, _ in LEADING])
+def test_no_true_step_is_refuted_under_words_that_lead_into_it(symbols: str, words: str, display: str) -> None:
+    for before in (f"{symbols}\n\n{words}", f"{symbols} {words}"):
+        found = last(before, display)
+        assert found.verdict is Verdict.UNDECIDED, found.evidence.text
+        assert "write" in found.evidence.text and "as it was read" in found.evidence.text
+
+
+@pytest.mark.parametrize("words", ORDINARY)
+def test_ordinary_prose_hides_no_error(words: str) -> None:
+    assert left_over(re.split(r"\$", words)) == ()
+    assert last(f"{VECTORS}\n\n{words}", r"x^\top y = x^\top y + 1").verdict is Verdict.REFUTED
+
+
+def test_the_words_are_quoted_with_the_counterexample_and_what_to_write() -> None:
+    text = last(r"Let $x, y \in \mathbb{R}$ agree in sign.", r"x y \ge 0").evidence.text
+    assert "'agree', 'sign' were not read (line 1: " in text
+    assert "write it with formulas behind 'Assume'" in text and "All hypotheses are declared as formulas." in text
+    assert "at x = -1, y = 1" in text
