@@ -97,6 +97,13 @@ class Adapting(Interrupted):
         with after(run.calls):
             return self.result(self.asked(run, method, *args, mode=mode))
 
+    def plain(self, case: ParameterCase) -> None:
+        """Outputs of a model with drawn numbers, in both modes."""
+        run = self.trained(case)
+        texts = self.texts(case, run)
+        for mode in ("eval", "train"):
+            self.out(run, texts, mode=mode)
+
     def facts(self, run: Interruptible) -> Facts:
         """What the method says of itself; the same for every run."""
         if self._facts is None:

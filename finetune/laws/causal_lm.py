@@ -20,6 +20,7 @@ from attention_core.conformance.evidence import (
     require_same,
 )
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes, after, require_same_later
 from finetune.laws.cached_steps import a_reset_forgets, steps_with_a_cache_are_the_full_pass
 from finetune.laws.generation import (
@@ -271,5 +272,6 @@ LAWS = (
         tied_weights_are_one, **ROW, declares=lambda i: bool(i.parameters.get("tied")),
         because="tying is not declared (--parameter tied=True)",
     ),
+    law_of(CONTRACT, SPACE),
 )  # fmt: skip
 COMPARISONS = ("the_loss_is_the_mean_over_targets", "later_tokens_change_nothing_before")

@@ -9,6 +9,7 @@ from typing import Any
 
 from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes
 from finetune.laws.interrupted import Interrupted, require_bits, saved_run
 from finetune.laws.refused_checkpoints import (
@@ -166,5 +167,6 @@ LAWS = (
     ),
     Law(a_kill_in_the_midst_keeps_a_whole_one, **{**ROW, "space": LARGE, "large": 1}),
     Law(a_new_process_goes_on, **{**ROW, "space": OTHER, "large": 1}),
+    law_of(CONTRACT, OTHER),
 )  # fmt: skip
 COMPARISONS = ("resuming_gives_the_same_bits", "loading_gives_the_saved_weights")

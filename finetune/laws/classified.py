@@ -97,6 +97,12 @@ class Classified(Model):
         except Refused as refusal:
             raise NotApplicable(f"it wants {name}: {refusal}") from None
 
+    def plain(self, case: ParameterCase) -> None:
+        """Logits of a few texts, in both modes."""
+        held, batch = self.held(case), self.batch(self.texts(case))
+        for mode in ("eval", "train"):
+            self.scored(case, held, batch, mode=mode)
+
     def gradients(self, case: ParameterCase, held: Held, batch: Batch, labels: NDArray) -> tuple[Result, NDArray]:
         """All gradients in a row, and a flag for each parameter."""
         request = self.asked(case, held, labels=labels, method_="gradients", **self.given(batch))

@@ -18,6 +18,7 @@ from attention_core.conformance.evidence import (
     require_same,
 )
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes
 from finetune.laws.classified import Classified, row
 from finetune.laws.classifier_gradients import padding_adds_nothing_to_gradients, what_moves_the_logits_has_a_gradient
@@ -235,5 +236,6 @@ LAWS = (
     Law(logits_outlive_the_next_batch, **ROW),
     Law(what_moves_the_logits_has_a_gradient, **{**ROW, "space": EXACT, "large": 2}),
     Law(padding_adds_nothing_to_gradients, **{**ROW, "space": EXACT}),
+    law_of(CONTRACT, SPACE),
 )  # fmt: skip
 COMPARISONS = ("padding_behind_changes_nothing", "texts_are_judged_by_themselves")

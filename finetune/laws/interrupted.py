@@ -129,6 +129,14 @@ class Interrupted(ParameterSubject):
             raise Violation(told, Evidence((Shown(result.request),), kind="crash"))
         return result
 
+    def plain(self, case: ParameterCase) -> None:
+        """A run that is trained, saved and gone on with."""
+        with self.places() as (place,):
+            saved_run(self, case, place)
+            other = self.built(case, place)
+            self.do(other, "load")
+            self.do(other, "train", case["b"])
+
     def must_refuse(self, run: Interruptible, method: str, why: str) -> None:
         """Raise unless the call is declined in a clear line."""
         request, response = self.raw(run, method)

@@ -100,6 +100,12 @@ class Model(ParameterSubject):
         """Logits (B, n, vocab) of one pass."""
         return self.result(self.asked(case, held, ids, **kwargs), (*ids.shape, case["vocab"]))
 
+    def plain(self, case: ParameterCase) -> None:
+        """Logits of a few sequences, in both modes."""
+        held, ids = self.held(case), self.ids(case)
+        for mode in ("eval", "train"):
+            self.logits(case, held, ids, mode=mode)
+
     def number(self, request: Request, place: int = 0) -> Result:
         """A result that is one number."""
         result = self.result(request, number=place)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import Sizes
 from finetune.laws.adapted_outputs import (
     a_drawn_adapter_changes_the_outputs,
@@ -83,5 +84,6 @@ LAWS = (
         )
     ),
     Law(another_process_reads_the_adapter, **{**ROW, "space": OTHER, "large": 1}),
+    law_of(CONTRACT, OTHER),
 )  # fmt: skip
 COMPARISONS = ("the_outputs_are_those_of_the_formula",)

@@ -108,6 +108,10 @@ class Training(ParameterSubject):
         epochs = list(self.grouped(order, run))
         return Seen(result, order, told[:, 0] > 0, told[:, 1], bool(warned[0]), epochs)
 
+    def plain(self, case: ParameterCase) -> None:
+        """Two epochs of several steps."""
+        self.trained(self.run(case, epochs=2, batch_size=max(1, case["N"] // 2)))
+
     def grouped(self, order: NDArray, run: Run) -> Iterator[list[Step]]:
         """The calls of the loss as steps of epochs: a step ends with its batch, or with the last example."""
         N, size = len(run.tokens), min(run.config["batch_size"], len(run.tokens))

@@ -75,6 +75,11 @@ class Steps(Training):
         history, seen, calls, facts = (o.values.astype(np.float64) for o in response.outputs)
         return Happened(Result(history, request), seen, calls, facts)
 
+    def plain(self, case: ParameterCase) -> None:
+        """Two steps of one batch each."""
+        batches = [[number] for number in range(case["N"])]
+        self.happened(self.run(case), [("step", batches[:1]), ("step", batches[1:])])
+
     def path(self, run: Run, steps: Sequence[Batches], clip: float = NO_CLIP) -> tuple[NDArray, NDArray]:
         """The parameters before the first step and after each, and how far a correct step may be from them.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes
 from finetune.laws.epochs import (
     a_step_without_targets_stays_finite,
@@ -232,5 +233,6 @@ LAWS = (
     ),
     Law(the_model_is_in_training_mode, **ROW),
     Law(a_step_without_targets_stays_finite, **ROW),
+    law_of(CONTRACT, SPACE),
 )  # fmt: skip
 COMPARISONS = ("a_step_is_that_of_adamw", "moments_are_kept_over_steps")

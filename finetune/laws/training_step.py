@@ -13,6 +13,7 @@ import numpy as np
 
 from attention_core.conformance.evidence import Evidence, Violation, require_close
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, Sizes
 from finetune.laws.evaluations import (
     evaluation_changes_no_number,
@@ -217,15 +218,18 @@ def the_loss_that_is_told_holds_no_graph(subject: Steps, case: ParameterCase) ->
 FLOATS = ("float64", "float32")
 SPACE = Sizes({"N": (4, 9)}, options={"parts": (2, 3)}, dtypes=FLOATS)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "training_step", "large": 3, "small": 0, "space": SPACE}
-LAWS = tuple(
-    Law(check, **ROW)
-    for check in (
-        a_step_follows_the_mean_gradient, each_step_has_its_own_gradient, batches_of_a_step_are_one_batch,
-        batches_without_targets_add_nothing, all_gradients_are_clipped_together, what_asks_for_no_gradient_stays,
-        the_optimiser_is_stepped_once, every_batch_counts_once, batches_are_left_as_they_were,
-        a_step_is_in_training_mode, each_step_draws_anew, the_loss_that_is_told_is_the_mean,
-        the_loss_that_is_told_holds_no_graph, evaluation_is_the_mean_over_all_targets, evaluation_turns_dropout_off,
-        evaluation_changes_no_number, evaluation_remembers_nothing, evaluation_keeps_no_graph,
-    )
+LAWS = (
+    *(
+        Law(check, **ROW)
+        for check in (
+            a_step_follows_the_mean_gradient, each_step_has_its_own_gradient, batches_of_a_step_are_one_batch,
+            batches_without_targets_add_nothing, all_gradients_are_clipped_together, what_asks_for_no_gradient_stays,
+            the_optimiser_is_stepped_once, every_batch_counts_once, batches_are_left_as_they_were,
+            a_step_is_in_training_mode, each_step_draws_anew, the_loss_that_is_told_is_the_mean,
+            the_loss_that_is_told_holds_no_graph, evaluation_is_the_mean_over_all_targets, evaluation_turns_dropout_off,
+            evaluation_changes_no_number, evaluation_remembers_nothing, evaluation_keeps_no_graph,
+        )
+    ),
+    law_of(CONTRACT, SPACE),
 )  # fmt: skip
 COMPARISONS = ("a_step_follows_the_mean_gradient", "each_step_has_its_own_gradient")

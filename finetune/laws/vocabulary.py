@@ -12,6 +12,7 @@ import numpy as np
 
 from attention_core.conformance.evidence import Evidence, Refused, Result, Shown, Violation, require_close
 from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
 from attention_core.conformance.responses import LOST, check_response
 from finetune.laws.interrupted import came_back
@@ -44,6 +45,10 @@ class Encoder(ParameterSubject):
             raise Violation(f"{told} raised {refused}, but should have an id for every character", crash) from None
         except IndexError:
             raise Violation(f"{told}: got no result, but should be a tensor of {len(text)} ids", crash) from None
+
+    def plain(self, case: ParameterCase) -> None:
+        """The ids of one text."""
+        self.ids(self.corpus(case), self.text(case))
 
     def must_refuse(self, corpus: str, text: str, why: str) -> None:
         """Raise unless the call is declined, by whatever exception: a dict's KeyError names the character, too."""
@@ -166,5 +171,6 @@ LAWS = (
         )
     ),
     Law(the_whole_corpus_is_read, **{**ROW, "space": LONG}),
+    law_of(CONTRACT, SPACE),
 )  # fmt: skip
 COMPARISONS = ("ids_are_pad_mask_and_sorted_characters", "pad_and_mask_have_their_ids")

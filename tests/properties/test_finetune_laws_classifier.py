@@ -50,7 +50,9 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None
     assert result.status == "refuted", result.message
 
 
-@pytest.mark.parametrize("law", classifier.LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "law", [law for law in classifier.LAWS if law.family != "process_state"], ids=lambda law: law.name
+)
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     mutant = getattr(mutants, law.mutant)
     if mutants.SEEN_BY[mutant] != law.name:

@@ -42,7 +42,9 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None
     assert result.status == "refuted", result.message
 
 
-@pytest.mark.parametrize("law", training_step.LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "law", [law for law in training_step.LAWS if law.family != "process_state"], ids=lambda law: law.name
+)
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     assert SEEN_BY[law.mutant] == law.name
 

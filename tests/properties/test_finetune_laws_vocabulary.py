@@ -26,7 +26,9 @@ def ours(corpus: str, text: str) -> torch.Tensor:
     return torch.from_numpy(Vocabulary.from_text(corpus).encode(text))
 
 
-@pytest.mark.parametrize("law", vocabulary.LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "law", [law for law in vocabulary.LAWS if law.family != "process_state"], ids=lambda law: law.name
+)
 def test_every_law_refutes_the_mutant_it_names(law: Any) -> None:
     refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT)
 
