@@ -11,6 +11,7 @@ import pytest
 
 from attention_core import oracle
 from attention_core.conformance.error_merge import merge_errors
+from attention_core.conformance.laws.normalised_heads import EPS, SINGLE, normalised, through_scores
 from attention_core.conformance.second_budget import _roundings, second_bound
 from attention_core.oracle.truth import merge
 from tests.numeric.document_values import sides_of, value_of
@@ -138,3 +139,38 @@ def test_the_total_of_a_merge_moves_the_weights_as_its_step_says() -> None:
     lower, reached = sides_of("merged_parts.md", "total-factor", {"n": 3}, given)
     assert 1 - lower.item() == near(spread.item())
     assert reached.item() == near(1 + spread.item()) and spread.item() > U
+
+
+NORMS = "normalised_heads.md"
+
+
+def test_a_norm_has_the_errors_of_its_steps() -> None:
+    """(root) and (epsilon): the computed norm is within what `normalised` says, and epsilon's share is the step's."""
+    rng = np.random.default_rng(7)
+    x, weight = 0.01 * rng.standard_normal((1, 5, 8)), rng.standard_normal(8)
+    y, error = normalised(x, weight, 8)
+    gamma = SINGLE * 16 / (1 - SINGLE * 16)
+    for i in range(5):
+        mean = float((x[0, i] ** 2).mean())
+        smaller, allowed = (side.item() for side in sides_of(NORMS, "epsilon", {}, {"m": mean, "e": EPS}))
+        assert smaller < allowed < 1 / mean**0.5
+        assert np.allclose(error[0, i], np.abs(y[0, i]) * (gamma + allowed * mean**0.5), rtol=1e-12)
+        assert (np.abs(weight * x[0, i] / (mean + EPS) ** 0.5 - y[0, i]) <= error[0, i]).all()
+    _, grown = (side.item() for side in sides_of(NORMS, "root", {}, {"g": SINGLE * 9 / (1 - SINGLE * 9)}))
+    assert grown - 1 < gamma
+
+
+def test_scores_of_normalised_heads_move_the_output_as_their_steps_say() -> None:
+    rng = np.random.default_rng(8)
+    q, k = rng.standard_normal((1, 1, 1, 3)), rng.standard_normal((1, 1, 4, 3))
+    a, b = np.full_like(q, 1e-3), np.full_like(k, 2e-3)
+    given = {"q": q[0, 0, 0], "a": a[0, 0, 0], "b": b[0, 0, 0], "r": np.sign(q[0, 0, 0]), "t": np.sign(q[0, 0, 0])}
+    steps = [sides_of(NORMS, "score", {"d": 3}, {**given, "k": row})[1].item() for row in k[0, 0]]
+    delta = 0.5 * max(steps)
+    _, factor = (
+        side.item() for side in sides_of(NORMS, "weight", {"n": 1}, {"s": [0.0], "r": [0.0], "\\delta": delta})
+    )
+    share = {"p": [0.5, 0.5], "v": [1.0, -3.0], "t": [1.0, -1.0], "G": factor - 1}
+    _, moved = (side.item() for side in sides_of(NORMS, "moved", {"n": 2}, share))
+    got = through_scores(np.zeros((1, 1, 1, 1)), (q, a), (k, b), np.full((1, 1, 1, 1), 2.0), None, 0.5)
+    assert got.item() == near(moved)

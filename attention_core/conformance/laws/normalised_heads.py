@@ -1,14 +1,7 @@
 """Queries and keys that pass an RMS norm before they meet: their truth, and what its roundings do to the scores.
 
-RMS norm: y = w x / sqrt(ms(x) + eps), ms the mean of squares over D features. In float32 the mean of squares has a
-relative error of gamma_{D+1}, half of which reaches the root; the root, the division and two products round four times
-more: |y' - y| <= gamma_{D+8} |y|. The truth has eps = 0, so that an eps of at most EPS, which nobody declares, is a
-further relative error of EPS / (2 ms). A row of zeros stays one.
-
-With |q' - q| <= a and |k' - k| <= b a score is off by at most D_ij = (a |k| + |q| b + a b) / sqrt(d); with t the
-largest of a row, a softmax weight is off by a factor between e^-2t and e^2t. So the output moves by at most
-(e^2t - 1) sum_j p_j |v_j|, and the budget of the attention itself, first order in |q| |k| and in the weights, grows by
-e^2t (1 + r)^4 at most, r the largest relative error.
+The truth has no epsilon; one of at most EPS counts as an error. Each bound is derived in derivations/normalised_heads.md,
+and comments name its tags. A row of zeros stays one.
 """
 
 from __future__ import annotations
@@ -24,7 +17,10 @@ SINGLE = UNIT_ROUNDOFF["float32"]
 
 
 def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDArray]:
-    """(B, n, H d) after an RMS norm over as many features as its weight has, and the error of float32; none without."""
+    """(B, n, H d) after an RMS norm over as many features as its weight has, and the error of float32; none without.
+
+    Source: derivations/normalised_heads.md (root, epsilon).
+    """
     if weight is None:
         return x, np.zeros_like(x)
     width = weight.size
@@ -33,7 +29,7 @@ def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDA
     live = mean > 0
     safe = np.where(live, mean, 1.0)
     y = np.where(live, weight * rows / np.sqrt(safe), 0.0)
-    gamma = SINGLE * (width + 8) / (1 - SINGLE * (width + 8))
+    gamma = SINGLE * (width + 8) / (1 - SINGLE * (width + 8))  # (norm)
     error = np.where(live, gamma + np.minimum(EPS / (2 * safe), 1.0), 0.0) * np.abs(y)
     return y.reshape(x.shape), np.asarray(error.reshape(x.shape))
 
@@ -42,7 +38,10 @@ def through_scores(
     bound: NDArray, query: tuple[NDArray, NDArray], key: tuple[NDArray, NDArray], mean: NDArray, mask: NDArray | None,
     scale: float,
 ) -> NDArray:  # fmt: skip
-    """The budget of an attention whose queries and keys (B, H, n, d) have errors; `mean` is sum_j p_j |v_j|."""
+    """The budget of an attention whose queries and keys (B, H, n, d) have errors; `mean` is sum_j p_j |v_j|.
+
+    Source: derivations/normalised_heads.md (score, weight, moved).
+    """
     (q, a), (k, b) = query, key
     if not a.any() and not b.any():
         return bound
@@ -52,7 +51,7 @@ def through_scores(
         away = np.where(mask, away, 0.0)
     growth = np.expm1(2 * away.max(axis=-1, keepdims=True, initial=0.0))
     relative = max(_largest(a, q), _largest(b, k))
-    return np.asarray(bound * (1 + growth) * (1 + relative) ** 4 + growth * mean)
+    return np.asarray(bound * (1 + growth) * (1 + relative) ** 4 + growth * mean)  # (grown), (moved)
 
 
 def _largest(error: NDArray, values: NDArray) -> float:
