@@ -1,7 +1,7 @@
 """Queries and keys that pass an RMS norm before they meet: their truth, and what its roundings do to the scores.
 
-The truth has no epsilon; one of at most EPS counts as an error. Each bound is derived in derivations/normalised_heads.md,
-and comments name its tags. A row of zeros stays one.
+The truth has no epsilon; one of at most EPS counts as an error. Each bound is derived in
+derivations/normalised_heads.md, and comments name its tags. A row of zeros stays one.
 """
 
 from __future__ import annotations
