@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -30,7 +31,8 @@ def test_correct_checkpoints_conform_and_leave_nothing_behind(target: Any) -> No
 
 
 def left_behind() -> set[str]:
-    return {p.name for p in Path(tempfile.gettempdir()).glob("attention-core-*.epoch-7*")}
+    """Files of this process's checkpoints: other runs of the tests share the folder."""
+    return {p.name for p in Path(tempfile.gettempdir()).glob(f"attention-core-{os.getpid()}-*.epoch-7*")}
 
 
 @pytest.mark.parametrize("mutant", mutants.FAULTY)
