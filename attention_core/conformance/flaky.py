@@ -60,7 +60,11 @@ def by_itself(subject: Any, shown: Shown, bound: float) -> bool:
 
 def number(runner: Any, shown: Shown) -> float | None:
     """The number in question of a call that is made now; None where there is none."""
-    response: Response = runner.run(shown.request)
+    return number_in(runner.run(shown.request), shown)
+
+
+def number_in(response: Response, shown: Shown) -> float | None:
+    """The number in question in the response to its call; None where there is none."""
     quantity, _, name = shown.quantity.partition(":")
     if response.status != "ok" or shown.expression or not shown.index:
         return None

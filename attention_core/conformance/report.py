@@ -42,6 +42,7 @@ class Counterexample:
         event: what happened where it has nothing to do with the law ("hang", "exit", "wrong shape", ...), else "".
         shrunk: whether it was made as small as can be; a report does so with those that it writes out. `verify --law`
             with the law's name does it with any.
+        alone: whether it fails where no other call was made before, as far as that was tried.
     """
 
     law: str
@@ -54,6 +55,7 @@ class Counterexample:
     bound: float | None = None
     event: str = ""
     shrunk: bool = False
+    alone: bool = True
 
     def __post_init__(self) -> None:
         for name in ("message", "case", "snippet"):

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any, Protocol
 
 from attention_core.conformance import wire
@@ -262,6 +262,18 @@ class WorkerRunner(Noting):
             return Response("died", message="the process sent something that is no response")
         self.forms.add(form)
         return self.note(request, answer)
+
+    def trial(self, requests: Sequence[Request]) -> list[Response] | None:
+        """The responses to some calls, made in a fork of the worker that leaves it as it is; None if that is lost."""
+        self.describe()
+        assert self.process is not None
+        try:
+            wire.send(self.write, {"trial": list(requests)})
+            answer = wire.receive(self.read, self._expired(Patience(self.process.pid, self.timeout)))
+        except (wire.WireError, OSError):
+            self.close()
+            return None
+        return answer if isinstance(answer, list) and all(map(is_response, answer)) else None
 
     def _expired(self, patience: Patience) -> Callable[[], bool]:
         """Whether to give up; a child of a dead worker may hold its end of the pipe open, so that is looked at, too."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.again import as_made
+from attention_core.conformance.alone import completed
 from attention_core.conformance.case_line import case_line
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.evidence import Violation
@@ -237,7 +238,11 @@ def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False
     violation = if_different(subject, law, found.violation)
     evidence = as_made(subject, violation.evidence)
     violation = Violation(violation.message, evidence)
+    if shrunk and getattr(subject, "looks_alone", False):
+        violation = completed(subject, violation)
+        evidence = violation.evidence
     return Counterexample(
         law.name, violation.message, case_line(subject, found.case, evidence), found.case.to_json(),
         render(subject, law, violation), evidence.got, evidence.want, evidence.bound, evidence.event, shrunk,
+        evidence.alone,
     )  # fmt: skip

@@ -44,6 +44,10 @@ LIGHTLY = 12
 """One part in so many of the calls for the smallest case is spent on every counterexample that is not written out."""
 GIVEN_UP = "the target kept crashing or hanging"
 JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
+OF_CALLS = ("state", "sharing", "process_state")
+"""Families of laws about what calls leave behind."""
+MOST_NOT_ALONE = 3
+"""After so many counterexamples that do not fail by themselves no other is put in front of them."""
 FINAL = ("refuted", "known_failure", "error")
 """What no further case can change."""
 FIRST = (
@@ -205,6 +209,7 @@ class Session:
     def _shrink_chosen(self, results: Sequence[LawResult]) -> None:
         """Make the counterexamples small that are written out; what is small may say more or less about the cause."""
         by_law = {result.law: result for result in results}
+        self.subject.looks_alone = self._depends_on_calls(results)
         left = self._unshrunk(results)
         while left:
             for found in left:
@@ -214,7 +219,15 @@ class Session:
                     small.message,
                     small.seconds,
                 )
+            if sum(not c.alone for c in counterexamples(results)) >= MOST_NOT_ALONE:
+                rank_as_any(results)
             left = self._unshrunk(results)
+
+    def _depends_on_calls(self, results: Sequence[LawResult]) -> bool:
+        """Whether something refuted speaks of earlier calls, so that a counterexample may need more than its own."""
+        refuted = [r for r in results if r.status == "refuted" and r.counterexample is not None]
+        told = (r.counterexample.event == DIFFERENT or r.family in OF_CALLS for r in refuted if r.counterexample)
+        return any(told) or (bool(refuted) and not self.contract.name.startswith("attention"))
 
     def _unshrunk(self, results: Sequence[LawResult]) -> list[Counterexample]:
         """The counterexamples that are written out and not as small as can be."""
@@ -364,6 +377,9 @@ class Session:
 
     def close(self) -> None:
         """End the worker, unless another session goes on with it."""
+        fresh = getattr(getattr(self, "subject", None), "fresh", None)
+        if fresh is not None:
+            fresh.close()
         if self.owns_runner:
             self.runner.close()
 
@@ -372,6 +388,18 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def counterexamples(results: Sequence[LawResult]) -> list[Counterexample]:
+    """The counterexamples among some results."""
+    return [r.counterexample for r in results if r.counterexample is not None]
+
+
+def rank_as_any(results: Sequence[LawResult]) -> None:
+    """Rank what fails after other calls alone like all others, where everything does; its snippet says so."""
+    for result in results:
+        if result.counterexample is not None:
+            result.counterexample = replace(result.counterexample, alone=True)
 
 
 def uncompared(laws: Sequence[Law], results: Sequence[LawResult]) -> str:

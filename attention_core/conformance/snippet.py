@@ -60,6 +60,12 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
     used = [name for name in ("os", "random", "warnings") if evidence.kind in PROCESS and f"{name}." in body]
     used += ["numpy as np"] if evidence.kind in PROCESS and "np." in body and "numpy as np" not in "".join(top) else []
     top[1:1] = [f"import {', '.join(used)}"] if used else []
+    if evidence.before:
+        top.append("# all calls in this order: the last one may be right where those before it are left out")
+    if not evidence.alone:
+        top.append(
+            "# by itself this may pass: it failed after other calls of the run, and no single one of them explains it"
+        )
     if "zlib." in body:
         top[1:1] = ["import base64, zlib"]
         top.append(why_packed(evidence))

@@ -45,6 +45,9 @@ CONSEQUENCES = (3, 4)
 """Ranks of what is mostly the consequence of a fault that a law of rank 0 or 1 names."""
 TWO_PATHS = "output_is_the_same_with_gradients"
 """Where the output depends on whether gradients are on, any other law tells of one of the two paths alone."""
+FIRST = (0, -1 - len(PLAIN))
+REPEATED = "grouped_query_equals_repeated_keys"
+"""The law that names the cause where nothing fails without groups of heads."""
 GROUPED = "grouped_gradients_are_summed_over_the_group"
 SLICE = "a_slice_alone_equals_itself_in_the_batch"
 CIRCUMSTANCES = (
@@ -56,6 +59,8 @@ CIRCUMSTANCES = (
 CIRCUMSTANTIAL = ("state", "sharing")
 UNDER_A_CIRCUMSTANCE = 6
 """The rank of such a law where the same quantity is wrong without its circumstance, which then is not the cause."""
+NOT_ALONE = 7
+"""The rank of what was not seen to fail by itself, nor after any earlier call."""
 LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result")
 """What is asked of calls that nobody makes on purpose comes last."""
 
@@ -71,6 +76,9 @@ def ranked(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
     plain = [result for result in results if not of_circumstance(result)]
     true = [result for result in plain if result.law.endswith("_gradient_is_true")]
     ranks = {id(result): rank(result) for result in results}
+    first = [result for result in results if ranks[id(result)][0] == 0]
+    if first and all(is_grouped(result) for result in first):  # without groups the plain laws hold
+        ranks.update({id(r): FIRST for r in results if r.law == REPEATED and names_its_cause(r)})
     for result in results:
         own = ranks[id(result)]
         if of_circumstance(result) and any(says_the_same(other, result) for other in plain):
@@ -134,10 +142,12 @@ def is_grouped(result: LawResult) -> bool:
 def rank(result: LawResult) -> tuple[int, int]:
     """Smaller is more telling."""
     name, gradient = result.law, "gradient" in result.law or "cotangent" in result.law
+    if result.counterexample is not None and not result.counterexample.alone:
+        return NOT_ALONE, 0
     if differs(result):
         return -1, 0
     if name == TWO_PATHS and result.counterexample is not None and finite(result.counterexample.got):
-        return 0, -1 - len(PLAIN)
+        return FIRST
     if name in PLAIN and is_plain(result):
         broken = result.counterexample is not None and result.counterexample.got is None  # no number came back at all
         return 0, PLAIN.index(name) - (len(PLAIN) if broken and name == PLAIN[-1] else 0)

@@ -13,6 +13,7 @@ from typing import Any
 
 from attention_core.conformance.bound_parameters import FIXED, GIVEN
 from attention_core.conformance.exchange import Request, Response
+from attention_core.conformance.history import History
 from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
 
 RANKS = ("left", "refused", "bound", "tested")
@@ -26,6 +27,7 @@ class RecordingRunner:
     def __init__(self, runner: Any) -> None:
         self._runner = runner
         self.fates: Fates = {}
+        self.history = History()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runner, name)
@@ -33,6 +35,7 @@ class RecordingRunner:
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         response: Response = self._runner.run(request, meanwhile)
         join(self.fates, fates_of(response))
+        self.history.note(request)
         return response
 
 

@@ -36,7 +36,7 @@ REPORT_KEYS = [
 LAW_KEYS = [
     "law", "status", "cases", "seconds", "counterexample", "message", "family", "refused", "minimum_met", "powers",
 ]  # fmt: skip
-COUNTEREXAMPLE_KEYS = ["law", "message", "case", "data", "snippet", "got", "want", "bound", "event", "shrunk"]
+COUNTEREXAMPLE_KEYS = ["law", "message", "case", "data", "snippet", "got", "want", "bound", "event", "shrunk", "alone"]
 
 
 def law(status: str, name: str = "", **changes: Any) -> LawResult:

@@ -1,0 +1,88 @@
+# Counterexamples of state: the program shows the earlier call that it needs, fails where it is run alone, or says that it may pass.
+"""Counterexamples that depend on earlier calls, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from attention_core.conformance.alone import fewest
+from attention_core.conformance.evidence import Evidence, Shown
+from attention_core.conformance.exchange import Request, Response, Value, array
+from attention_core.conformance.history import KEPT, History
+from attention_core.conformance.report import Counterexample
+from attention_core.conformance.verify import verify_target
+
+STALE = '''
+import torch
+
+tables = {}
+
+def rotate(x, positions):
+    """The table of some positions stays in the dtype that asked for it first."""
+    half = x.shape[-1] // 2
+    key = (tuple(positions.tolist()), half)
+    if key not in tables:
+        angle = positions.double()[:, None] * 10000.0 ** (-torch.arange(half).double() / half)
+        tables[key] = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    cos, sin = (t.float() for t in tables[key])
+    a, b = x[..., :half].float(), x[..., half:].float()
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], -1).to(x.dtype)
+'''
+
+
+def first_shown(path: Path, target: str, **fields: str) -> Counterexample:
+    from attention_core.conformance.telling import chosen
+
+    report = verify_target(f"{path}:{target}", fields, effort="quick")
+    return chosen(report.laws)[0]
+
+
+def test_the_program_makes_the_call_that_left_the_state_and_fails_alone(tmp_path: Path) -> None:
+    path = tmp_path / "stale.py"
+    path.write_text(STALE)
+    found = first_shown(path, "rotate", contract="rotary")
+    assert "all calls in this order" in found.snippet and "may pass" not in found.snippet and found.alone
+    done = subprocess.run([sys.executable, "-c", found.snippet], capture_output=True, text=True)
+    assert done.returncode == 1 and "AssertionError" in done.stderr
+
+
+class Counting:
+    """A process in which a call fails after one of two, by the number that they carry."""
+
+    def __init__(self, *needed: float) -> None:
+        self.needed, self.trials = set(needed), 0
+
+    def trial(self, requests: list[Request]) -> list[Response]:
+        self.trials += 1
+        seen = {float(request.args[0].base[0]) for request in requests[:-1]}
+        values = np.array([1.0 if self.needed <= seen else 0.0])
+        return [Response("ok", outputs=(Value("float64", (1,), values),)) for _ in requests]
+
+
+def call(number: float, size: int = 1) -> Request:
+    return Request((array(np.full(size, number), "float64"),), {})
+
+
+def test_the_fewest_calls_are_kept_in_their_order() -> None:
+    evidence = Evidence((Shown(call(-1.0), "out", (0,)),), 1.0, 0.0, 0.1)
+    calls = [call(float(n)) for n in range(200)]
+    for needed in ((7.0,), (3.0, 150.0)):
+        process = Counting(*needed)
+        kept = [float(r.args[0].base[0]) for r in fewest(process, calls, evidence)]
+        assert kept == list(needed)
+        assert process.trials < 100
+
+
+def test_history_keeps_the_first_and_the_last_calls_that_can_be_read() -> None:
+    history = History()
+    for n in range(3 * KEPT):
+        history.note(call(float(n)))
+        history.note(call(-1.0, 5000))
+    few, first, last = history.blocks()
+    numbers = [[float(r.args[0].base[0]) for r in block] for block in (few, first, last)]
+    assert numbers[1] == list(range(KEPT)) and numbers[2] == list(range(2 * KEPT, 3 * KEPT))
+    assert numbers[0] == numbers[2][-len(numbers[0]) :]
