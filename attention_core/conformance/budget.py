@@ -6,7 +6,7 @@ fitted: a result outside its bound was not computed by rounding the right formul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from attention_core.oracle import Gradients, Truth
 
 from .error_backward import Backward
-from .error_rows import BoolArray, Format, Rows, float_format, forward, gamma, sum_count
+from .error_rows import BoolArray, Format, Forwarded, Rows, float_format, forward, gamma, sum_count
 from .rounding import FLUSH, HUGE, TINY, UNIT_ROUNDOFF, Array, round_to
 
 __all__ = [
@@ -38,6 +38,7 @@ class ForwardBounds:
     lse: Array  # (*batch, H, n_q)
     exact: BoolArray  # (*batch, H, n_q) errors of the scores are below EXACT
     finite: BoolArray  # (*batch, H, n_q) no intermediate can overflow: inf or NaN is wrong
+    inside: Forwarded | None = field(default=None, repr=False)  # what a backward bound of the same problem begins with
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def forward_bound(
     with np.errstate(all="ignore"):
         rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
         # A kernel that splits the keys merges its parts by a rounded log-sum-exp, as the backward pass does (stored).
-        out, lse, _, _ = forward(rows, truth, stored_lse=True)
+        inside = Forwarded(rows, *forward(rows, truth, stored_lse=True))
+        out, lse = inside.error, inside.lse
         out = _judged(out.reshape(truth.out.shape), truth.out, fmt.huge)
         at_dead = np.broadcast_to(_dead(rows, _means(truth, dead_rows), blocks), rows.grouped(out).shape)
         out = np.where(truth.dead[..., None], at_dead.reshape(out.shape), out)
@@ -119,7 +121,7 @@ def forward_bound(
         out[~finite] = np.inf
         lse[~finite] = np.inf
         exact = rows.exact.reshape(rows.heads) & finite
-    return ForwardBounds(out=out, lse=lse, exact=exact, finite=finite)
+    return ForwardBounds(out=out, lse=lse, exact=exact, finite=finite, inside=inside)
 
 
 def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
@@ -204,6 +206,7 @@ def backward_bound(
     blocks: int | None = None,
     dead_rows: str | None = None,
     merges: str = "none",
+    forward_bounds: ForwardBounds | None = None,
 ) -> BackwardBounds:
     """Largest distance of correct gradients of <out, cotangent> from the true ones.
 
@@ -220,9 +223,10 @@ def backward_bound(
     """
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
-        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
+        inside = None if forward_bounds is None else forward_bounds.inside
+        rows = inside.rows if inside else Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
         full = np.broadcast_to(np.asarray(cotangent, dtype=np.float64), truth.out.shape)
-        back = Backward(rows, truth, rows.grouped(full))
+        back = Backward(rows, truth, rows.grouped(full), inside)
         lost = np.where(back.judged, 0.0, np.inf)
         unknown = back.unknown_keys()
         d_value = back.value() + _dead_value(rows, _means(truth, dead_rows), back.cot)

@@ -79,8 +79,16 @@ class Case:
     def cotangent(self, purpose: str = "cotangent") -> NDArray:
         """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs.
 
-        Many of these are seven again and again, which a program writes in a line.
+        It is drawn once, and nobody writes into it.
         """
+        drawn: dict[str, NDArray] = self.__dict__.setdefault("_cotangents", {})
+        if purpose not in drawn:
+            drawn[purpose] = self._draw_cotangent(purpose)
+            drawn[purpose].flags.writeable = False
+        return drawn[purpose]
+
+    def _draw_cotangent(self, purpose: str) -> NDArray:
+        """Many plain numbers are seven again and again, which a program writes in a line."""
         shape = (*self.query.shape[:-1], self.value.shape[-1])
         rng = self.rng(purpose)
         if self.is_plain:

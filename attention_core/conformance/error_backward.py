@@ -9,16 +9,19 @@ import numpy as np
 
 from attention_core.oracle import Truth
 
-from .error_rows import BoolArray, Rows, forward, gamma, magnitude, sum_count
+from .error_rows import BoolArray, Forwarded, Rows, forward, gamma, magnitude, sum_count
 from .rounding import Array
 
 
 class Backward:
     """Errors of the weights' and the scores' gradients, rows grouped by key head."""
 
-    def __init__(self, rows: Rows, truth: Truth, cotangent: Array) -> None:
+    def __init__(self, rows: Rows, truth: Truth, cotangent: Array, inside: Forwarded | None = None) -> None:
         f = rows.fmt
-        out_error, _, excess, L = forward(rows, truth, stored_lse=True)
+        if inside is None:
+            out_error, _, excess, L = forward(rows, truth, stored_lse=True)
+        else:
+            out_error, excess, L = inside.error, inside.excess.copy(), inside.normaliser
         self.rows, self.cot = rows, magnitude(cotangent)
         self.judged = rows.dead | (rows.exact & rows.finite)
         c: Array | float = (1 + rows.c_sum) * (1 + gamma(2, f.u)) * (1 + gamma(2, f.w)) - 1

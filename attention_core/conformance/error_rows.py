@@ -195,7 +195,8 @@ class Rows:
         """sum_j A_ij |v_j - o_i|, exactly where small, else by Cauchy-Schwarz; destroys `excess`."""
         v = self.signed_v
         if out.shape[-2] * v.shape[-2] * v.shape[-1] <= SMALL:  # (spread-exact)
-            distance = np.abs(v[..., None, :, :] - out[..., :, None, :])
+            distance = v[..., None, :, :] - out[..., :, None, :]
+            np.abs(distance, out=distance)
             exact: Array = (excess[..., None, :] @ distance)[..., 0, :]
             return exact
         # (spread-cs): the largest weight apart, as its value is close to out where it dominates.
@@ -214,6 +215,17 @@ class Rows:
         square = np.maximum(square, 0.0) + 8 * (self.n_kv + 8) * ORACLE * (1 + y * y) * mass
         # two roots: the product of weights near 1e-200 with as small a mass would underflow
         return np.asarray(lead * near + unit * (np.sqrt(mass) * np.sqrt(square)))
+
+
+@dataclass(frozen=True)
+class Forwarded:
+    """What `forward` gives, beside the rows it was computed from: E_o and E_lse, both grouped, with A and L."""
+
+    rows: Rows
+    error: Array
+    lse: Array
+    excess: Array
+    normaliser: Array
 
 
 def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, Array, Array]:

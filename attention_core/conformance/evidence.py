@@ -126,6 +126,17 @@ def excess(got: NDArray, want: NDArray, bound: NDArray) -> NDArray:
     return np.where(np.isposinf(bound) & ~unusual, 0.0, ratio)
 
 
+def usual_excess(got: NDArray, want: NDArray, bound: NDArray) -> NDArray | None:
+    """`excess` where all differences are finite and all bounds finite and above 0, which they mostly are; else None."""
+    if not 0 < bound.min() <= bound.max() < np.inf:
+        return None
+    with np.errstate(all="ignore"):
+        difference = np.abs(got - want)
+        if not difference.max() < np.inf:
+            return None
+        return np.asarray(difference / bound)
+
+
 def require_close(
     got: Result, want: NDArray, bound: NDArray | float, what: str, *, where: NDArray | None = None
 ) -> float:
@@ -137,7 +148,9 @@ def require_close(
     want, limits = np.broadcast_to(want, values.shape), np.broadcast_to(np.asarray(bound, float), values.shape)
     if values.size == 0:
         return 0.0
-    ratio = excess(values, want, limits)
+    ratio = usual_excess(values, want, limits)
+    if ratio is None:
+        ratio = excess(values, want, limits)
     if where is not None:
         ratio = np.where(np.broadcast_to(where, values.shape), ratio, 0.0)
     worst = np.unravel_index(int(np.argmax(ratio)), ratio.shape)

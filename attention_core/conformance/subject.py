@@ -43,16 +43,16 @@ class Memory:
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self.most, self.scores = most, 0
-        self._made: OrderedDict[tuple[Any, ...], tuple[Case, Any, int]] = OrderedDict()
+        self._made: OrderedDict[tuple[Any, ...], tuple[Any, Any, int]] = OrderedDict()
 
-    def get(self, case: Case, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """`make()`, once per key; the case is kept, so that the numbers of its arrays stay theirs."""
+    def get(self, case: Case, key: tuple[Any, ...], make: Callable[[], Any], *others: Any) -> Any:
+        """`make()`, once per key; the case is kept, and `others`, so that their identities stay theirs."""
         if key in self._made:
             self._made.move_to_end(key)
             return self._made[key][1]
         made = make()
         weight = max(LEAST, case.slices * case.query.shape[-2] * case.key.shape[-2])
-        self._made[key] = (case, made, weight)
+        self._made[key] = ((case, others), made, weight)
         self.scores += weight
         while self.scores > self.most and len(self._made) > 1:
             self.scores -= self._made.popitem(last=False)[1][2]
@@ -275,27 +275,38 @@ class Subject:
             dtype=case.dtype, accumulate=self.implementation.accumulate, dead_rows=self.implementation.dead_rows,
             merges=self.implementation.merges,
         )  # fmt: skip
-        declared = self.implementation
-        key = ("bounds", *problem_of(case), case.dtype, declared.causal, declared.dead_rows, declared.accumulate)
-        found: budget.ForwardBounds = self.truths.get(case, (*key, declared.merges), make)
+        found: budget.ForwardBounds = self.truths.get(case, ("bounds", *self._judged_as(case)), make)
         return found
 
     def true_gradients(self, case: Case, cotangent: NDArray, want_mask: bool = False) -> oracle.Gradients:
         """Float64 analytic gradients of a case."""
-        return oracle.gradients(
+        make = lambda: oracle.gradients(  # noqa: E731
             case.query, case.key, case.value, cotangent, case.mask, **self._options(case), want_mask=want_mask,
             truth=self.truth(case), dead_rows=self.implementation.dead_rows,
         )  # fmt: skip
+        key = ("gradients", *self._judged_as(case), id(cotangent), want_mask)
+        found: oracle.Gradients = self.truths.get(case, key, make, cotangent)
+        return found
 
     def gradient_bounds(
         self, case: Case, cotangent: NDArray, gradients: oracle.Gradients, want_mask: bool = False
     ) -> budget.BackwardBounds:
         """The error budget of every gradient of a case."""
-        return budget.backward_bound(
+        make = lambda: budget.backward_bound(  # noqa: E731
             case.query, case.key, case.value, cotangent, self.truth(case), gradients, mask=case.mask, scale=case.factor,
             dtype=case.dtype, accumulate=self.implementation.accumulate, want_mask=want_mask,
             dead_rows=self.implementation.dead_rows, merges=self.implementation.merges,
+            forward_bounds=self.bounds(case),
         )  # fmt: skip
+        key = ("gradient bounds", *self._judged_as(case), id(cotangent), id(gradients), want_mask)
+        found: budget.BackwardBounds = self.truths.get(case, key, make, cotangent, gradients)
+        return found
+
+    def _judged_as(self, case: Case) -> tuple[Any, ...]:
+        """What decides the budgets of a case."""
+        declared = self.implementation
+        how = (declared.causal, declared.dead_rows, declared.accumulate, declared.merges)
+        return (*problem_of(case), case.dtype, *how)
 
     def allows(self, case: Case) -> bool:
         """Whether a derived or reduced case still has declared sizes."""

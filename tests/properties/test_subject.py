@@ -67,3 +67,21 @@ def test_a_first_look_computes_each_budget_once(monkeypatch: pytest.MonkeyPatch)
     with Session(Implementation(attention), effort="quick") as session:
         assert session.first_look is not None
     assert 0 < computed[0] < 300  # 639 where every convention has budgets of its own
+
+
+def test_gradients_and_what_their_budget_begins_with_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, case = subject_of(attention), case_of()
+    down = case.cotangent()
+    assert case.cotangent() is down
+    true = subject.true_gradients(case, down)
+    subject.bounds(case)
+    monkeypatch.setattr(budget, "Rows", None)  # the forward budget has them
+    bounds = subject.gradient_bounds(case, down, true)
+    assert subject.true_gradients(case, down) is true
+    assert subject.gradient_bounds(case, down, true) is bounds
+    monkeypatch.undo()
+    alone = budget.backward_bound(
+        case.query, case.key, case.value, down, subject.truth(case), true, scale=case.factor, dtype=case.dtype,
+        dead_rows="zeros",
+    )  # fmt: skip
+    assert np.array_equal(bounds.query, alone.query) and np.array_equal(bounds.value, alone.value)
