@@ -95,12 +95,16 @@ class Decider:
         """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
         from attention_core.derivation.far import far
         from attention_core.derivation.huge_search import huge
+        from attention_core.derivation.large_frames import large_frames
         from attention_core.derivation.pinpoint import pinpoint
 
         found = pinpoint(self) or far(self)
         if found is None:
             found = probe(self)
             self.far = found is not None
+        if found is None:
+            found = large_frames(self)
+            self.far = self.far or found is not None
         if found is None:
             found = huge(self)
         return found

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -23,6 +23,8 @@ from attention_core.derivation.terms import Term, Type
 OPERATIONS = 30_000  # at one point
 SINGLE = 8  # first values of a range that are taken one by one
 PIECES = 400  # of one range
+FINE_SINGLE, FINE_PIECES = 64, 1_600  # of a range in no other one, where the sides could not be told apart
+HALVES = 2
 EXACT_BITS = 20_000  # of an exact power
 
 
@@ -43,11 +45,13 @@ Env = Mapping[str, Spot]
 
 
 class Huge:
-    """Values at `sizes` (whole numbers, or balls where no array has them) and `leaves`; `cut` says how a length falls
-    into blocks."""
+    """Values at `sizes` (whole numbers, or balls where no array has them) and `leaves`; `split` says how a length falls
+    into blocks: into none, the first entry and the others, or `HALVES`. With `fine` ranges fall into more pieces."""
 
-    def __init__(self, context: Context, sizes: Mapping[str, Any], leaves: Mapping[str, Any], first: bool) -> None:
-        self.context, self.sizes, self.leaves, self.first = context, sizes, leaves, first
+    def __init__(
+        self, context: Context, sizes: Mapping[str, Any], leaves: Mapping[str, Any], split: int, fine: bool = False
+    ) -> None:
+        self.context, self.sizes, self.leaves, self.split, self.fine = context, sizes, leaves, split, fine
         self.names = Lowering(context, {})
         self.memo: dict[tuple[int, tuple[Spot | None, ...]], Any] = {}
         self.work = 0
@@ -62,8 +66,18 @@ class Huge:
             on_time()
 
     def cut(self, length: int) -> tuple[int, ...]:
-        """The blocks of a length: all alike, or the first entry for itself."""
-        return (1, length - 1) if self.first and length > 1 else (length,)
+        """The blocks of a length: all alike, the first entry for itself, or two halves."""
+        if self.split == HALVES and length > 1:
+            if length % 2:
+                raise Unsupported
+            return (length // 2, length // 2)
+        return (1, length - 1) if self.split and length > 1 else (length,)
+
+    def borders(self) -> set[int]:
+        """The first places of blocks behind the first one."""
+        if self.split == HALVES:
+            return {s // 2 + 1 for s in self.sizes.values() if isinstance(s, int) and s > 1}
+        return {2} if self.split else set()
 
     def shape(self, kind: Type) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The blocks of the rows and columns of a type."""
@@ -369,6 +383,33 @@ def _entry(at: Huge, term: Term, env: Env) -> Any:
     raise Unsupported
 
 
+@handles("slice")
+def _slice(at: Huge, term: Term, env: Env) -> Any:
+    base = at.array(term.args[0], env)
+    low, high, left, right = (at.spot(a, env) for a in term.args[1:])
+    rows, cols = _covered(base.rows, low, high), _covered(base.cols, left, right)
+    if any(base.diagonal[r][c] != 0 for r, _ in rows for c, _ in cols):
+        raise Unsupported
+    return blocks_of(
+        tuple(n for _, n in rows), tuple(n for _, n in cols), lambda r, c: base.flat[rows[r][0]][cols[c][0]]
+    )
+
+
+def _covered(lengths: tuple[int, ...], low: Spot, high: Spot) -> list[tuple[int, int]]:
+    """The blocks between two places, with how much of each lies there: one place, or whole blocks."""
+    if low == high and (low.name or low.low == low.high):
+        return [(_block(lengths, low), 1)]
+    if low.low != low.high or high.low != high.high:
+        raise Unsupported
+    found, start = [], 1
+    for k, length in enumerate(lengths):
+        inside = min(high.low, start + length - 1) - max(low.low, start) + 1
+        if inside > 0:
+            found.append((k, inside))
+        start += length
+    return found
+
+
 def _block(lengths: tuple[int, ...], at: Spot) -> int:
     """The block in which a piece of a range lies."""
     start = 1
@@ -450,26 +491,31 @@ def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env) -> list[tu
     """A range in pieces: at the blocks of arrays, at known places, and for a counted index ever longer ones."""
     if last < first:
         return []
-    edges = {first, last + 1, *((2,) if at.first else ())}
+    edges = {first, last + 1, *at.borders()}
     for spot in env.values():
         if spot.low == spot.high:
             edges |= {spot.low, spot.low + 1}
     if counted:
-        edges |= set(range(first, min(last, first + SINGLE) + 1))
-        step, length = max(1, (last - first).bit_length() * 8 // PIECES), last - first
-        place = 8 * (SINGLE.bit_length() - 1)
-        while (offset := _eighths(place)) < length and len(edges) < PIECES:
-            edges.add(first + offset)
-            place += step
+        fine = at.fine and not any(spot.low != spot.high for spot in env.values())
+        single, most = (FINE_SINGLE, FINE_PIECES) if fine else (SINGLE, PIECES)
+        edges |= set(range(first, min(last, first + single) + 1))
+        edges |= set(_growing(first, single, last - first, most))
     ordered = sorted(e for e in edges if first <= e <= last + 1)
     at.spend(len(ordered))
     return [(a, b - 1) for a, b in pairwise(ordered)]
 
 
-def _eighths(place: int) -> int:
-    """About 2 to the power place / 8."""
-    whole, rest = divmod(place, 8)
-    return int(2**whole) * (8 + rest) // 8
+def _growing(first: int, start: int, length: int, most: int) -> Iterator[int]:
+    """Places ever farther apart: 2 to the power k / parts behind the first, as many parts as there is room for."""
+    doublings = max(1, length.bit_length() - start.bit_length() + 1)
+    parts = max(1, min(64, most // doublings))
+    step = -(-doublings * parts // most) if parts == 1 else 1
+    for place in range(0, doublings * parts + 1, step):
+        whole, rest = divmod(place, parts)
+        offset = start * 2**whole * (parts + rest) // parts
+        if offset >= length:
+            return
+        yield first + offset
 
 
 __all__ = ["Huge", "Spot"]

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, product
+from itertools import cycle, islice, product
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from attention_core.derivation.counterexamples import described
 from attention_core.derivation.declared import Declared
 from attention_core.derivation.far import OPEN, Power
 from attention_core.derivation.graph import TooLarge, Undefined
-from attention_core.derivation.huge import Env, Huge, Spot
+from attention_core.derivation.huge import HALVES, Env, Huge, Spot
 from attention_core.derivation.long_numbers import long_text
 from attention_core.derivation.numbers import Imprecise, precision
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 
 WHOLE = (100, 256, 1024, 10**4, 10**6, 2**30, 2**40, 10**20, 10**50, 10**100, 2**1_000, 2**5_000)
 NAMED = 12
-KINDS = 9  # of arrays
+KINDS = {0: 9, 1: 9, HALVES: 5}  # of arrays, by how their lengths are split
+MOST_MIXED = 2  # arrays of different kinds
 NUMBERS = (fmpq(1), fmpq(1, 2), fmpq(10), fmpq(2**40), fmpq(1, 2**40), fmpq(-1), fmpq(0))
-SHARE = 0.08  # of a step's time, as the last resort
-POINTS = 2_500
+MIXED = (64, 10**4, 2**40)  # sizes at which arrays of different kinds go together
+SMALL = {1: 400, 2: 48, 3: 12}  # sizes up to which all tuples are tried for `!=`, by how many sizes there are
+SHARE = 0.16  # of a step's time, as the last resort
+POINTS = 4_000
 FAILS = (Unsupported, TooLarge, Undefined, Imprecise, ZeroDivisionError, OverflowError, ValueError)
 
 
@@ -46,8 +49,8 @@ class Point:
 
     sizes: dict[str, Any]
     env: Env
-    first: bool
-    kind: int
+    split: int
+    kinds: tuple[int, ...]  # one for each array, or one for all
     numbers: tuple[fmpq, ...]
 
 
@@ -91,11 +94,45 @@ def _points(decider: Decider) -> Iterator[Point]:
     sizes: list[Any] = sorted({*WHOLE, *near})
     if not arrays and not summed:
         sizes += [Power(e) for e in OPEN]
-    kinds = list(product((False, True), range(KINDS))) if arrays else [(False, 0)]
-    for numbers, size, way in product(_numbers(len(scalars)), sizes, _ways(decider)):
+    if decider.claim.op == "!=" and not arrays:
+        yield from _all_small(decider, scalars)
+    alike = [(split, (kind,)) for split in (0, 1, HALVES) for kind in range(KINDS[split])] if arrays else [(0, (0,))]
+    yield from _at_sizes(decider, _numbers(len(scalars)), sizes, alike)
+    count = len(decider.symbols) - len(scalars)
+    if 1 < count <= MOST_MIXED:
+        mixed = [
+            (split, kinds)
+            for split in (0, 1, HALVES)
+            for kinds in product(range(KINDS[split]), repeat=count)
+            if len(set(kinds)) > 1
+        ]
+        yield from _at_sizes(decider, _numbers(len(scalars))[:1], MIXED, mixed)
+
+
+def _at_sizes(
+    decider: Decider,
+    numbers: list[tuple[fmpq, ...]],
+    sizes: Sequence[Any],
+    kinds: Sequence[tuple[int, tuple[int, ...]]],
+) -> Iterator[Point]:
+    """The points at these sizes, all of them large, or some."""
+    for values, size, way in product(numbers, sizes, _ways(decider)):
         chosen = _sizes(decider, {n: size if n in way else decider.tuples.lowest(n) for n in decider.tuples.sizes})
         for env in _indices(decider, chosen) if chosen is not None else ():
-            yield from (Point(chosen or {}, env, first, kind, numbers) for first, kind in kinds)
+            yield from (Point(chosen or {}, env, split, kind, values) for split, kind in kinds)
+
+
+def _all_small(decider: Decider, scalars: list[Declared]) -> Iterator[Point]:
+    """All small sizes together, the smallest sum first: two sides that are to differ may meet at a few alone."""
+    names = decider.tuples.sizes
+    most = SMALL.get(len(names), 0)
+    if scalars or decider.tuples.indices or not most:
+        return
+    low = [decider.tuples.lowest(n) for n in names]
+    for values in sorted(product(*(range(a, a + most) for a in low)), key=lambda v: (sum(v), v)):
+        chosen = _sizes(decider, dict(zip(names, values, strict=True)))
+        if chosen is not None:
+            yield Point(chosen, {}, 0, (0,), ())
 
 
 def _numbers(count: int) -> list[tuple[fmpq, ...]]:
@@ -146,10 +183,10 @@ def _indices(decider: Decider, sizes: dict[str, Any]) -> Iterator[Env]:
 
 def _judged(decider: Decider, point: Point) -> Finding | bool:
     """The finding if the point meets the hypotheses and refutes; else whether it was compared."""
-    for bits in (128, 1024):
+    for bits, fine in ((128, False), (128, True), (1024, True)):
         try:
             with precision(bits):
-                at, shown = _made(decider, point)
+                at, shown = _made(decider, point, fine)
                 if not all(_met(at, r, bits) for r in decider.hypotheses):
                     return False
                 left, right = at.number(decider.claim.left, at.top), at.number(decider.claim.right, at.top)
@@ -171,9 +208,7 @@ def _finding(decider: Decider, point: Point, shown: dict[str, Any], sides: tuple
     values |= {n: str(s.low) for n, s in point.env.items()} | shown
     example = Counterexample({n: v for n, v in values.items() if n in decider.close}, *sides, "")
     return Finding(
-        Verdict.REFUTED,
-        Evidence(described(decider.claim.op, example), {"cases": decider.tally.cases + 1}),
-        example,
+        Verdict.REFUTED, Evidence(described(decider.claim.op, example), {"cases": decider.tally.cases + 1}), example
     )
 
 
@@ -186,23 +221,27 @@ def _met(at: Huge, relation_: Relation, bits: int) -> bool:
             raise Unsupported
         env[name] = Spot(low.low, high.low, f"{name}@{id(relation_)}")
     todo: list[Env] = [env]
-    if at.first:
-        todo = [e for one in todo for e in _halves(one, [name for name, _, _ in relation_.over])]
+    if at.split:
+        todo = [e for one in todo for e in _cut(at, one, [name for name, _, _ in relation_.over])]
     return all(_met_at(at, relation_, e, bits) for e in todo)
 
 
-def _halves(env: Env, names: list[str]) -> list[Env]:
-    """Ranges that hold the first place and others, cut there."""
+def _cut(at: Huge, env: Env, names: list[str]) -> list[Env]:
+    """Ranges that hold places of two blocks, cut there."""
     found = [env]
     for name in names:
-        parts: list[Env] = []
-        for one in found:
-            spot = one[name]
-            if spot.low == 1 < spot.high:
-                parts += [{**one, name: Spot(1, 1, spot.name)}, {**one, name: Spot(2, spot.high, spot.name)}]
-            else:
-                parts.append(one)
-        found = parts
+        for border in at.borders():
+            parts: list[Env] = []
+            for one in found:
+                spot = one[name]
+                if spot.low < border <= spot.high:
+                    parts += [
+                        {**one, name: Spot(spot.low, border - 1, spot.name)},
+                        {**one, name: Spot(border, spot.high, spot.name)},
+                    ]
+                else:
+                    parts.append(one)
+            found = parts
     return found
 
 
@@ -231,18 +270,18 @@ def _certain(left: Any, op: str, right: Any, bits: int) -> bool:
     return relation(left, op, right, bits)[0] is True
 
 
-def _made(decider: Decider, point: Point) -> tuple[Huge, dict[str, Any]]:
+def _made(decider: Decider, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
     """The point's values, and what is shown of them; raises where one is not within its declared bounds."""
-    at = Huge(decider.context, point.sizes, leaves := {}, point.first)
+    at = Huge(decider.context, point.sizes, leaves := {}, point.split, fine)
     at.top, shown = point.env, {}
-    numbers = iter(point.numbers)
+    numbers, kinds = iter(point.numbers), cycle(point.kinds)
     for symbol in decider.symbols:
         assert symbol.type is not None
         if symbol.type.scalar and symbol.kind == "array":
             leaves[symbol.name] = next(numbers)
             shown[symbol.name] = exact_text(leaves[symbol.name])
         else:
-            leaves[symbol.name], shown[symbol.name] = _array(at, symbol, point.kind)
+            leaves[symbol.name], shown[symbol.name] = _array(at, symbol, next(kinds))
     for symbol in decider.symbols:
         _require_bounds(at, symbol, leaves[symbol.name])
     return at, shown
@@ -268,7 +307,13 @@ def _array(at: Huge, symbol: Declared, kind: int) -> tuple[Blocks, str]:
     root = isqrt(length)
     if rows == cols and len(rows) == 1 and rows[0] > 1 and kind in (5, 6):
         return identity(rows, fmpq(1)), "the identity"
-    if not at.first:
+    if at.split == HALVES:
+        halves = ((1, -1), (-1, 1), (1, 0), (fmpq(1, root), fmpq(-1, root)), (2**40, -(2**40)))[kind]
+        one, rest = (fmpq(v) for v in halves)
+        across = len(rows) == 1
+        text = f"{exact_text(one)} in the first half, {exact_text(rest)} in the other"
+        return blocks_of(rows, cols, lambda r, c: rest if (c if across else r) else one), text
+    if not at.split:
         value = (1, fmpq(1, length), fmpq(1, root), -1, 0, root, fmpq(1, 2), 2**40, fmpq(1, 2**40))[kind]
         found = fmpq(value)
         return blocks_of(rows, cols, lambda r, c: found), f"all {exact_text(found)}"

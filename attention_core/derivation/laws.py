@@ -45,6 +45,12 @@ class Drawn:
         *_, i, j = self.low.graph.data[leaf][1]
         return mean.cells[0] if len(mean.cells) == 1 else mean.at(i - 1, j - 1)
 
+    def alike(self, left: int, right: int) -> bool:
+        """Whether two entries are the same by their form: those of u u^T / 2 are products in another order."""
+        from attention_core.derivation.normal import Given, is_zero
+
+        return is_zero(self.low.graph, [self.low.graph.sub(left, right)], Given(), float("inf"))
+
     def covariance(self, left: int, right: int) -> int:
         """The covariance of two entries; a number, or a multiple of I, is the variance of every entry."""
         graph, term = self.low.graph, self.law.parameters[1]
@@ -53,7 +59,7 @@ class Drawn:
             place = max(a) - 1, max(b) - 1
             found = self.lowered(1)
             here, there = found.at(*place), found.at(*place[::-1])
-            if here != there:
+            if here != there and not self.alike(here, there):
                 raise Unsettled("the covariance is not seen to be symmetric: write it so, such as B B^\\top or s^2 I_d")
             return here
         if a != b:

@@ -161,3 +161,11 @@ def test_laws_that_are_not_understood_say_so(text: str, reason: str) -> None:
     (first, *_) = check_document(f"Let $n \\in \\mathbb{{N}}$. {text}\n\n$$ n = n $$\n").steps
     assert first.verdict == "UNREADABLE"
     assert reason in first.evidence.text or "m is not a size" in first.evidence.text
+
+
+def test_a_covariance_with_a_product_of_a_scaled_vector_is_symmetric() -> None:
+    law = r"$x \sim \mathcal{N}(0, \alpha I_d + \frac{1}{2} u u^\top)$"
+    head = rf"Let $d \in \mathbb{{N}}$, $\alpha > 0$, $u \in \mathbb{{R}}^d$ with $\|u\| = 1$, and {law}."
+    for value, expected in ((r"\alpha + \frac{1}{2}", "EXACT"), (r"\alpha + 1", "REFUTED")):
+        found = check_document(f"{head}\n\n$$ \\operatorname{{Var}}[u^\\top x] = {value} $$\n").steps[0]
+        assert found.verdict == expected, found.evidence.text
