@@ -193,6 +193,11 @@ class LawItem(pytest.Item):
         """Whether this is the first item of its target in the run, in every process that shares it."""
         return next((item for item in self.session.items if item.parent is self.parent), self) is self
 
+    def core_reports(self, session: Session) -> bool:
+        """Whether the target's core item, in whichever process it runs, meets what keeps the target from being judged."""
+        asked = any(i.parent is self.parent and i.name == "core" for i in self.session.items)
+        return asked and bool(session.core()) and session.core() == session.broken
+
     def broken(self, target: str, problem: str, *, first: bool) -> NoReturn:
         """A target that cannot be judged is one failure; its other items are skipped."""
         self.note({"target": target, "problem": problem})
@@ -234,7 +239,7 @@ class LawItem(pytest.Item):
         assert isinstance(self.parent, TargetNode)
         self.parent.results[law.name] = result
         if session.broken:
-            self.broken(target, session.broken, first=self.is_first() or not known)
+            self.broken(target, session.broken, first=self.is_first() or not (known or self.core_reports(session)))
         self.note({"target": target, "result": asdict(result), "of": len(session.laws)})
         if result.status == "refuted":
             found = result.counterexample
