@@ -194,7 +194,7 @@ class LawItem(pytest.Item):
         return next((item for item in self.session.items if item.parent is self.parent), self) is self
 
     def core_reports(self, session: Session) -> bool:
-        """Whether the target's core item, in whichever process it runs, meets what keeps the target from being judged."""
+        """Whether the core item, in whichever process it runs, meets what keeps the target from being judged."""
         asked = any(i.parent is self.parent and i.name == "core" for i in self.session.items)
         return asked and bool(session.core()) and session.core() == session.broken
 
