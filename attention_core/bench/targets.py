@@ -183,6 +183,8 @@ def prepare(named: Named, function: Callable[..., Any], binding: Binding, inputs
         tensors = [t.detach().numpy() for t in tensors]
         kwargs = {k: v.numpy() if isinstance(v, Tensor) else v for k, v in kwargs.items()}
     out_layout = binding.out_axes.layout
+    if out_layout == "bne":
+        raise CannotRun("its output joins the heads, which bench does not take apart")
     # the gradient of the output comes as autograd would have it: in the output's shape, contiguous
     shape = "plain" if form == "strided" else form
     cotangent = None if inputs.cotangent is None else handed_over(inputs.cotangent, out_layout, shape)

@@ -19,7 +19,7 @@ class Axes:
 
     Args:
         count: 4 for (B, H, n, d) or, with layout "bnhd", (B, n, H, d); 3 for (B, n, d); 2 for (n, d).
-        layout: "bhnd" or "bnhd"; of 4 axes alone.
+        layout: "bhnd" or "bnhd"; of 4 axes alone. An output may also be "bne", (B, n, H d): its heads are joined.
 
     Example:
         >>> Axes(3).to_target(np.zeros((2, 3, 5, 7))).shape
@@ -36,7 +36,10 @@ class Axes:
             NotApplicable: it has more problems, or other axes, than the target takes.
         """
         if self.count == 4:
-            return np.swapaxes(values, -3, -2) if self.layout == "bnhd" and values.ndim >= 3 else values
+            turned = np.swapaxes(values, -3, -2) if self.layout != "bhnd" and values.ndim >= 3 else values
+            if self.layout == "bne" and values.ndim >= 3:
+                return turned.reshape(*turned.shape[:-2], turned.shape[-2] * turned.shape[-1])
+            return turned
         if values.ndim < 3:
             raise NotApplicable(f"the target takes arrays of {self.count} axes")
         shape = values.shape
@@ -49,11 +52,15 @@ class Axes:
     def from_target(self, values: NDArray, shape: tuple[int, ...]) -> NDArray:
         """An array in the target's axes as the canonical array of a shape."""
         if self.count == 4:
-            return np.swapaxes(values, -3, -2) if self.layout == "bnhd" and values.ndim >= 3 else values
+            if self.layout == "bne" and len(shape) >= 3:
+                values = values.reshape(*shape[:-3], shape[-2], shape[-3], shape[-1])
+            return np.swapaxes(values, -3, -2) if self.layout != "bhnd" and values.ndim >= 3 else values
         return values.reshape(shape)
 
     def place(self, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Where the element of a canonical array of a shape lies on the target's side."""
+        if self.count == 4 and self.layout == "bne" and len(index) >= 3:
+            return (*index[:-3], index[-2], index[-3] * shape[-1] + index[-1])
         if self.count == 4:
             swapped = self.layout == "bnhd" and len(index) >= 3
             return (*index[:-3], index[-2], index[-3], index[-1]) if swapped else index
@@ -61,6 +68,8 @@ class Axes:
 
     def canonical(self, place: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """The inverse of `place`."""
+        if self.count == 4 and self.layout == "bne":
+            return (*place[:-2], place[-1] // shape[-1], place[-2], place[-1] % shape[-1])
         if self.count == 4:
             return self.place(place, shape)
         return (*divmod(place[0], shape[1]), *place[1:]) if self.count == 3 else (0, 0, *place)

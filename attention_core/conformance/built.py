@@ -10,7 +10,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from attention_core.conformance.exchange import Settings
 
@@ -73,13 +73,24 @@ def config_class_of(target: Any) -> dict[str, Any] | None:
         return None
     annotated = next((p.annotation for p in signature_of(target) if p.name == "config"), None)
     known = [v for v in vars(module).values() if inspect.isclass(v) and v.__name__.endswith("Config")]
-    candidates = [c for c in known if c is annotated or c.__name__ == annotated] or known
+    named = of_annotation(annotated)
+    candidates = [c for c in named if c in known] or [c for c in known if c.__name__ == annotated] or known
     candidates = [c for c in candidates if hasattr(c, "model_type")]
     if not candidates:
         return None
     chosen = candidates[0]
     names = [*vars(chosen()), *(getattr(chosen, "attribute_map", None) or {})]
     return {"of": f"{chosen.__module__}:{chosen.__name__}", "names": sorted(n for n in names if n[:1] != "_")}
+
+
+def of_annotation(annotated: Any) -> list[Any]:
+    """The classes that an annotation names: itself, or the members of a union.
+
+    Example:
+        >>> of_annotation(int | None), of_annotation(str)
+        ([<class 'int'>, <class 'NoneType'>], [<class 'str'>])
+    """
+    return list(get_args(annotated)) or [annotated]
 
 
 def signature_of(target: Any) -> list[inspect.Parameter]:

@@ -21,6 +21,9 @@ from attention_core.conformance.core import plain_call, plain_cases
 from attention_core.conformance.draw import draw
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.functions import look_at_function
+from attention_core.conformance.first_look.parameters import CHOICES as CHOICES_OF_PARAMETERS
+from attention_core.conformance.first_look.parameters import look_at_parameters
+from attention_core.conformance.first_look.whole_rows import look_at_self_attention
 from attention_core.conformance.grouped_call import with_grouped_heads
 from attention_core.conformance.implementation import Implementation, TargetError, said
 from attention_core.conformance.law import Law, with_comparisons
@@ -164,8 +167,15 @@ def parameter_contract(family: ModuleType, subject: Callable[..., Any] = Paramet
     return Contract(
         family.CONTRACT, subject, restrict_parameters, draw_parameters, _no_small,
         partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=laws,
-        ask=partial(plain_call, family.CONTRACT),
+        ask=partial(plain_call, family.CONTRACT), look=_look_at(family.CONTRACT, subject, laws),
     )  # fmt: skip
+
+
+def _look_at(contract: str, subject: Callable[..., Any], laws: tuple[Law, ...]) -> Callable[..., FirstLook] | None:
+    """The first look of a contract whose parameters are found by calls; None for the others."""
+    if contract not in CHOICES_OF_PARAMETERS:
+        return None
+    return partial(look_at_parameters, subject, laws)
 
 
 def _no_small(subject: Any, space: Any) -> None:
@@ -190,6 +200,11 @@ def module_contract() -> Contract:
     )  # fmt: skip
 
 
+def seed_contract() -> Contract:
+    """The contract of functions of projected tokens that cut heads themselves."""
+    return replace(parameter_contract(seed_attention, seed_attention.SelfAttention), look=look_at_self_attention)
+
+
 def _look_at_module(
     runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int
 ) -> FirstLook:  # fmt: skip
@@ -206,7 +221,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, bias),
     partial(parameter_contract, position_table),
     partial(parameter_contract, kv_cache, kv_cache.Cache),
-    partial(parameter_contract, seed_attention, seed_attention.SelfAttention),
+    seed_contract,
     partial(parameter_contract, seed_steps, seed_steps.StepFunction),
 )
 

@@ -101,7 +101,7 @@ def _module(subject: Any, case: ParameterCase) -> None:
 
 def _rotary(subject: Any, case: ParameterCase) -> None:
     x = case.values("x", case["B"], case["H"], case["n"], 2 * case["half"])
-    subject.call(x, np.arange(case["n"]), dtype=case.dtype)
+    subject.turned(case, x, np.arange(case["n"]))
 
 
 def _bias(subject: Any, case: ParameterCase) -> None:
@@ -117,6 +117,7 @@ def _cache(subject: Any, case: ParameterCase) -> None:
 
 
 def _attention(subject: Any, case: ParameterCase) -> None:
+    case = subject.adapted(case)
     subject.attend(case, subject.inputs(case), True)
 
 

@@ -27,7 +27,7 @@ ALIASES: Mapping[str, str] = {
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "layout": ("bhnd", "bnhd"),
-    "out_layout": ("bhnd", "bnhd"),
+    "out_layout": ("bhnd", "bnhd", "bne"),
     "returns": ("out", "out,weights", "out,lse"),
     "causal": ("top_left", "bottom_right"),
     "mask_true": ("attend", "ignore"),
@@ -70,12 +70,14 @@ class Implementation:
         name: what reports call it; taken from the function when empty.
         contract: which laws apply, e.g. "attention", "attention-lse", "rotary".
         arguments: extra keyword arguments passed on every call.
-        layout, out_layout: axis order of inputs and output, "bhnd" or "bnhd" (output defaults to `layout`).
+        layout, out_layout: axis order of inputs and output, "bhnd" or "bnhd" (output defaults to `layout`); "bne" of an
+            output whose heads are joined.
         returns: "out", "out,weights" or "out,lse".
         causal: where the causal diagonal starts when n_q != n_kv.
         axes: 4 for query (B, H, n, d), 3 for (B, n, d), 2 for (n, d): without an axis of heads there is one head.
         masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
             numbers 0 and 1).
+        mask_fill: what a masked score is set to: "-inf", or a number of at most -1e6 that no score comes near.
         mask_true: whether True (or 1) in a mask means attend or ignore.
         always_causal: every call is causal, without a parameter that says so.
         scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.
@@ -141,6 +143,7 @@ class Implementation:
     scale: str = "1/sqrt(d)"
     declines: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
+    mask_fill: str = "-inf"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
@@ -167,9 +170,10 @@ class Implementation:
         return "float64" in self.dtypes and self.dtypes is not DTYPES
 
     def _check_scale_and_axes(self) -> None:
-        from attention_core.conformance.scales import check_scale
+        from attention_core.conformance.scales import check_fill, check_scale
 
         object.__setattr__(self, "scale", check_scale(self.scale))
+        object.__setattr__(self, "mask_fill", check_fill(self.mask_fill))
         if self.axes not in (2, 3, 4):
             raise TargetError(f"axes={self.axes!r}: write 4 for (B, H, n, d), 3 for (B, n, d) or 2 for (n, d)")
         if self.axes != 4 and (self.layout, self.out_layout or "bhnd") != ("bhnd", "bhnd"):

@@ -52,6 +52,7 @@ HELP: Mapping[str, str] = {
     "returns": "What the call returns.",
     "causal": "Where the causal diagonal starts when n_q != n_kv.",
     "mask_true": "What True means in a bool mask.",
+    "mask_fill": "What a masked score is set to: -inf, or a number of at most -1e6 that no score comes near.",
     "grouping": "Which key head query head h shares: h // (H / H_kv), interleaved, or h mod H_kv, modular.",
     "dead_rows": "What a row without any key returns.",
     "masked_nan": "What NaN in a masked key or value does.",
@@ -71,7 +72,7 @@ HELP: Mapping[str, str] = {
     "sizes": f"Supported sizes as a condition over {', '.join(SIZE_NAMES)} (of other contracts: B, n, H, d, ...), "
     "e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
-    "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d).",
+    "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d); of self-attention 2 for (n, E).",
     "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
     "always_causal": "Every call is causal, and no parameter says so.",
     "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",
@@ -87,14 +88,14 @@ _BUILT = _ALWAYS - {"factory"}
 APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP) - {"config"},
     "attention-lse": frozenset(HELP) - {"config"},
-    "mask-builder": _ALWAYS | {"causal", "mask_true"},
+    "mask-builder": _ALWAYS | {"causal", "mask_true", "masks"},
     "heads": _ALWAYS,
     "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale", "dead_rows"},
-    "rotary": _ALWAYS,
+    "rotary": _ALWAYS | {"layout"},
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
     "kv-cache": _BUILT | {"accumulate", "scale"},
-    "self-attention": _ALWAYS | {"accumulate", "scale"},
+    "self-attention": _ALWAYS | {"accumulate", "scale", "axes"},
     "self-attention-steps": _ALWAYS,
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""

@@ -82,6 +82,8 @@ def print_report(
     console.print(verdict_line(report), highlight=False, soft_wrap=not console.is_terminal)
     for line in under_found_lines(report) if details else []:
         say(console, line, "bold")
+    if report.under_found is not None and details:
+        print_counterexamples(console, report.under_found, everything)
 
 
 def print_first_look(console: Console, look: FirstLook) -> None:

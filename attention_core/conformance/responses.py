@@ -70,7 +70,8 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
     if response.status == "raised":
         failure = response.failure
         assert failure is not None
-        text = f"{failure.types[0]}: {failure.message.splitlines()[0] if failure.message else ''}"
+        line = failure.message.splitlines()[0] if failure.message else ""
+        text = f"{failure.types[0]}: {line}" if line else f"{failure.types[0]} without a message"
         if "WrongReturn" in failure.types:
             raise Violation(f"wrong result: {failure.message}", Evidence((Shown(request),), kind="shape"))
         if is_named(failure, also):

@@ -1,4 +1,4 @@
-"""The scale that a call without one means: 1/sqrt(d) unless another is declared (`--scale`)."""
+"""Numbers that are declared of scores: the scale of a call without one (`--scale`), a finite mask (`--mask-fill`)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ RULES: Mapping[str, Callable[[int], float]] = {
     "d": float,
 }
 """Scales that depend on the head size."""
+HIGHEST_FILL = -1e6
+"""A mask of a higher number than this lets keys come back at scores that models have."""
 
 
 def scale_of(rule: str, d: int) -> float:
@@ -43,3 +45,22 @@ def check_scale(rule: str) -> str:
     if not 0 < number < math.inf:
         raise TargetError(f"scale={rule!r}: write a positive number or one of {', '.join(RULES)}")
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)
+
+
+def check_fill(fill: str) -> str:
+    """What a masked score is set to, as it is kept in the record.
+
+    Raises:
+        TargetError: it is neither -inf nor a number of at most `HIGHEST_FILL`.
+
+    Example:
+        >>> check_fill("-inf"), check_fill("-1e9")
+        ('-inf', '-1e9')
+    """
+    try:
+        number = float(fill)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not number <= HIGHEST_FILL:
+        raise TargetError(f"mask_fill={fill!r}: write -inf or a number of at most {HIGHEST_FILL:g}")
+    return str(fill).strip()

@@ -74,16 +74,21 @@ def transformers_sdpa(query: Tensor, key: Tensor, value: Tensor, attention_mask:
     return sdpa_attention_forward(module, query, key, value, attention_mask, is_causal=False)[0]
 
 
+def _of_pairs(mask: Tensor | None) -> Tensor | None:
+    """A mask with axes of sequences and heads: x-transformers takes one of two axes for (B, n_kv)."""
+    return mask[None, None] if mask is not None and mask.ndim == 2 else mask
+
+
 def x_transformers_attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
     from x_transformers.attend import Attend
 
-    return Attend(causal=False).eval()(query, key, value, mask)[0]
+    return Attend(causal=False).eval()(query, key, value, _of_pairs(mask))[0]
 
 
 def x_transformers_flash(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
     from x_transformers.attend import Attend
 
-    return Attend(flash=True).eval()(query, key, value, mask)[0]
+    return Attend(flash=True).eval()(query, key, value, _of_pairs(mask))[0]
 
 
 def x_transformers_causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -280,9 +285,8 @@ def mpt_alibi(H: int, n_q: int, n_kv: int) -> Tensor:
     if n_q > n_kv:
         raise ValueError("more queries than keys")
     keys = build_mpt_alibi_tensor(H, n_kv)[:, 0].float()  # (H, n_kv): relative to the last key
-    slopes = keys[:, 1:2] - keys[:, :1] if n_kv > 1 else torch.zeros(H, 1)
-    behind = torch.arange(n_kv - n_q, n_kv)[:, None] - torch.arange(n_kv)
-    return -slopes[:, None] * behind
+    last = torch.arange(n_kv - n_q, n_kv)
+    return keys[:, None, :] - keys[:, last, None]
 
 
 def bloom_alibi(H: int, n_q: int, n_kv: int) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import option_text
+from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.session import Session
 
 FOUND: dict[Any, dict[str, Any]] = {
@@ -28,13 +29,13 @@ FOUND: dict[Any, dict[str, Any]] = {
     forms.padding_masks: {"masks": "bool", "mask_true": "ignore", "dead_rows": "nan"},
     forms.in_numpy: {"array": "numpy"},
     forms.in_numpy_of_one_sequence: {"array": "numpy", "axes": 2, "dtypes": ("float64",)},
-    forms.filled_with_a_billion: {"masks": "bool", "dead_rows": "uniform"},
+    forms.filled_with_a_billion: {"masks": "bool", "dead_rows": "uniform", "mask_fill": "-1e9"},
     forms.causal_at_the_end: {"causal": "bottom_right", "dead_rows": "nan"},
     forms.llama_like: {
         "out_layout": "bnhd", "returns": "out,weights", "masks": "additive", "dead_rows": "nan",
     },
     forms.rearranged: {"layout": "bnhd"},
-    forms.annotated: {"returns": "out,weights", "masks": "bool", "dead_rows": "uniform"},
+    forms.annotated: {"returns": "out,weights", "masks": "bool", "dead_rows": "uniform", "mask_fill": "-1e9"},
     forms.scaled_dot_product_attention: {
         "returns": "out,weights", "masks": "binary", "mask_true": "ignore", "dead_rows": "nan",
     },
@@ -43,10 +44,13 @@ FOUND: dict[Any, dict[str, Any]] = {
     forms.heads_shared_by_remainder: {"grouping": "modular"},
     forms.causal_flag_with_a_default: {},
     forms.second_result_is_none: {},
+    forms.single_precision_softmax: {"dead_rows": "uniform", "dtypes": ("float32", "bfloat16", "float16")},
+    forms.heads_joined: {"out_layout": "bne"},
+    forms.additive_bias: {"masks": "additive", "dead_rows": "nan"},
 }  # fmt: skip
 """What is found of each form, beside what is declared of a bare function."""
-HIDES_WITH_A_BILLION = (forms.filled_with_a_billion, forms.annotated)
-"""At float64 logits of -2^31 a fill of -1e9 is no mask: the laws say so."""
+SINGLE_INSIDE = (forms.single_precision_softmax,)
+"""Their float64 is float32's."""
 
 
 def look_at(function: Any, **record: Any) -> FirstLook:
@@ -69,7 +73,7 @@ def test_conventions_of_a_form_are_found(function: Any) -> None:
 @pytest.mark.parametrize("function", FOUND, ids=lambda f: f.__name__)
 def test_a_form_gets_its_verdict_under_the_conventions_found(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
-    dtypes = ("float32",) if function in HIDES_WITH_A_BILLION else ("float32", "float64")
+    dtypes = ("float32",) if function in SINGLE_INSIDE else ("float32", "float64")
     report = check_implementation(Implementation(function, name="f", dtypes=dtypes), "quick")
     judged = report if not FOUND[function] else report.under_found
     assert judged is not None and judged.with_status("refuted") == [], judged
@@ -194,3 +198,53 @@ def test_declared_sizes_are_heeded() -> None:
     look = look_at(aligned, sizes=lambda n_q, n_kv, d, d_v, H, H_kv: d % 16 == 0 and n_q % 16 == 0)
     assert look.agrees and not look.found
     assert {(d % 16, n % 16) for d, n in asked} == {(0, 0)}
+
+
+def test_sizes_that_are_declined_are_found() -> None:
+    look = look_at(forms.self_attention_alone)
+    assert look.agrees and look.options() == "--sizes 'n_q == n_kv and d == d_v'"
+    assert look.to_dict()["found"] == {"sizes": "n_q == n_kv and d == d_v"}
+    assert look.lines[-1] == "agrees with softmax attention as it is declared where n_q == n_kv and d == d_v"
+
+
+def test_what_is_right_in_float64_keeps_it() -> None:
+    def coarse(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Wrong by more than float32 rounds, in float64 alone."""
+        return forms.plain(q, k, v) * (1 + 1e-3 * (q.dtype == torch.float64))
+
+    assert "dtypes" not in look_at(forms.plain).found
+    assert "dtypes" not in look_at(coarse).found
+
+
+def test_heads_that_are_cut_inside_are_judged_by_the_contract_that_asks_for_several() -> None:
+    look = look_at(forms.exercise)
+    assert look.found == {"contract": "self-attention", "axes": 2} and look.agrees
+    assert look_at(forms.exercise, contract="self-attention").found == {"axes": 2}
+    report = check_implementation(Implementation(forms.exercise, name="f", contract="self-attention", axes=2), "quick")
+    assert report.verdict == "conforms", report
+
+
+def test_a_fault_of_several_heads_is_refuted_under_the_contract_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    wrong = forms.exercise_scaled_by_all_features
+    report = check_implementation(Implementation(wrong, name="f", dtypes=("float32",)), "quick")
+    assert report.under_found is not None and report.under_found.verdict == "refuted"
+    assert "self_attention_is_multi_head_attention" in {r.law for r in report.under_found.with_status("refuted")}
+
+
+def test_a_fill_that_leaks_at_scores_that_models_have_is_no_convention() -> None:
+    def leaks(q: Tensor, k: Tensor, v: Tensor, mask: forms.Mask = None) -> Tensor:
+        s = scores(q, k)
+        return (s if mask is None else s.masked_fill(mask == 0, -1e4)).softmax(-1) @ v
+
+    assert "mask_fill" not in look_at(leaks).found
+    with pytest.raises(TargetError, match="write -inf or a number of at most -1e"):
+        Implementation(leaks, mask_fill="-1e4")
+
+
+def test_a_refusal_without_words_is_told() -> None:
+    def stubborn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        raise AssertionError
+
+    look = look_at(stubborn)
+    assert look.lines == ("no call of query, key and value was accepted: AssertionError without a message",)

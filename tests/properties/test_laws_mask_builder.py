@@ -143,10 +143,19 @@ def test_documents_that_are_causal_inside() -> None:
     refuted("mask_is_the_exact_set", causal_inside, contract=CONTRACT, parameters={"kind": "segments"})
 
 
-@pytest.mark.parametrize("kind", ["", "diagonal"])
-def test_the_kind_must_be_declared(kind: str) -> None:
+def nameless(n_q: int, n_kv: int, c: int) -> Tensor:
+    return builders.sliding_window_mask(n_q, n_kv, c)
+
+
+@pytest.mark.parametrize(("builder", "kind"), [(nameless, ""), (builders.causal_mask, "diagonal")])
+def test_a_kind_that_names_do_not_tell_must_be_declared(builder: Any, kind: str) -> None:
     with pytest.raises(TargetError, match=r"say which masks it builds: --kind causal\|sliding_window"):
-        held("mask_is_the_exact_set", builders.causal_mask, contract=CONTRACT, parameters={"kind": kind})
+        held("mask_is_the_exact_set", builder, contract=CONTRACT, parameters={"kind": kind})
+
+
+def test_the_kind_is_read_from_the_names_of_parameters() -> None:
+    for builder in (builders.causal_mask, builders.sliding_window_mask, builders.padding_mask):
+        held("mask_is_the_exact_set", builder, contract=CONTRACT)
 
 
 def test_lengths_of_a_batch_differ() -> None:

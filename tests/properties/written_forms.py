@@ -172,3 +172,46 @@ def causal_flag_with_a_default(q: Tensor, k: Tensor, v: Tensor, causal: bool = T
 
 def second_result_is_none(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, None]:
     return plain(query, key, value), None
+
+
+def single_precision_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
+    """As Llama and x-transformers have it: the softmax runs in float32, whatever it is given."""
+    scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.finfo(scores.dtype).max)
+    return F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype) @ v
+
+
+def self_attention_alone(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """One length and one head size: what else is asked for is declined."""
+    assert q.shape == k.shape == v.shape
+    return plain(q, k, v)
+
+
+def additive_bias(q: Tensor, k: Tensor, v: Tensor, bias: Mask = None) -> Tensor:
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    return torch.softmax(scores if bias is None else scores + bias, -1) @ v
+
+
+def exercise(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The seed's, on (n, E)."""
+    assert Q.shape == K.shape == V.shape
+    n, E = Q.shape
+    outs = []
+    for h in range(n_heads):
+        q, k, v = (x[:, h * E // n_heads : (h + 1) * E // n_heads] for x in (Q, K, V))
+        scores = q @ k.T / math.sqrt(E // n_heads)
+        if causal:
+            scores = scores + torch.triu(torch.full((n, n), float("-inf")), diagonal=1)
+        outs.append(torch.softmax(scores, dim=-1) @ v)
+    return torch.cat(outs, dim=-1)
+
+
+def exercise_scaled_by_all_features(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """Wrong with more than one head."""
+    return exercise(Q / math.sqrt(n_heads), K, V, n_heads, causal)
+
+
+def heads_joined(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """(B, H, n, d) in, (B, n, H d) out, ready for the output projection."""
+    return plain(q, k, v).transpose(1, 2).flatten(2)

@@ -10,6 +10,9 @@ Path of the data:
 * `candidates.py`: the conventions that a function may follow, as changes of the declared record, in all combinations.
 * `ranking.py`: under which of them the answers agree, with the fewest changes. Agreement means that every number lies
   within `budget.forward_bound` of the truth, as for the laws.
+* `restrictions.py`: what a function leaves out: sizes that it declines, float64, scores below a finite mask.
+* `whole_rows.py`: functions that cut projected tokens into heads themselves; the contract `self-attention`.
+* `parameters.py`: rotations, masks, position tables and biases: under which declared parameters their laws hold.
 * `operations.py`: other operations (sigmoid, linear, windowed, ...) with truths of their own and bounds that
   `running_error.py` carries along, for a target that agrees with attention under no conventions.
 * `words.py`: the lines of the report; `findings.py` turns the conventions found into options of the command line.

@@ -25,7 +25,7 @@ def of_plain_calls(record: Implementation) -> list[Changes]:
     ]
     ways: list[dict[str, Any]] = []
     for axes, returns, scale, causal in product((4, 3, 2), CHOICES["returns"], SCALES, causality):
-        layouts = product(CHOICES["layout"], (None, *CHOICES["layout"])) if axes == 4 else [("bhnd", None)]
+        layouts = product(CHOICES["layout"], (None, *CHOICES["out_layout"])) if axes == 4 else [("bhnd", None)]
         for layout, out_layout in layouts:
             if out_layout != layout:
                 way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}

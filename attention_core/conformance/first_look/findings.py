@@ -47,10 +47,15 @@ class FirstLook:
         """The findings as JSON values."""
         return {
             "lines": list(self.lines),
-            "found": {k: list(v) if isinstance(v, tuple) else v for k, v in self.found.items()},
+            "found": {k: as_json(v) for k, v in self.found.items()},
             "options": self.options(), "agrees": self.agrees, "nearest": self.nearest, "calls": self.calls,
             "seconds": round(self.seconds, 3),
         }  # fmt: skip
+
+
+def as_json(value: Any) -> Any:
+    """One convention as a JSON value; a condition on sizes as its text."""
+    return list(value) if isinstance(value, tuple) else getattr(value, "text", value)
 
 
 def option_text(name: str, value: Any) -> str:

@@ -22,6 +22,8 @@ from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.first_look.operations import operations
 from attention_core.conformance.first_look.probes import SIZES, Asker, masked, problem
 from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, meant
+from attention_core.conformance.first_look.restrictions import declined_sizes, is_single_inside, mask_fill
+from attention_core.conformance.first_look.whole_rows import look_for_heads
 from attention_core.conformance.first_look.words import sentences
 from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
 from attention_core.conformance.runner import Runner
@@ -39,6 +41,8 @@ def look_at_function(
 
     Raises: TargetError.
     """
+    if heads := look_for_heads(runner, implementation, description, seed):
+        return heads
     bind(implementation, description)  # what is no such function is told at once
     look = Look(runner, implementation, description)
     found = look.changes()
@@ -90,7 +94,8 @@ class Look:
         answers = list(self.asker.known.values())
         if any(answer.status == "ok" for answer in answers):
             return []
-        return [answer.failure.message for answer in answers if answer.failure is not None]
+        failures = [answer.failure for answer in answers if answer.failure is not None]
+        return [failure.message or f"{failure.types[0]} without a message" for failure in failures]
 
     def problems(self, dtype: str, purpose: int = 0) -> list[Case]:
         """Plain problems of the sizes that are declared."""
@@ -108,13 +113,26 @@ class Look:
         if plain is None:
             return None
         found = dict(plain)
-        for stage in (self.masks_and_causality, self.grouping, self.gradients, self.dtypes):
+        for stage in (self.sizes, self.masks_and_causality, self.grouping, self.gradients, self.dtypes, self.fill):
             found |= stage(self.record.with_(**found))
         return found
+
+    def sizes(self, record: Implementation) -> Changes:
+        """Which sizes it takes, where it declines all others."""
+        return declined_sizes(self.comparer, record, self.problems(self.dtype))
+
+    def fill(self, record: Implementation) -> Changes:
+        """The finite number that it writes over masked scores."""
+        if "attn_mask" not in bind(record, self.description).claims or "masks" in self.unsettled:
+            return {}
+        return next((mask_fill(self.comparer, record, case) for case in self.accepted(record)), {})
 
     def masks_and_causality(self, record: Implementation) -> Changes:
         """How masks and the causal flag are taken, and what rows without a key hold."""
         claims = bind(record, self.description).claims
+        added = record.with_(masks="additive") if record.masks == "any" else record
+        if "attn_mask" not in claims and "attn_mask" in bind(added, self.description).claims:  # a parameter `bias`
+            return {"masks": "additive", **self.masks_and_causality(added)}
         groups: dict[str, list[Case]] = {}
         for case in self.accepted(record):
             if "attn_mask" in claims:
@@ -164,9 +182,13 @@ class Look:
         return {}
 
     def dtypes(self, record: Implementation) -> Changes:
-        """The declared dtypes less those in which the call gives another dtype or raises what is not a refusal."""
+        """The declared dtypes less those that it does not take: it raises what is not a refusal, gives another dtype,
+        or computes float64 in float32."""
         kept = []
+        single = "float64" in record.dtypes and is_single_inside(self.comparer, record, self.problems("float32"))
         for dtype in record.dtypes:
+            if dtype == "float64" and single:
+                continue
             case = next((p for p in self.problems(dtype) if self.gives(record, p) != "declines"), None)
             if case is None or self.gives(record, case) == "gives":
                 kept.append(dtype)

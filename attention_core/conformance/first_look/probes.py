@@ -88,3 +88,13 @@ def masked(case: Case) -> Iterator[tuple[str, Case]]:
         yield "bias", case.with_(mask=whole(bias, shape).copy())
         yield "biased and hidden", case.with_(mask=whole(np.where(keep, bias, -np.inf), shape).copy())
         yield "dead", case.with_(mask=whole(dead, shape).copy())
+
+
+def low_logits(case: Case, low: float) -> Case:
+    """The case with every second key masked, at a score of 0, and all others at a score of -low."""
+    n_kv, hidden = case.sizes[1], np.arange(case.sizes[1]) % 2 == 1
+    size = np.sqrt(low * np.sqrt(case.query.shape[-1]))
+    query, key = np.zeros_like(case.query), np.zeros_like(case.key)
+    query[..., 0], key[..., 0] = size, np.where(hidden, 0.0, -size)
+    mask = np.broadcast_to(~hidden, (case.sizes[0], n_kv)).copy()
+    return case.with_(query=query, key=key, mask=mask)

@@ -40,6 +40,11 @@ def session_under_found(session: Session) -> Session | None:
     return found
 
 
+def is_of_another_contract(session: Session) -> bool:
+    """Whether the target was found to be called as another contract has it, which has laws of its own."""
+    return session.first_look is not None and "contract" in session.first_look.found
+
+
 def results_under_found(session: Session, names: Sequence[str]) -> list[LawResult]:
     """The results of some laws under the conventions found; none where these explain nothing.
 
@@ -48,7 +53,7 @@ def results_under_found(session: Session, names: Sequence[str]) -> list[LawResul
     """
     from attention_core.conformance.session import select_laws
 
-    other = session_under_found(session)
+    other = session_under_found(session) if not is_of_another_contract(session) else None
     if other is None:
         return []
     with other:
@@ -69,6 +74,7 @@ def judge_under_found(
         if other is None:
             return
         with other:
+            names = [law.name for law in other.laws] if is_of_another_contract(session) else names
             done = {result.law for result in earlier}
             left = [name for name in names if name not in done]
             results = {result.law: result for result in earlier}
@@ -98,4 +104,6 @@ def say_what_is_explained(session: Session, report: Report) -> None:
 
 def spelled(value: object) -> str:
     """A value of the record as the report writes it."""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    if value is None or value == {}:
+        return "none"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(getattr(value, "text", value))

@@ -9,7 +9,13 @@ from attention_core.conformance.binding import Binding
 from attention_core.conformance.first_look.findings import option_text
 from attention_core.conformance.implementation import Implementation
 
-SHAPES = {(4, "bhnd"): "(B, H, n, d)", (4, "bnhd"): "(B, n, H, d)", (3, "bhnd"): "(B, n, d)", (2, "bhnd"): "(n, d)"}
+SHAPES = {
+    (4, "bhnd"): "(B, H, n, d)",
+    (4, "bnhd"): "(B, n, H, d)",
+    (4, "bne"): "(B, n, H d)",
+    (3, "bhnd"): "(B, n, d)",
+    (2, "bhnd"): "(n, d)",
+}
 RESULTS = {
     "out": "the output",
     "out,weights": "the output and the weights",
@@ -56,7 +62,9 @@ def sentences(
     if told:
         lines.append(f"it {', '.join(told)}")
     but = f"; no convention explains {', '.join(KINDS[kind] for kind in unsettled)}" if unsettled else ""
-    if found:
+    if found.keys() == {"sizes"}:
+        lines.append(f"agrees with softmax attention as it is declared where {found['sizes'].text}{but}")
+    elif found:
         options = " ".join(option_text(name, value) for name, value in found.items())
         lines.append(f"agrees with softmax attention under {options}, not as it is declared{but}")
     else:
@@ -80,5 +88,9 @@ def meaning(name: str, value: Any) -> str:
     if name == "scale":
         return MEANINGS.get((name, value), f"scales the scores by {value}")
     if name == "dtypes":
-        return f"returns its input's dtype for {', '.join(value)} alone"
+        return f"keeps the dtype and the precision of its inputs for {', '.join(value)} alone"
+    if name == "sizes":
+        return f"declines all calls but those with {value.text}"
+    if name == "mask_fill":
+        return f"writes {value} over masked scores, and no -inf: keys come back beside scores below it"
     return MEANINGS.get((name, value), f"follows {option_text(name, value)}")

@@ -34,10 +34,17 @@ class MaskBuilder(ParameterSubject):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.kind = str(self.parameters.get("kind", ""))
+        self.kind = str(self.parameters.get("kind", "")) or self.kind_by_name()
         self.first: list[Result] = []  # the first call of all: what a mask may have been built for
         if self.kind not in KINDS:
             raise TargetError(f"{self.implementation.name}: say which masks it builds: --kind {'|'.join(KINDS)}")
+
+    def kind_by_name(self) -> str:
+        """The kind that the names of its parameters tell: that of a third one by a usual name, causal without any."""
+        names = self.names()
+        told = [kind for kind, spellings in SPELLINGS.items() if {*spellings} & {*(names or ())}]
+        others = [name for name in names or () if name not in ALIGNMENTS]
+        return told[0] if len(told) == 1 else "causal" if names is not None and len(others) == 2 else ""
 
     def parameter(self, case: ParameterCase) -> Any:
         """The kind's own parameter for a case: a window, a prefix, lengths or ids; None for causal."""
@@ -105,13 +112,29 @@ class MaskBuilder(ParameterSubject):
         got, dtype = found.values.shape, found.extra["dtype"]
         if got not in shapes:
             raise _formed(found, f"got shape {got}, but should be {form}")
-        if dtype != "bool":
-            raise _formed(found, f"got dtype {dtype}, but should be bool")
+        self.require_kind_of_mask(found, dtype)
         return self.read(found, form)
+
+    def require_kind_of_mask(self, found: Result, dtype: str) -> None:
+        """Raise where a mask holds something else than what is declared: bools, 0 and -inf, or 1 and 0."""
+        declared = self.implementation.masks
+        if declared in ("any", "bool") and dtype != "bool":
+            raise _formed(found, f"got dtype {dtype}, but should be bool")
+        if declared == "binary" and (dtype == "bool" or not np.isin(found.values, (0.0, 1.0)).all()):
+            raise _formed(found, f"got dtype {dtype}, but should be the numbers 1 and 0")
+        if declared == "additive":
+            lowest = {"float16": -65504.0, "float64": -1.7e308}.get(dtype, -3.3e38)
+            right = (found.values == 0) | (found.values <= lowest)
+            if dtype == "bool" or not right.all():
+                raise _formed(found, f"got dtype {dtype}, but should be 0 and -inf (or the lowest number)")
 
     def read(self, found: Result, form: tuple[int, ...]) -> Result:
         """The mask in its form, 1 where attending, and how to read it off the target's own."""
         ones = "" if found.values.ndim == len(form) else "0, 0, "
+        if self.implementation.masks == "additive":
+            found.values = (found.values == 0).astype(np.float64).reshape(form)
+            found.expression = lambda *index: f"int({{out}}[{ones}{', '.join(map(str, index))}] == 0)"
+            return found
         ignore = self.implementation.mask_true == "ignore"
         found.values = (1.0 - found.values if ignore else found.values).reshape(form)
         sign = "1 - " if ignore else ""

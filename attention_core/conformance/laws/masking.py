@@ -109,6 +109,7 @@ def masked_keys_stay_masked_at_low_logits(subject: Subject, case: Case) -> None:
         case = case.with_(scale=1.0)
     scale = case.factor
     low = {"float64": LOWER, "float16": min(LOW, 28000.0 * abs(scale))}.get(dtype, LOW)
+    low = min(low, -float(subject.implementation.mask_fill) / 2)  # half of it below, a weight is exactly 0
     planting = plant_for_all(subject, case)
     size = np.sqrt(low / abs(scale))
     query, key = planting.case.query.copy(), planting.case.key.copy()

@@ -32,10 +32,20 @@ def base_of(subject: ParameterSubject) -> float:
     return float(subject.parameters.get("base", 10000.0))
 
 
+def width_of(subject: ParameterSubject, d: int) -> int:
+    """What exponents are divided by: d, or d - 2 where the last frequency is declared to be 1/base itself."""
+    return max(d - 2, 1) if frequencies(subject.implementation) == "inclusive" else d
+
+
+def frequencies(implementation: Implementation) -> str:
+    """The declared frequencies: the paper's base^(-2c/d), "inclusive" base^(-2c/(d - 2)), or "other" ones."""
+    return str(implementation.parameters.get("frequencies", "paper"))
+
+
 def entry_bound(subject: ParameterSubject, n: int, d: int) -> NDArray:
     """Error of the entries at each position, for angles in float32 (see `angle_error`), whatever the columns' order:
     sine and cosine change by at most the angle's error and are rounded once, at 2 u as libraries promise."""
-    angle = angle_error(np.arange(n)[:, None], d, base_of(subject)).max(axis=1, initial=0.0)
+    angle = angle_error(np.arange(n)[:, None], width_of(subject, d), base_of(subject)).max(axis=1, initial=0.0)
     return np.asarray(angle + 2 * SINGLE)
 
 
@@ -59,7 +69,8 @@ def gram_bound(subject: ParameterSubject, n: int, d: int, first: int | None = No
 def inner_products_are_sums_of_cosines(subject: ParameterSubject, case: ParameterCase) -> None:
     """The inner product of two rows is the sum of cosines of their distance times each frequency.
 
-    Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), in whatever order the columns stand
+    Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), in whatever order the columns stand; declared
+        inclusive, base^(-2c/(d - 2))
     Source: Vaswani et al., "Attention Is All You Need", section 3.5; cos a cos b + sin a sin b = cos(a - b)
     Mutant: exponent_by_column
     """
@@ -70,7 +81,7 @@ def _require_cosines(subject: ParameterSubject, case: ParameterCase, first: int 
     n, d = case["n"], 2 * case["half"]
     gram = gram_of(subject.call(n, d, shape=(n, d)), first=first)
     distance = np.arange(n)[:first, None] - np.arange(n)
-    want = np.cos(distance[..., None] * base_of(subject) ** (-2.0 * np.arange(d // 2) / d)).sum(-1)
+    want = np.cos(distance[..., None] * base_of(subject) ** (-2.0 * np.arange(d // 2) / width_of(subject, d))).sum(-1)
     require_close(gram, want, gram_bound(subject, n, d, first), "inner products of rows")
 
 
@@ -153,7 +164,7 @@ def positions_are_told_apart(subject: ParameterSubject, case: ParameterCase) -> 
 
 
 def _of_the_paper(implementation: Implementation) -> bool:
-    return str(implementation.parameters.get("frequencies", "paper")) == "paper"
+    return frequencies(implementation) in ("paper", "inclusive")
 
 
 def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:

@@ -6,13 +6,14 @@ costs, so that phases in half precision are seen at large positions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.declared_sizes import supports
 from attention_core.conformance.evidence import NotApplicable, Result, require_close, require_same
-from attention_core.conformance.exchange import NDArray, array
+from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
@@ -98,8 +99,10 @@ def _scores(subject: Rotary, case: ParameterCase, q: NDArray, k: NDArray, positi
     both = subject.turned(case, np.concatenate([q, k]), positions)
     turned_q, turned_k = np.split(both.values, 2)
     scores, batch = Result(turned_q @ turned_k.swapaxes(-1, -2), both.request), len(q)
+    heads_first = subject.implementation.layout == "bhnd"
+    place: Callable[[int, int], str] = lambda h, i: f"{h}, {i}" if heads_first else f"{i}, {h}"  # noqa: E731
     scores.expression = lambda b, h, i, j: (
-        f"sum(float(x) * float(y) for x, y in zip({{out}}[{b}, {h}, {i}], {{out}}[{b + batch}, {h}, {j}]))"
+        f"sum(float(x) * float(y) for x, y in zip({{out}}[{b}, {place(h, i)}], {{out}}[{b + batch}, {place(h, j)}]))"
     )
     return scores
 
@@ -189,7 +192,7 @@ def rotations_outlive_the_next_call(subject: Rotary, case: ParameterCase) -> Non
     """
     x, positions = drawn(subject, case)
     after = positions + 1 + case["shift"]
-    between = subject.request(case.values("other", *x.shape), after.astype(np.int64), dtype=case.dtype)
+    between = subject.request(subject.laid(case.values("other", *x.shape)), after.astype(np.int64), dtype=case.dtype)
     got, bound = subject.turned(case, x, positions, between_=between), subject.bound(case, x, positions)
     require_close(got, subject.truth(x, positions), bound, "rotated vectors, looked at after another call")
 
@@ -202,8 +205,7 @@ def views_are_rotated_alike(subject: Rotary, case: ParameterCase) -> None:
     Mutant: rows_counted_in_memory
     """
     x, positions = drawn(subject, case)
-    view = array(x, case.dtype, str(case.rng("view").choice(VIEWS)))
-    got = subject.call(view, positions.astype(np.int64), dtype=case.dtype, shape=x.shape)
+    got = subject.turned(case, x, positions, str(case.rng("view").choice(VIEWS)))
     require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), "rotated vectors of a view")
 
 

@@ -6,6 +6,7 @@ Angles may be computed in float32 (as all public implementations do), never in l
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,21 +44,35 @@ class Rotary(ParameterSubject):
         """Whether positions below 0 are asked for."""
         return int(self.parameters.get("min_position", -1)) < 0
 
+    def laid(self, x: NDArray) -> NDArray:
+        """(*batch, H, n, d) in the order of axes that the target takes (its own inverse)."""
+        return x if self.implementation.layout == "bhnd" or x.ndim < 3 else x.swapaxes(-3, -2)
+
     def truth(self, x: NDArray, positions: NDArray) -> NDArray:
         """The float64 rotation."""
         return oracle.rotary(x, positions, self.base, self.pairing)
 
-    def turned(self, case: ParameterCase, x: NDArray, positions: NDArray, **fields: Any) -> Result:
-        """The target's rotation."""
-        result = self.call(x, positions.astype(np.int64), dtype=case.dtype, shape=x.shape, **fields)
+    def turned(
+        self, case: ParameterCase, x: NDArray, positions: NDArray, view: str = "contiguous", **fields: Any
+    ) -> Result:
+        """The target's rotation; `view` says how the input lies in memory."""
+        laid = self.laid(x)
+        sent = array(laid, case.dtype, view)
+        result = self.call(sent, positions.astype(np.int64), dtype=case.dtype, shape=laid.shape, **fields)
+        if laid is not x:
+            result = replace(result, values=self.laid(result.values), place=swapped, back=swapped)
         for key in ((), x.shape[-2:]):
             self._first.setdefault(key, result)
         return result
 
     def gradient(self, case: ParameterCase, x: NDArray, positions: NDArray, down: NDArray) -> Result:
         """The gradient of the input for a cotangent."""
-        cotangent = array(down, case.dtype)
-        return self.gradient_of(x, positions.astype(np.int64), dtype=case.dtype, cotangent_=cotangent)
+        cotangent = array(self.laid(down), case.dtype)
+        sent = self.laid(x)
+        found = self.gradient_of(sent, positions.astype(np.int64), dtype=case.dtype, cotangent_=cotangent)
+        if sent is x:
+            return found
+        return replace(found, values=self.laid(found.values), place=swapped, back=swapped)
 
     def bound(self, case: ParameterCase, x: NDArray, positions: NDArray) -> NDArray:
         """Error of a correct rotation with float32 angles.
@@ -74,6 +89,11 @@ class Rotary(ParameterSubject):
             return np.concatenate([error, error], -1) + 2.0**-149
         size = np.abs(x[..., ::2]) + np.abs(x[..., 1::2])
         return np.repeat((angle + 4 * unit) * size, 2, -1) + 2.0**-149
+
+
+def swapped(index: tuple[int, ...]) -> tuple[int, ...]:
+    """The place of an element after heads and tokens have changed places."""
+    return (*index[:-3], index[-2], index[-3], index[-1])
 
 
 def angle_error(positions: NDArray, d: int, base: float) -> NDArray:

@@ -1,4 +1,6 @@
-"""Laws of `self_attention(Q, K, V, n_heads, causal)`, the function that the seed's exercise builds, on (B, n, E).
+"""Laws of `self_attention(Q, K, V, n_heads, causal)`, the function that the seed's exercise builds.
+
+Its arrays are (B, n, E), or (n, E) where `--axes 2` says so.
 
 Q, K and V are projected already; the function cuts them into heads, attends in each, and joins them. No output
 projection follows.
@@ -6,6 +8,7 @@ projection follows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,15 @@ HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is
 class SelfAttention(ParameterSubject):
     """A function of projected tokens, called with the number of heads and with causality on or off."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether it takes one sequence (n, E), without an axis of batches."""
+        return self.implementation.axes == 2
+
+    def adapted(self, case: ParameterCase) -> ParameterCase:
+        """The case, of one sequence where the target takes no more."""
+        return case.with_(B=1) if self.alone else case
+
     def inputs(self, case: ParameterCase, purpose: str = "") -> list[NDArray]:
         """Drawn Q, K and V, each (B, n, E)."""
         shape = (case["B"], case["n"], case["H"] * case["d"])
@@ -33,11 +45,16 @@ class SelfAttention(ParameterSubject):
     def attend(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> Result:
         """The output; heads and causality go by name where the signature has one, else by place."""
         heads, flag = self.spelled(*HEADS), self.spelled(*CAUSAL)
+        inputs = [x[0] for x in inputs] if self.alone else inputs
         shape, dtype = inputs[0].shape, case.dtype
         if heads is None or flag is None:
-            return self.call(*inputs, case["H"], causal, shape=shape, dtype=dtype)
-        named: dict[str, Any] = {heads: case["H"], flag: causal}
-        return self.call(*inputs, shape=shape, dtype=dtype, **named)
+            found = self.call(*inputs, case["H"], causal, shape=shape, dtype=dtype)
+        else:
+            named: dict[str, Any] = {heads: case["H"], flag: causal}
+            found = self.call(*inputs, shape=shape, dtype=dtype, **named)
+        if not self.alone:
+            return found
+        return replace(found, values=found.values[None], place=lambda i: i[1:], back=lambda i: (0, *i))
 
     def truth(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> tuple[NDArray, NDArray]:
         """The output in float64, and how far a correct one may be from it."""

@@ -74,10 +74,10 @@ def _argument(name: str, p: Mapping[str, Any], values: Mapping[str, Any], descri
         return Size(SIZES[own]) if wanted(p) else _LEFT
     if own in ALWAYS or (own in DROPOUTS and isinstance(p.get("value"), int | float)):
         return CONSTANTS[own]
+    if own in CONFIGS and (not p["default"] or description.get("config")):  # transformers' cannot be called without
+        return _config(values, description.get("config"))
     if p["default"]:
         return _LEFT
-    if own in CONFIGS:
-        return _config(values, description.get("config"))
     if own in CONSTANTS:
         return CONSTANTS[own]
     raise TargetError(

@@ -53,7 +53,7 @@ def first_look(subject: MultiHead) -> Form:
     subject.form = replace(subject.form, output=_output(subject))
     if construction.takes("H_kv"):
         grouped = replace(subject.form, grouped=True)
-        subject.form = replace(grouped, grouped=_answers(subject, grouped, subject.grouped_probe()))
+        subject.form = replace(grouped, grouped=_has_fewer_heads_of_keys(subject, grouped))
     subject.agree()
     with subject.under(subject.agrees or {}):
         masks = [_mask_form(subject, mask) for mask in subject.form.masks]
@@ -89,6 +89,15 @@ def _answers(subject: MultiHead, form: Form, case: ParameterCase) -> bool:
     finally:
         subject.form = before
     return True
+
+
+def _has_fewer_heads_of_keys(subject: MultiHead, form: Form) -> bool:
+    """Whether a module of fewer key heads can be called, and has other weights than one of as many as query heads."""
+    case = subject.grouped_probe()
+    if not _answers(subject, form, case):
+        return False
+    few, many = (subject.filled(one).values for one in (case, case.with_(H_kv=case["H"])))
+    return {n: v.shape for n, v in few.items()} != {n: v.shape for n, v in many.items()}
 
 
 def _output(subject: MultiHead) -> int:

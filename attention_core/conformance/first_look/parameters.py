@@ -1,0 +1,199 @@
+"""The first look at rotations, masks, position tables and biases: under which declared parameters their laws hold.
+
+A candidate is a set of changes of what is declared; the target agrees under it where the contract's own comparison
+with the truth holds on a few small cases. The fewest changes come first, and what no call confirms is never proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.first_look.findings import FirstLook, option_text
+from attention_core.conformance.first_look.probes import Asker
+from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.rotation import Rotary
+from attention_core.conformance.parameter_case import draw_parameters, restrict_parameters
+from attention_core.conformance.runner import Runner
+
+CASES = 48
+"""Cases that a candidate is put to, the first that differs ends it: some of positions on both sides of 0 among them."""
+BASES = (10000, 500000, 1000000, 100000, 1000, 100, 50000, 160000, 5000000, 10000000)
+"""Bases of rotations and tables that models have."""
+WIDE = "d > 2"
+"""What is asked of targets that divide by d - 2, or by d / 2 - 1."""
+Choices = Mapping[str, Sequence[Any]]
+CHOICES: Mapping[str, Choices] = {
+    "rotary": {
+        "layout": ("bhnd", "bnhd"), "pairing": ("half", "interleaved"), "base": BASES, "min_position": (None, 0),
+        "sizes": (None, WIDE),
+    },
+    "mask-builder": {
+        "causal": ("top_left", "bottom_right"), "masks": ("any", "additive", "binary"),
+        "mask_true": ("attend", "ignore"), "segments_causal": (None, True), "sizes": (None, "n_q == n_kv"),
+    },
+    "position-table": {"base": BASES, "frequencies": ("paper", "inclusive"), "sizes": (None, WIDE)},
+    "bias": {"slopes": (None, "geometric"), "sizes": (None, "n_q == n_kv", "n_q <= n_kv")},
+}  # fmt: skip
+"""Contract -> what may differ from what is declared: fields of the record, or parameters of the contract."""
+MEANINGS: Mapping[tuple[str, Any], str] = {
+    ("layout", "bnhd"): "takes (B, n, H, d)", ("layout", "bhnd"): "takes (B, H, n, d)",
+    ("pairing", "interleaved"): "turns features 2c and 2c + 1 together",
+    ("pairing", "half"): "turns features c and c + d/2 together",
+    ("min_position", 0): "takes no positions below 0",
+    ("causal", "bottom_right"): "lets the last query face the last key",
+    ("causal", "top_left"): "lets the first query face the first key",
+    ("masks", "additive"): "gives masks that are added to the scores",
+    ("masks", "binary"): "gives masks of the numbers 1 and 0",
+    ("mask_true", "ignore"): "hides what is True in its masks",
+    ("mask_true", "attend"): "attends to what is True in its masks",
+    ("segments_causal", True): "is causal within segments",
+    ("frequencies", "inclusive"): "has frequencies from 1 to exactly 1/base",
+    ("slopes", "geometric"): "has the slopes 2^(-8h/H) at every H",
+}  # fmt: skip
+"""What is found, in words."""
+
+
+class FromOne(Rotary):
+    """A rotation by position + 1."""
+
+    def truth(self, x: NDArray, positions: NDArray) -> NDArray:
+        return super().truth(x, positions + 1)
+
+
+class Backwards(Rotary):
+    """A rotation the other way."""
+
+    def truth(self, x: NDArray, positions: NDArray) -> NDArray:
+        return super().truth(x, -positions)
+
+
+NEAREST: Mapping[str, Sequence[tuple[str, Callable[..., Any]]]] = {
+    "rotary": (("a rotation by position + 1", FromOne), ("a rotation the other way", Backwards))
+}
+"""Contract -> other things that a target may compute, in words and as a subject with their truth."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A contract's target, tried under changed declarations."""
+
+    asker: Asker
+    record: Implementation
+    description: Mapping[str, Any]
+    seed: int
+    subject: Callable[..., Any]
+    laws: Sequence[Law]
+    all_laws: Sequence[Law]
+
+    def holds(self, record: Implementation, laws: Sequence[Law] = ()) -> bool:
+        """Whether some case agrees with the truth (or keeps `laws`) under a record, and none differs."""
+        try:
+            subject = self.subject(self.asker, record, self.description, self.seed)
+        except TargetError:
+            return False
+        judged = 0
+        for case, law in self.cases(subject, laws or self.laws):
+            try:
+                law.check(subject, case)
+                judged += 1
+            except (Refused, NotApplicable):
+                continue
+            except Violation:
+                return False
+        return judged > 0
+
+    def cases(self, subject: Any, laws: Sequence[Law]) -> Iterator[tuple[Any, Law]]:
+        """A few cases of each law, those of all laws in turn."""
+        own = [law for law in laws if law.declares is None or law.declares(subject.implementation)]
+        spaces = [(law, restrict_parameters(subject, law)) for law in own]
+        draws = [(law, space, np.random.default_rng(0)) for law, space in spaces if space is not None]
+        for _ in range(max(CASES // max(len(draws), 1), 4)):
+            for law, space, rng in draws:
+                case = draw_parameters(subject, space, rng)
+                if case is not None:
+                    yield case, law
+
+
+def look_at_parameters(
+    subject: Callable[..., Any], laws: Sequence[Law], runner: Runner, implementation: Implementation,
+    description: Mapping[str, Any], seed: int,
+) -> FirstLook:  # fmt: skip
+    """Under which declared parameters a target agrees with the truth of its contract, whose laws are given.
+
+    Raises: TargetError.
+    """
+    asker = Asker(runner, {}, runner.isolated)
+    central = [law for law in laws if law.central]
+    trial = Trial(asker, implementation, description, seed, subject, central, laws)
+    for record, changes in candidates(implementation):
+        if trial.holds(record):
+            kept = dtypes(trial, record)
+            found = {**fields_of(implementation, changes), **({"dtypes": kept} if kept != record.dtypes else {})}
+            return FirstLook(
+                tuple(sentences(implementation.contract, changes, found)), found, True, "", len(asker.known)
+            )
+    for name, other in NEAREST.get(implementation.contract, ()):
+        if any(replace(trial, subject=other).holds(record) for record, _ in candidates(implementation)):
+            return FirstLook((f"agrees with: {name}",), {}, False, name, len(asker.known))
+    lines = (f"agrees with the truth of {implementation.contract} under none of the parameters that were tried",)
+    return FirstLook(lines, calls=len(asker.known))
+
+
+def candidates(implementation: Implementation) -> Iterator[tuple[Implementation, dict[str, Any]]]:
+    """The record under each set of changes, the fewest first; those that leave out sizes come last."""
+    choices = CHOICES[implementation.contract]
+    combined = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+    all_changes = []
+    for way in combined:
+        changes = {name: value for name, value in way.items() if value != declared(implementation, name)}
+        if not any(value is None for value in changes.values()) and changes not in all_changes:
+            all_changes.append(changes)
+    for changes in sorted(all_changes, key=lambda changes: ("sizes" in changes, len(changes))):
+        yield implementation.with_(**fields_of(implementation, changes)), changes
+
+
+def declared(implementation: Implementation, name: str) -> Any:
+    """What is declared of a convention, or what holds where nothing is."""
+    if name in implementation.__dataclass_fields__:
+        return getattr(implementation, name)
+    defaults = {"pairing": "half", "base": 10000, "frequencies": "paper"}
+    return implementation.parameters.get(name, defaults.get(name))
+
+
+def fields_of(implementation: Implementation, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes as fields of the record; those without a field are parameters of the contract."""
+    from attention_core.conformance.options import SizeCondition
+
+    own = {k: v for k, v in changes.items() if k in implementation.__dataclass_fields__}
+    if isinstance(own.get("sizes"), str):
+        own["sizes"] = SizeCondition(own["sizes"])
+    others = {k: v for k, v in changes.items() if k not in own}
+    return {**own, "parameters": {**implementation.parameters, **others}} if others else own
+
+
+def dtypes(trial: Trial, record: Implementation) -> tuple[str, ...]:
+    """The declared dtypes less float64, where its numbers have the precision of float32 alone."""
+    rest = tuple(dtype for dtype in record.dtypes if dtype != "float64")
+    if not rest or len(rest) == len(record.dtypes) or trial.holds(record.with_(dtypes=("float64",)), trial.all_laws):
+        return record.dtypes
+    return rest if trial.holds(record.with_(dtypes=rest), trial.all_laws) else record.dtypes
+
+
+def sentences(contract: str, changes: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """One or two plain lines."""
+    meanings = [
+        f"is asked for {value} alone" if name == "sizes" else MEANINGS.get((name, value), f"has {name} {value}")
+        for name, value in changes.items()
+    ]
+    lines = [f"it {', '.join(meanings)}"] if meanings else []
+    options = " ".join(option_text(name, value) for name, value in found.items())
+    under = f"under {options}, not as it is declared" if found else "as it is declared"
+    return [*lines, f"agrees with the truth of {contract} {under}"]

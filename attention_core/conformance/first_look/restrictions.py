@@ -1,0 +1,71 @@
+"""What a function leaves out: sizes that it declines, float64 that it computes in float32, masks of a finite number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attention_core.conformance.case import Case
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.first_look.candidates import Changes
+from attention_core.conformance.first_look.probes import low_logits, problem
+from attention_core.conformance.first_look.ranking import Comparer, agrees, meant
+from attention_core.conformance.implementation import Implementation, TargetError
+
+HEAD_SIZES_DIFFER = (1, 1, 5, 5, 4, 6)
+"""A problem whose values have another head size than its queries; n_q == n_kv, one sequence and one head."""
+FILLS = ("-1e9", "-1e8", "-1e7", "-1e6")
+"""Finite numbers in place of masked scores that are tried, the lowest first: what lies lower hides as -inf does."""
+
+
+def declined_sizes(comparer: Comparer, record: Implementation, cases: Sequence[Case]) -> Changes:
+    """The condition that sizes meet where all calls of other sizes are declined; {} where none is needed."""
+    from attention_core.conformance.options import SizeCondition
+
+    if record.sizes is not None:
+        return {}
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for case in cases:
+        found[case.sizes[0] == case.sizes[1]].add(comparer.outcome(record, case))
+    conditions = []
+    if "agrees" in found[True] and found[False] - {"absent"} == {"declines"}:
+        conditions.append("n_q == n_kv")
+    if comparer.outcome(record, problem(HEAD_SIZES_DIFFER, cases[0].dtype)) == "declines":
+        equal = problem((*HEAD_SIZES_DIFFER[:-1], HEAD_SIZES_DIFFER[-2]), cases[0].dtype)
+        conditions += ["d == d_v"] if comparer.outcome(record, equal) == "agrees" else []
+    return {"sizes": SizeCondition(" and ".join(conditions))} if conditions else {}
+
+
+def is_single_inside(comparer: Comparer, record: Implementation, cases: Sequence[Case]) -> bool:
+    """Whether float64 answers are right to float32 alone; `cases` hold numbers of float32."""
+    seen = False
+    for case in (one.with_(dtype="float64") for one in cases):
+        outcome = comparer.outcome(record, case)
+        if outcome == "agrees":
+            return False
+        if outcome == "differs":
+            if not agrees_as_single(comparer, record, case):
+                return False
+            seen = True
+    return seen
+
+
+def agrees_as_single(comparer: Comparer, record: Implementation, case: Case) -> bool:
+    """Whether the answer to a float64 case lies within the budget of float32."""
+    try:
+        subject, case = comparer.subject(record), meant(record, case)
+        return agrees(subject, case.with_(dtype="float32"), subject.forward(case, fresh=True))
+    except (NotApplicable, Refused, TargetError, Violation):
+        return False
+
+
+def mask_fill(comparer: Comparer, record: Implementation, case: Case) -> Changes:
+    """The finite number that stands for a masked score, where masked keys come back beside lower scores in float64."""
+    if "float64" not in record.dtypes or record.masks == "additive" or record.mask_fill != "-inf":
+        return {}
+    case = case.with_(dtype="float64")
+    if comparer.outcome(record, low_logits(case, 2.0**31)) != "differs":
+        return {}
+    for fill in FILLS:
+        if comparer.outcome(record, low_logits(case, abs(float(fill)) / 2)) == "agrees":
+            return {"mask_fill": fill}
+    return {}
