@@ -182,6 +182,8 @@ class LawItem(pytest.Item):
             pytest.skip(f"{target} cannot run here: {error}")
         except TargetError as error:
             self.broken(target, str(error), first=self.is_first())
+        if self.is_first():
+            self.note_first_look(session, target)
         if self.law is None and self.name == "parameters":
             self.run_parameters(session, target, self.parent.results)
         elif self.law is None:
@@ -204,6 +206,12 @@ class LawItem(pytest.Item):
         if first:
             raise Refutation(f"{target}: {problem}") from None
         pytest.skip(f"not run: {problem}")
+
+    def note_first_look(self, session: Session, target: str) -> None:
+        """Leave what a few calls found of the target, once a target."""
+        look = session.first_look
+        if look is not None:
+            self.note({"target": target, "first_look": list(look.lines), "options": look.pytest_options()})
 
     def run_core(self, session: Session, target: str) -> None:
         problem = session.core()
@@ -296,8 +304,31 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     colour = terminalreporter._tw.hasmarkup
     console = Console(width=width, file=terminalreporter._tw._file, force_terminal=colour, emoji=False)
     console.print(verdict_table(reports))
-    for line in verdict_remarks(reports, expected):
+    for line in (*verdict_remarks(reports, expected), *first_looks(terminalreporter)):
         console.print(line, highlight=False, markup=False)
+
+
+def first_looks(terminalreporter: Any) -> list[str]:
+    """What the first looks found, and how it is declared, in plain lines."""
+    from attention_core.conformance.plain_text import plain
+
+    lines: dict[str, list[str]] = {}
+    for facts in facts_of(terminalreporter):
+        if "first_look" in facts:
+            found = [f"{facts['target']}: first look: {facts['first_look'][0]}"]
+            found += [f"  {line}" for line in facts["first_look"][1:]]
+            found += [f"  to declare it: {facts['options']}"] if facts["options"] else []
+            lines[facts["target"]] = [plain(line) for line in found]
+    return [line for found in lines.values() for line in found]
+
+
+def facts_of(terminalreporter: Any) -> Iterator[dict[str, Any]]:
+    """What the items left."""
+    for outcomes in terminalreporter.stats.values():
+        for outcome in outcomes:
+            for name, text in getattr(outcome, "user_properties", []):
+                if name == PROPERTY and getattr(outcome, "when", "call") == "call":
+                    yield json.loads(text)
 
 
 def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
@@ -305,21 +336,14 @@ def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
     from attention_core.conformance.report import Report, law_result_from_dict
 
     found: dict[str, Report] = {}
-    for outcomes in terminalreporter.stats.values():
-        for outcome in outcomes:
-            for name, text in getattr(outcome, "user_properties", []):
-                if name != PROPERTY or getattr(outcome, "when", "call") != "call":
-                    continue
-                facts = json.loads(text)
-                report = found.setdefault(
-                    facts["target"], Report(facts["target"], seed=config.getoption("--attention-seed"))
-                )
-                if "result" in facts:
-                    report.laws.append(law_result_from_dict(facts["result"]))
-                    report.partial = len(report.laws) < facts["of"]  # `-k` leaves laws out
-                report.problem = facts.get("core") or facts.get("problem") or report.problem
-                report.failed = report.failed or "problem" in facts
-                report.untested = facts.get("untested", report.untested)
-                report.accepted_untested = facts.get("accepted_untested", report.accepted_untested)
-                report.unavailable = facts.get("unavailable", report.unavailable)
+    for facts in facts_of(terminalreporter):
+        report = found.setdefault(facts["target"], Report(facts["target"], seed=config.getoption("--attention-seed")))
+        if "result" in facts:
+            report.laws.append(law_result_from_dict(facts["result"]))
+            report.partial = len(report.laws) < facts["of"]  # `-k` leaves laws out
+        report.problem = facts.get("core") or facts.get("problem") or report.problem
+        report.failed = report.failed or "problem" in facts
+        report.untested = facts.get("untested", report.untested)
+        report.accepted_untested = facts.get("accepted_untested", report.accepted_untested)
+        report.unavailable = facts.get("unavailable", report.unavailable)
     return [found[name] for name in expanded(config) if name in found]

@@ -28,6 +28,7 @@ def good(query, key, value):
     return (p / p.sum(-1, keepdims=True) @ value).astype(query.dtype)
 
 def doubled(query, key, value): return 2 * good(query, key, value)
+def tokens_first(query, key, value): return good(*(x.swapaxes(-3, -2) for x in (query, key, value))).swapaxes(-3, -2)
 def never(query, key, value): raise NotImplementedError("not yet")
 def two(query, key, value): return value, value
 """
@@ -139,6 +140,15 @@ def test_the_run_ends_with_the_table_of_verdicts(several: str) -> None:
     assert rows["none.py:f"][0] == rows["t.py:two"][0] == "error"
     assert rows[UNAVAILABLE][:2] == ["not", "here"]
     assert f"t.py:doubled: {LAW}" in table
+
+
+def test_the_run_ends_with_what_the_first_look_found(folder: Path) -> None:
+    text = run_pytest(folder, *targets("t.py:tokens_first"), *OPTIONS, "-k", LAW).stdout
+    assert "t.py:tokens_first: first look: takes query, key, value (B, n, H, d) of numpy; returns the output" in text
+    assert "  to declare it: --attention-option layout=bnhd" in text
+    assert run_pytest(
+        folder, *targets("t.py:tokens_first"), *OPTIONS, "--attention-option", "layout=bnhd", "-k", LAW
+    ).returncode == 0  # fmt: skip
 
 
 def test_the_facts_travel_in_junit_too(several: str, folder: Path) -> None:

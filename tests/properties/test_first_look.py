@@ -170,7 +170,7 @@ def test_a_fault_beside_a_convention_is_refuted_under_it(monkeypatch: pytest.Mon
     report = check_implementation(Implementation(shifted, name="f", dtypes=("float32",)), "quick")
     assert report.verdict == "refuted" and report.first_look is not None
     assert report.first_look.found == {"layout": "bnhd"}
-    assert "no convention explains its causal calls" in report.first_look.lines[-1]
+    assert "its causal calls agree with a diagonal one key too far" in report.first_look.lines[-1]
     assert report.under_found is not None and report.under_found.verdict == "refuted"
     assert "no_row_sees_a_later_one" in {r.law for r in report.under_found.with_status("refuted")}
 
@@ -248,3 +248,30 @@ def test_a_refusal_without_words_is_told() -> None:
 
     look = look_at(stubborn)
     assert look.lines == ("no call of query, key and value was accepted: AssertionError without a message",)
+
+
+def masks_after_the_softmax(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    weights = scores(q, k).softmax(-1)
+    return (weights.tril() if causal else weights) @ v
+
+
+def masks_with_zeros(q: Tensor, k: Tensor, v: Tensor, mask: forms.Mask = None) -> Tensor:
+    s = scores(q, k)
+    return (s if mask is None else s.masked_fill(~mask, 0.0)).softmax(-1) @ v
+
+
+def ignores_its_flag(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:
+    return forms.plain(q, k, v)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (masks_after_the_softmax, "its causal calls agree with a mask after the softmax"),
+        (masks_with_zeros, "its calls with masks agree with masked scores of 0, which keep weight"),
+        (ignores_its_flag, "its causal calls agree with no mask at all"),
+    ],
+)
+def test_what_a_flag_or_a_mask_does_instead_is_named(function: Any, words: str) -> None:
+    look = look_at(function)
+    assert look.lines[-1] == f"agrees with softmax attention as it is declared in plain calls; {words}"

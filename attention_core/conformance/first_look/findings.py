@@ -43,6 +43,10 @@ class FirstLook:
         """The options of the command line that declare what was found."""
         return " ".join(option_text(name, value) for name, value in self.found.items())
 
+    def pytest_options(self) -> str:
+        """The options of the pytest plugin that declare what was found."""
+        return " ".join(pytest_option_text(name, value) for name, value in self.found.items())
+
     def to_dict(self) -> dict[str, Any]:
         """The findings as JSON values."""
         return {
@@ -76,6 +80,20 @@ def option_text(name: str, value: Any) -> str:
         return " ".join(f"{option} {shlex.quote(v)}" for v in value)
     text = ",".join(value) if isinstance(value, tuple) else str(getattr(value, "text", value))
     return f"{option} {shlex.quote(text)}"
+
+
+def pytest_option_text(name: str, value: Any) -> str:
+    """One field of the record as options of the pytest plugin.
+
+    Example:
+        >>> pytest_option_text("layout", "bnhd"), pytest_option_text("gradients", False)
+        ('--attention-option layout=bnhd', '--attention-option gradients=false')
+    """
+    if isinstance(value, Mapping):
+        return " ".join(pytest_option_text(name, f"{k}={v}") for k, v in value.items())
+    text = str(value).lower() if isinstance(value, bool) else getattr(value, "text", value)
+    text = ",".join(text) if isinstance(text, tuple) else text
+    return f"--attention-option {shlex.quote(f'{name}={text}')}"
 
 
 def command(target: str, declared: Mapping[str, Any]) -> str:

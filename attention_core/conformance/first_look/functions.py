@@ -19,7 +19,7 @@ from attention_core.conformance.first_look.candidates import (
     records,
 )
 from attention_core.conformance.first_look.findings import FirstLook
-from attention_core.conformance.first_look.operations import operations
+from attention_core.conformance.first_look.operations import of_allowed, operations
 from attention_core.conformance.first_look.probes import SIZES, Asker, masked, problem
 from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, meant
 from attention_core.conformance.first_look.restrictions import declined_sizes, is_single_inside, mask_fill
@@ -27,6 +27,7 @@ from attention_core.conformance.first_look.whole_rows import look_for_heads
 from attention_core.conformance.first_look.words import sentences
 from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
 from attention_core.conformance.runner import Runner
+from attention_core.oracle import causal_mask
 
 GROUPED = (2, 4, 5, 7, 4, 4)
 """A problem with 4 query heads, asked with 2 key heads."""
@@ -52,6 +53,20 @@ def look_at_function(
             if other is not None:
                 return other
     return look.result(found)
+
+
+def calls_of(kind: str, record: Implementation, case: Case) -> list[tuple[Case, NDArray]]:
+    """Calls of a kind, each with the pairs that are allowed where every row keeps a key."""
+    n_q, n_kv = case.sizes[:2]
+    if kind == "causal":
+        allowed = causal_mask(n_q, n_kv, record.causal)
+        return [(case.with_(is_causal=True), allowed)] if allowed.any(axis=-1).all() else []
+    if kind == "masks":
+        masks = [
+            one.mask for name, one in masked(case) if name == "bool" and one.mask is not None and one.mask.ndim == 2
+        ]
+        return [(case.with_(mask=mask), mask) for mask in masks]
+    return []
 
 
 def other_arrays(record: Implementation, description: Mapping[str, Any], failures: list[str]) -> list[str]:
@@ -221,6 +236,26 @@ class Look:
         """The operations that an output agrees with."""
         return [name for name, result in operations(case) if result.agrees(out)]
 
+    def causes(self, record: Implementation) -> dict[str, str]:
+        """Kind of calls that no convention explains -> what agrees with them instead."""
+        found = {}
+        for kind in self.unsettled:
+            calls = [call for case in self.accepted(record) for call in calls_of(kind, record, case)]
+            matching = [set(self.names_of(record, case, allowed)) for case, allowed in calls]
+            common = set.intersection(*matching) if matching else set()
+            if common:
+                found[kind] = next(name for name in self.names_of(record, *calls[0]) if name in common)
+        return found
+
+    def names_of(self, record: Implementation, case: Case, allowed: NDArray) -> list[str]:
+        """What agrees with the answer to one call."""
+        try:
+            out = self.comparer.subject(record).forward(meant(record, case), fresh=True).out.values
+        except (NotApplicable, Refused, TargetError, Violation):
+            return []
+        case = case.with_(default_scale=record.scale)
+        return [name for name, result in of_allowed(case, allowed) if result.agrees(out)]
+
     def outputs(self, record: Implementation) -> Iterable[tuple[Case, Any]]:
         """Two plain problems that the target takes, each with its output."""
         taken = []
@@ -238,5 +273,7 @@ class Look:
         """The findings in words."""
         nearest = self.nearest() if found is None else ""
         record = self.record if found is None else self.record.with_(**found)
-        lines = sentences(record, bind(record, self.description), found, nearest, self.failures, self.unsettled)
+        causes = {} if found is None else self.causes(record)
+        unsettled = {kind: causes.get(kind, "") for kind in self.unsettled}
+        lines = sentences(record, bind(record, self.description), found, nearest, self.failures, unsettled)
         return FirstLook(tuple(lines), found or {}, found is not None, nearest, len(self.asker.known))

@@ -37,6 +37,24 @@ def operations(case: Case) -> Named:
         yield from ((f"{causal}{name}", out) for name, out in of_directions(q, k, v, allowed, case))
 
 
+def of_allowed(case: Case, allowed: NDArray) -> Named:
+    """(name, what it gives on a case where some pairs are allowed), of what may be made of a mask or a causal flag."""
+    q, k, v = (Tracked.exact(x, case.dtype) for x in (case.query, case.key, case.value))
+    scores, n_kv = (q @ k.transposed()).times(case.factor), allowed.shape[-1]
+    everything = np.ones_like(allowed)
+    yield "a mask after the softmax", softmax(scores, everything).only(allowed) @ v
+    yield "no mask at all", softmax(scores, everything) @ v
+    zeroed = Tracked(np.where(allowed, scores.value, 0), np.where(allowed, scores.error, 0), case.dtype)
+    yield "masked scores of 0, which keep weight", softmax(zeroed, everything) @ v
+    for off, name in ((1, "a diagonal one key too far"), (-1, "a diagonal one key too short")):
+        moved = np.tril(everything, off) if (allowed == np.tril(everything)).all() else None
+        moved = np.tril(everything, n_kv - len(allowed) + off) if moved is None else moved
+        if moved.any(axis=-1).all():
+            yield name, softmax(scores, moved) @ v
+    if (~allowed).any(axis=-1).all():
+        yield "a mask of the reverse polarity", softmax(scores, ~allowed) @ v
+
+
 def of_scores(scores: Tracked, allowed: NDArray, value: Tracked, case: Case) -> Named:
     """Operations that make weights out of scores in another way than softmax over the keys."""
     for name, weights in elementwise(scores, case.sizes[1]):

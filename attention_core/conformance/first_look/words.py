@@ -42,15 +42,16 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
 """What a convention that was found says of the target."""
 KINDS = {"masks": "its calls with masks", "causal": "its causal calls", "dead": "its rows without a key"}
 """Kinds of calls."""
+EMPTY: Mapping[str, str] = {}
 FORM = ("array", "axes", "layout", "out_layout", "returns")
 """Conventions that the first line tells."""
 
 
 def sentences(
     record: Implementation, binding: Binding, found: Mapping[str, Any] | None, nearest: str, failures: Sequence[str],
-    unsettled: Sequence[str] = (),
+    unsettled: Mapping[str, str] = EMPTY,
 ) -> list[str]:  # fmt: skip
-    """One to four plain lines."""
+    """One to four plain lines; `unsettled` says what kinds of calls agree with where no convention explains them."""
     if failures:
         return [f"no call of query, key and value was accepted: {failures[0].splitlines()[0] if failures[0] else ''}"]
     if found is None:
@@ -61,7 +62,9 @@ def sentences(
     told = [meaning(name, value) for name, value in found.items() if name not in FORM]
     if told:
         lines.append(f"it {', '.join(told)}")
-    but = f"; no convention explains {', '.join(KINDS[kind] for kind in unsettled)}" if unsettled else ""
+    but = "".join(f"; {KINDS[kind]} agree with {cause}" for kind, cause in unsettled.items() if cause)
+    silent = [KINDS[kind] for kind, cause in unsettled.items() if not cause]
+    but += f"; no convention explains {', '.join(silent)}" if silent else ""
     if found.keys() == {"sizes"}:
         lines.append(f"agrees with softmax attention as it is declared where {found['sizes'].text}{but}")
     elif found:
