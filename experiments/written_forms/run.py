@@ -1,0 +1,125 @@
+"""Verify attention as people write it, right and with one fault, in at most two runs each.
+
+python experiments/written_forms/run.py
+python experiments/written_forms/run.py --only rotary
+
+The first run is given the contract alone. Where its verdict is not "conforms", a second run gives the options that the
+first one advises: the conventions found, and the parameters that it says no law tests. A right form must conform then,
+and a faulty one must not, in either run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parents[1] / "tests"
+sys.path[:0] = [str(HERE), str(TESTS)]
+from forms import FORMS  # noqa: E402
+
+
+class Row(NamedTuple):
+    """One target: the form it is of, whether it is faulty, the target's name and its contract."""
+
+    form: str
+    faulty: bool
+    target: str
+    contract: str
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """All targets; the functions are written into files of a folder."""
+    from mutants import module_forms
+
+    for number, form in enumerate(FORMS):
+        for faulty in (False, True):
+            path = folder / f"form_{number}{'_faulty' if faulty else ''}.py"
+            path.write_text(form.file(faulty=faulty))
+            yield Row(form.name, faulty, f"{path}:{form.function}", form.contract)
+    for right, wrong, _ in module_forms.FORMS:
+        for faulty, module in ((False, right), (True, wrong)):
+            yield Row(right.__name__, faulty, f"{module_forms.__file__}:{module.__name__}", "multi-head")
+
+
+def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
+    """The report of one run of the command line; {} where there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [
+            sys.executable, "-m", "attention_core", "verify", row.target, "--contract", row.contract, "--effort", "quick",
+            "--seed", str(seed), "--save", folder, "--json", str(report), *options,
+        ]  # fmt: skip
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900, check=False)
+        data: Any = json.loads(report.read_text()) if report.exists() else {}
+    targets = data if isinstance(data, list) else data.get("targets", [data])
+    return dict(targets[0])
+
+
+def advised(report: dict[str, Any]) -> list[str]:
+    """The options of a second run: the conventions that the first one found, and what it says is not tested."""
+    look, under = report.get("first_look") or {}, report.get("under_found") or {}
+    found = shlex.split(look.get("options", "")) if look.get("agrees") else []
+    untested = (under or report).get("untested") or []
+    return [*found, *(["--untested", ",".join(untested)] if untested else [])]
+
+
+def judge(row: Row, seed: int) -> tuple[list[str], str]:
+    """The verdicts of one or two runs, and the options of the second."""
+    first = verify(row, (), seed)
+    verdicts, options = [str(first.get("verdict", "error"))], list[str]()
+    if verdicts == ["conforms"] or not (options := advised(first)):
+        return verdicts, ""
+    if "--contract" in options:
+        row = row._replace(contract=options[options.index("--contract") + 1])
+    second = verify(row, options, seed)
+    return [*verdicts, str(second.get("verdict", "error"))], " ".join(options)
+
+
+def is_right(row: Row, verdicts: Sequence[str]) -> bool:
+    """Whether the verdicts of a target are what they should be."""
+    return "conforms" not in verdicts if row.faulty else verdicts[-1] == "conforms"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="forms whose name or contract contains this")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args(argv)
+    counts = {"right": [0, 0], "faulty": [0, 0]}
+    print("| form | contract | | first run | second run | its options | |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows(Path(folder)):
+            if chosen.only not in f"{row.form} {row.contract}":
+                continue
+            verdicts, options = judge(row, chosen.seed)
+            good, kind = is_right(row, verdicts), "faulty" if row.faulty else "right"
+            counts[kind][0] += good
+            counts[kind][1] += 1
+            first, second = [*verdicts, ""][:2]
+            cells = (
+                row.form,
+                row.contract,
+                kind,
+                first,
+                second,
+                f"`{options}`" if options else "",
+                "" if good else "**wrong**",
+            )
+            print(f"| {' | '.join(cells)} |", flush=True)
+    (right, forms), (seen, faults) = counts["right"], counts["faulty"]
+    print(f"\n{right} of {forms} right forms conform in at most two runs; {seen} of {faults} faulty ones never do")
+
+
+if __name__ == "__main__":
+    main()
