@@ -55,8 +55,8 @@ def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [
-            sys.executable, "-m", "attention_core", "verify", row.target, "--contract", row.contract, "--effort", "quick",
-            "--seed", str(seed), "--save", folder, "--json", str(report), *options,
+            sys.executable, "-m", "attention_core", "verify", row.target, "--contract", row.contract, "--effort",
+            "quick", "--seed", str(seed), "--save", folder, "--json", str(report), *options,
         ]  # fmt: skip
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900, check=False)

@@ -548,6 +548,34 @@ class Qwen3Tripled(Qwen3Style):
         return 3 * self.d**-0.5
 
 
+class LayerNormedHeads(nn.Module):
+    """timm with qk_norm: a layer norm of each head on queries and keys."""
+
+    def __init__(self, dim: int, num_heads: int = 8) -> None:
+        super().__init__()
+        self.num_heads, self.scale = num_heads, (dim // num_heads) ** -0.5
+        self.qkv, self.proj = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+        self.q_norm, self.k_norm = nn.LayerNorm(dim // num_heads), nn.LayerNorm(dim // num_heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (heads(part, self.num_heads) for part in self.qkv(x).chunk(3, -1))
+        weights = (self.q_norm(q) * self.scale @ self.keys(k).transpose(-2, -1)).softmax(-1)
+        out: Tensor = self.proj(joined(weights @ v))
+        return out
+
+    def keys(self, k: Tensor) -> Tensor:
+        """Normalised."""
+        out: Tensor = self.k_norm(k)
+        return out
+
+
+class LayerNormedOnce(LayerNormedHeads):
+    """Keys are scaled and shifted, and not normalised."""
+
+    def keys(self, k: Tensor) -> Tensor:
+        return k * self.k_norm.weight + self.k_norm.bias
+
+
 class Olmo2Style(nn.Module):
     """OLMo-2's: norms of all features on queries and keys."""
 
@@ -601,5 +629,6 @@ FORMS: tuple[tuple[type[nn.Module], type[nn.Module], Record], ...] = (
     (CodeGen, CodeGenUnjoined, {}),
     (Qwen3Style, Qwen3Tripled, {}),
     (Olmo2Style, Olmo2NormOfHeads, {}),
+    (LayerNormedHeads, LayerNormedOnce, {}),
 )
 """A right module, the same with a fault, and what has to be declared of both."""

@@ -68,4 +68,4 @@ def test_conventions_that_explain_nothing_change_nothing() -> None:
 
 def test_reports_without_a_first_look_say_so() -> None:
     assert Report("f").to_dict()["first_look"] is None
-    assert contract_named("rotary").look is None
+    assert contract_named("heads").look is None

@@ -10,7 +10,7 @@ from mutants import module_forms as forms
 from mutants.judging_contracts import conforming, refuting
 from torch import Tensor, nn
 
-from attention_core.conformance import Implementation
+from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.laws.fused_roles import UNSEEN
 from attention_core.conformance.session import Session
@@ -131,3 +131,50 @@ def test_projections_may_be_named_by_declaring_them() -> None:
     named = {"q_proj": "alpha", "k_proj": "beta", "v_proj": "delta"}
     conforming(Nameless, CONTRACT, parameters=named)
     assert TRUTH in refuting(NamelessTripled, CONTRACT, parameters=named)
+
+
+class Latent(nn.Module):
+    """DeepSeek's MLA: keys and values from a latent, a shared key that is rotated."""
+
+    def __init__(self, dim: int, n_heads: int, factor: float = 1.0, turns: bool = True) -> None:
+        super().__init__()
+        self.heads, self.d, self.factor, self.turns = n_heads, dim // n_heads, factor, turns
+        self.wq = nn.Linear(dim, n_heads * (self.d + 4), bias=False)
+        self.wkv_a, self.wkv_b = nn.Linear(dim, 12, bias=False), nn.Linear(8, 2 * dim, bias=False)
+        self.wo = nn.Linear(dim, dim, bias=False)
+
+    def turned(self, x: Tensor) -> Tensor:
+        angle = torch.arange(x.shape[-2])[:, None] * torch.tensor([1.0, 0.01]) * self.turns
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, q_r = forms.heads(self.wq(x), self.heads).split([self.d, 4], -1)
+        latent, k_r = self.wkv_a(x).split([8, 4], -1)
+        k, v = forms.heads(self.wkv_b(latent), self.heads).chunk(2, -1)
+        scores = q @ k.transpose(-1, -2) + self.turned(q_r) @ self.turned(k_r[:, None]).transpose(-1, -2)
+        scores = scores * self.factor * (self.d + 4) ** -0.5
+        out: Tensor = self.wo(forms.joined(scores.softmax(-1) @ v))
+        return out
+
+
+class LatentTripled(Latent):
+    def __init__(self, dim: int, n_heads: int) -> None:
+        super().__init__(dim, n_heads, factor=3.0)
+
+
+class LatentScoreless(Latent):
+    def __init__(self, dim: int, n_heads: int) -> None:
+        super().__init__(dim, n_heads, factor=0.0)
+
+
+class LatentUnturned(Latent):
+    def __init__(self, dim: int, n_heads: int) -> None:
+        super().__init__(dim, n_heads, turns=False)
+
+
+@pytest.mark.parametrize("target", [Latent, LatentTripled, LatentScoreless, LatentUnturned])
+def test_latent_attention_never_conforms_and_says_why(target: type[nn.Module]) -> None:
+    report = check_implementation(Implementation(target, "f", CONTRACT), "quick")
+    assert report.verdict == "incomplete"
+    assert "keys and values come from a latent (wkv_a.weight), as in MLA, which is not modelled" in report.reason()

@@ -28,7 +28,7 @@ from attention_core.conformance.evidence import (
 )
 from attention_core.conformance.exchange import Array, NDArray, Request, array
 from attention_core.conformance.laws.fused_roles import layout_by_roles
-from attention_core.conformance.laws.normalised_heads import normalised, through_scores
+from attention_core.conformance.laws.normalised_heads import layer_normalised, normalised, through_scores
 from attention_core.conformance.laws.projections import (
     LAYOUTS,
     Layout,
@@ -281,8 +281,10 @@ class MultiHead(ParameterSubject):
             return out, error
         weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(parts.weights["out"].shape[0]))
         gamma = SINGLE * (weight.shape[1] + 2) / (1 - SINGLE * (weight.shape[1] + 2))
-        size = (np.abs(out) + error) @ np.abs(weight).T + np.abs(bias)
-        return out @ weight.T + bias, error @ np.abs(weight).T + gamma * size
+        with np.errstate(invalid="ignore"):
+            size = (np.abs(out) + error) @ np.abs(weight).T + np.abs(bias)
+            passed = error @ np.abs(weight).T + gamma * size
+        return out @ weight.T + bias, np.where(np.isnan(passed), np.inf, passed)  # 0 times an error that is not known
 
     def inside(
         self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None, causal: bool,
@@ -297,7 +299,12 @@ class MultiHead(ParameterSubject):
         causal = causal or self.always_causal
         given = {"q": x, "k": x if context is None else context, "v": x if context is None else context}
         flat = {p: given[p] @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
-        (q, q_error), (k, k_error) = (normalised(flat[p], parts.norms.get(p), case["d"]) for p in "qk")
+        (q, q_error), (k, k_error) = (
+            layer_normalised(flat[p], parts.norms[p], parts.shifts[p])
+            if p in parts.shifts
+            else normalised(flat[p], parts.norms.get(p), case["d"])
+            for p in "qk"
+        )
         q, k, v, q_error, k_error = (_split(a, case["d"]) for a in (q, k, flat["v"], q_error, k_error))
         k, v, k_error = (np.repeat(a, case["H"] // heads_of_keys(case), axis=1) for a in (k, v, k_error))
         if unit:

@@ -1,7 +1,20 @@
-"""Queries and keys that pass an RMS norm before they meet: their truth, and what its roundings do to the scores.
+"""Queries and keys that pass a norm before they meet: their truth, and what its roundings do to the scores.
 
-The truth has no epsilon; one of at most EPS counts as an error. Each bound is derived in
+The truth has no epsilon; one of at most EPS counts as an error. The bounds of RMS norms and of scores are derived in
 derivations/normalised_heads.md, and comments name its tags. A row of zeros stays one.
+
+Layer norm: y = w (x - m) / sqrt(v + eps) + b, m and v mean and variance over D features. A mean of D terms is off by
+gamma_{D+1} A, A = mean |x|, and a centred entry by c = gamma_{D+1} A + u |x - m|. A variance, by whichever formula, is
+off by gamma_{2D+8} mean x^2, a part r = gamma_{2D+8} mean x^2 / v of it; for r <= 1/2 the reciprocal of its root is off
+by at most r (1 / sqrt(1 - r) - 1 <= r there). With EPS / (2 v) for the epsilon and eight roundings for the root, the
+division, the products and the sum, and s^2 = v:
+
+    |y' - y| <= |w| (c / s (1 + r) + |x - m| / s (r + EPS / (2 v))) + 8 u (|w| |x - m| / s + |b|)
+
+Where r > 1/2 nothing is said, save for D = 1, where y = b.
+
+Scores may be off by D_ij of scale |q_i| |k_j|: the budget of the attention grows by F^2, F the largest of
+1 + D_ij / (scale |q_i| |k_j|). With relative errors of at most r in each entry F is at most (1 + r)^2, as in the document.
 """
 
 from __future__ import annotations
@@ -34,6 +47,27 @@ def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDA
     return y.reshape(x.shape), np.asarray(error.reshape(x.shape))
 
 
+def layer_normalised(x: NDArray, weight: NDArray, shift: NDArray) -> tuple[NDArray, NDArray]:
+    """(B, n, H d) after a layer norm over as many features as its weight has, and the error of float32."""
+    width = weight.size
+    rows = x.reshape(*x.shape[:-1], -1, width)
+    if width == 1:
+        return np.broadcast_to(shift, rows.shape).reshape(x.shape).copy(), np.zeros_like(x)
+    centred = rows - rows.mean(axis=-1, keepdims=True)
+    variance = np.mean(centred**2, axis=-1, keepdims=True)
+    size = np.mean(np.abs(rows), axis=-1, keepdims=True)
+    gamma, double = (SINGLE * k / (1 - SINGLE * k) for k in (width + 1, 2 * width + 8))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = double * np.mean(rows**2, axis=-1, keepdims=True) / variance
+        unit = centred / np.sqrt(variance)
+        off = (gamma * size + SINGLE * np.abs(centred)) / np.sqrt(variance) * (1 + part)
+        error = np.abs(weight) * (off + np.abs(unit) * (part + np.minimum(EPS / (2 * variance), 1.0)))
+        error = error + 8 * SINGLE * (np.abs(weight * unit) + np.abs(shift))
+    judged = part <= 0.5
+    y, error = np.where(judged, weight * unit + shift, shift), np.where(judged, error, np.inf)
+    return y.reshape(x.shape), np.asarray(error.reshape(x.shape))
+
+
 def through_scores(
     bound: NDArray, query: tuple[NDArray, NDArray], key: tuple[NDArray, NDArray], mean: NDArray, mask: NDArray | None,
     scale: float,
@@ -45,16 +79,13 @@ def through_scores(
     (q, a), (k, b) = query, key
     if not a.any() and not b.any():
         return bound
-    away = np.abs(a) @ (np.abs(k) + b).swapaxes(-1, -2) + np.abs(q) @ b.swapaxes(-1, -2)
-    away = away * scale
-    if mask is not None:
-        away = np.where(mask, away, 0.0)
-    growth = np.expm1(2 * away.max(axis=-1, keepdims=True, initial=0.0))
-    relative = max(_largest(a, q), _largest(b, k))
-    return np.asarray(bound * (1 + growth) * (1 + relative) ** 4 + growth * mean)  # (grown), (moved)
-
-
-def _largest(error: NDArray, values: NDArray) -> float:
-    """The largest relative error."""
-    size = np.abs(values)
-    return float(np.max(np.divide(error, size, out=np.zeros_like(size), where=size > 0), initial=0.0))
+    with np.errstate(all="ignore"):
+        away = np.abs(a) @ (np.abs(k) + b).swapaxes(-1, -2) + np.abs(q) @ b.swapaxes(-1, -2)
+        away = np.where(np.isnan(away), np.inf, away)  # 0 times an error of which nothing is said
+        part = np.where(away > 0, away / (np.abs(q) @ np.abs(k).swapaxes(-1, -2)), 0.0)
+        if mask is not None:
+            away, part = (np.where(mask, x, 0.0) for x in (away, part))
+        growth = np.expm1(2 * scale * away.max(axis=-1, keepdims=True, initial=0.0))
+        factor = 1 + part.max(axis=-1, keepdims=True, initial=0.0)
+        whole = bound * (1 + growth) * factor**2 + growth * mean  # (grown), (moved)
+    return np.where(np.isnan(whole), np.inf, whole)

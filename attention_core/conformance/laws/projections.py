@@ -25,6 +25,8 @@ WORDS: Mapping[str, frozenset[str]] = {
     "out": frozenset(_OUT.split(" ")),
 }
 """What names call each part; the output's words are looked at last (`v_proj` is a value's)."""
+LATENT = re.compile(r"kv_?(a|b|down|up)(_|\.|$)|kv_lora|latent")
+"""Names of projections to and from a latent of keys and values."""
 DECLARE = "say where projections are with --parameter q_proj=NAME (k_proj, v_proj, out_proj)"
 
 
@@ -32,12 +34,14 @@ DECLARE = "say where projections are with --parameter q_proj=NAME (k_proj, v_pro
 class Projections:
     """Weights (E, E), or (H_kv d, E) of fewer heads, and biases by part; a part's projection is y = x W^T + b.
 
-    `norms` holds the weights of an RMS norm on queries or keys, of a head's size or of all features.
+    `norms` holds the weights of a norm on queries or keys, of a head's size or of all features; it is a layer norm
+    where `shifts` holds its bias, else an RMS norm.
     """
 
     weights: Mapping[str, NDArray]
     biases: Mapping[str, NDArray]
     norms: Mapping[str, NDArray] = field(default_factory=dict)
+    shifts: Mapping[str, NDArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,11 +102,18 @@ def find_projections(
     """
     if not values:
         raise NotApplicable("the module shows no parameters, so its projections cannot be filled")
+    latent = next((name for name in values if LATENT.search(name)), None)
+    if latent and not named:
+        raise NotApplicable(
+            f"keys and values come from a latent ({latent}), as in MLA, which is not modelled: "
+            "verify the attention inside it as a function of query, key and value"
+        )
     found: dict[tuple[str, int], NDArray] = {}
     norms: dict[str, NDArray] = {}
+    shifts: dict[str, NDArray] = {}
     for name, value in values.items():
         if is_norm(name):
-            norms |= _norm(name, value, list(values), shape)
+            (shifts if _is_shift(name, value, values) else norms).update(_norm(name, value, shape))
             continue
         value = _as_matrix(value, shape)
         for part, piece in _pieces(name, value, list(values), shape, layout, named or {}):
@@ -116,7 +127,9 @@ def find_projections(
     biases = {part: value for (part, axes), value in found.items() if axes == 1}
     if not biases.keys() <= weights.keys():
         raise NotApplicable(f"a bias without its weight among the parameters {', '.join(values)}")
-    return Projections(weights, biases, norms)
+    if not shifts.keys() <= norms.keys():
+        raise NotApplicable(f"a norm's bias without its weight among the parameters {', '.join(values)}")
+    return Projections(weights, biases, norms, shifts)
 
 
 def is_norm(name: str) -> bool:
@@ -130,14 +143,19 @@ def is_norm(name: str) -> bool:
     return any(word in ("norm", "rmsnorm", "layernorm", "ln", "gamma") or word.endswith("norm") for word in words)
 
 
-def _norm(name: str, value: NDArray, names: list[str], shape: Shape) -> dict[str, NDArray]:
-    """The part that an RMS norm belongs to -> its weight."""
+def _is_shift(name: str, value: NDArray, values: Mapping[str, NDArray]) -> bool:
+    """Whether a norm's parameter is its bias: of two of one norm, the one that is called so."""
+    home, _, own = name.rpartition(".")
+    others = [n for n, v in values.items() if n != name and n.rpartition(".")[0] == home and v.shape == value.shape]
+    return bool(others) and own in ("bias", "b", "beta", "shift", "offset")
+
+
+def _norm(name: str, value: NDArray, shape: Shape) -> dict[str, NDArray]:
+    """The part that a norm belongs to -> its weight, or its bias."""
     words = {word.lower() for word in _words(name)}
     parts = [p for p in "qk" if words & {*WORDS[p], f"{p}norm", f"{p}layernorm", f"{p}ln"}]
     if len(parts) != 1:
         raise NotApplicable(f"the parameter {name} is not recognised as a projection: {DECLARE}")
-    if len([other for other in names if other.rpartition(".")[0] == name.rpartition(".")[0]]) > 1:
-        raise NotApplicable(f"the parameter {name} is of a norm with a bias, which is not modelled: RMS norms are")
     if value.shape not in ((shape.d,), (shape.rows(parts[0]),)):
         raise NotApplicable(f"the norm {name} of shape {value.shape} is not of a head or of all features")
     return {parts[0]: value}
