@@ -77,7 +77,7 @@ class Implementation:
         axes: 4 for query (B, H, n, d), 3 for (B, n, d), 2 for (n, d): without an axis of heads there is one head.
         masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
             numbers 0 and 1).
-        mask_fill: what a masked score is set to: "-inf", or a number of at most -1e6 that no score comes near.
+        mask_fill: what a masked score is set to: "-inf", or a number of at most -1e7 that no score comes near.
         mask_true: whether True (or 1) in a mask means attend or ignore.
         always_causal: every call is causal, without a parameter that says so.
         scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.

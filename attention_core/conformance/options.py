@@ -52,7 +52,7 @@ HELP: Mapping[str, str] = {
     "returns": "What the call returns.",
     "causal": "Where the causal diagonal starts when n_q != n_kv.",
     "mask_true": "What True means in a bool mask.",
-    "mask_fill": "What a masked score is set to: -inf, or a number of at most -1e6 that no score comes near.",
+    "mask_fill": "What a masked score is set to: -inf, or a number of at most -1e7 that no score comes near.",
     "grouping": "Which key head query head h shares: h // (H / H_kv), interleaved, or h mod H_kv, modular.",
     "dead_rows": "What a row without any key returns.",
     "masked_nan": "What NaN in a masked key or value does.",

@@ -15,7 +15,7 @@ RULES: Mapping[str, Callable[[int], float]] = {
     "d": float,
 }
 """Scales that depend on the head size."""
-HIGHEST_FILL = -1e6
+HIGHEST_FILL = -1e7
 """A mask of a higher number than this lets keys come back at scores that models have."""
 
 
