@@ -24,6 +24,10 @@ INPUTS = ("query", "key", "value")
 BIASES = ("bias", "attn_bias", "attention_bias")
 """Masks by these names are added to the scores: they are claimed where additive masks alone are declared."""
 BUILD = "give --factory if calling it without arguments builds the attention, or name an instance or a function"
+STAND_IN = (
+    "; in place of transformers' module hand it "
+    "types.SimpleNamespace(num_key_value_groups=query.shape[1] // key.shape[1], training=False, is_causal=False)"
+)
 DEFAULTS = {"attn_mask": None, "is_causal": False, "dropout_p": 0.0, "enable_gqa": False}
 
 
@@ -232,9 +236,10 @@ def require_inputs_first(implementation: Implementation, names: list[str], input
     """
     for spelling in (("query", "key", "value"), ("q", "k", "v"), ("Q", "K", "V")):
         if set(spelling) <= set(names) and inputs and not set(spelling) <= set(inputs) and inputs[0] != spelling[0]:
+            module = inputs[0] in ("module", "self", "layer", "attn_module")
             raise TargetError(
                 f"{implementation.name} takes {inputs[0]!r} before {', '.join(spelling)}: "
-                f"name a function ({', '.join(spelling)}, ...) that calls it"
+                f"name a function ({', '.join(spelling)}, ...) that calls it{STAND_IN if module else ''}"
             )
 
 

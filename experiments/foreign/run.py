@@ -5,7 +5,7 @@ python experiments/foreign/run.py --only rotary
 
 Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then,
 a second run gives the options that the first one advises, and those of the table. A refutation in the last run is a
-false alarm, or a fault of the library that a person has to confirm in plain code.
+false alarm, or a fault of the library that a person has confirmed in plain code: then the table names its laws.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ def verdict(run: dict[str, Any]) -> str:
     return str(targets[0].get("verdict", "error")) if targets and targets[0] else "error"
 
 
+def refuted(run: dict[str, Any]) -> list[str]:
+    """The laws that a run refuted."""
+    targets = run["report"].get("targets") or [run["report"]]
+    return [law["law"] for law in targets[0].get("laws", []) if law["status"] == "refuted"]
+
+
 def advised(run: dict[str, Any], row: Row) -> list[str]:
     """The options of a second run: those that the first one found, what it says is not tested, and the row's own."""
     report = run["report"] if "verdict" in run["report"] else (run["report"].get("targets") or [{}])[0]
@@ -66,6 +72,8 @@ def judge(row: Row, seed: int) -> dict[str, Any]:
     if verdict(first) != "conforms" and (options := advised(first, row)):
         runs.append(verify(row, options, seed))
     verdicts = [verdict(run) for run in runs]
+    if verdicts[-1] == "refuted" and {*refuted(runs[-1])} <= {*row.faults}:
+        verdicts[-1] = "true fault"
     return {"row": row, "verdicts": verdicts, "options": options, "last": runs[-1]["text"][-1:], "runs": runs}
 
 
@@ -100,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         found.append(one)
         verdicts, last_line = " -> ".join(one["verdicts"]), " ".join(one["last"])[:150]
         print(f"{row.function:60} {row.contract:15} {verdicts:24} {last_line}", flush=True)
-        if chosen.verbose and one["verdicts"][-1] != "conforms":
+        if chosen.verbose and one["verdicts"][-1] not in ("conforms", "true fault"):
             print("\n".join("    " + line for line in one["runs"][-1]["text"][-60:]))
     last = [one["verdicts"][-1] for one in found]
     print(page(found))

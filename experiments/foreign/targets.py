@@ -17,13 +17,17 @@ DTYPES = {"float32": 1, "float16": 10, "float64": 11}
 
 
 class Row(NamedTuple):
-    """One implementation: its function here, its package, its contract, and the options of a second run."""
+    """One implementation: its function here, its package, its contract, and the options of a second run.
+
+    `faults` are the laws that the library is known to break in truth: see docs/findings.md.
+    """
 
     function: str
     package: str
     contract: str = "attention"
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 # --- attention, in torch ----------------------------------------------------------------------------------
@@ -375,21 +379,23 @@ CLASSES = (
     ("whisper.modeling_whisper", "WhisperAttention"),
 )
 """Attention classes of transformers, verified as they are, without an adapter."""
-WIDE = ("--pairing", "interleaved", "--sizes", "d > 2")
-"""Both libraries divide by d - 2."""
+FUSED = ("garbage_is_not_turned_into_a_number", "lengths_of_key_and_value_must_agree")
+"""What torch's fused kernel breaks: a NaN query gives 0, and a value of another length than its key is read."""
+FLEX = ("an_empty_key_sequence_leaves_dead_rows", "no_queries_give_an_empty_output")
+"""What flex_attention breaks."""
 TABLE: tuple[Row, ...] = (
     Row("llama_eager", "transformers"),
     Row("mistral_eager", "transformers"),
     Row("bert_eager", "transformers"),
     Row("whisper_eager", "transformers"),
-    Row("transformers_sdpa", "transformers"),
+    Row("transformers_sdpa", "transformers", faults=FUSED),
     Row("x_transformers_attend", "x-transformers"),
-    Row("x_transformers_flash", "x-transformers"),
+    Row("x_transformers_flash", "x-transformers", faults=FUSED),
     Row("x_transformers_causal", "x-transformers"),
-    Row("torch_flex", "torch"),
-    Row("torch_flex_causal", "torch"),
-    Row("torch_functional_mha", "torch"),
-    Row("keras_torch", "keras", environment=(("KERAS_BACKEND", "torch"),)),
+    Row("torch_flex", "torch", faults=FLEX),
+    Row("torch_flex_causal", "torch", faults=FLEX),
+    Row("torch_functional_mha", "torch", faults=FUSED),
+    Row("keras_torch", "keras", environment=(("KERAS_BACKEND", "torch"),), faults=FUSED),
     Row("jax_nn", "jax"),
     Row("flax_linen", "flax"),
     Row("flax_nnx", "flax"),
@@ -400,10 +406,10 @@ TABLE: tuple[Row, ...] = (
     Row("Diffusers", "diffusers", "multi-head"),
     Row("XTransformers", "x-transformers", "multi-head"),
     Row("llama_rotary", "transformers", "rotary"),
-    Row("gptj_rotary", "transformers", "rotary", ("--pairing", "interleaved", "--parameter", "min_position=0")),
-    Row("rotary_embedding_torch", "rotary-embedding-torch", "rotary", WIDE),
-    Row("x_transformers_rotary", "x-transformers", "rotary", WIDE),
-    Row("diffusers_rotary", "diffusers", "rotary", ("--pairing", "interleaved")),
+    Row("gptj_rotary", "transformers", "rotary"),
+    Row("rotary_embedding_torch", "rotary-embedding-torch", "rotary"),
+    Row("x_transformers_rotary", "x-transformers", "rotary"),
+    Row("diffusers_rotary", "diffusers", "rotary"),
     Row("mpt_alibi", "transformers", "bias"),
     Row("bloom_alibi", "transformers", "bias"),
     Row("diffusers_table", "diffusers", "position-table"),

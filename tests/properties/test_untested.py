@@ -79,7 +79,8 @@ SIGNATURES: list[tuple[str, str, dict[str, Any], str, str]] = [
      "error", "cu_seq_q cu_seq_k max_q max_k"),
     ("transformers attention_interface",
      "module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs", {},
-     "error", "'module' before query, key, value"),
+     "error", "'module' before query, key, value: name a function (query, key, value, ...) that calls it; in place of "
+     "transformers' module hand it types.SimpleNamespace(num_key_value_groups="),
     ("vllm unified_attention", "query, key, value, layer_name", {"layer_name": "layer.0"}, "", ""),
     ("vllm triton unified_attention",
      "q, k, v, out, cu_seqlens_q, max_seqlen_q, seqused_k, max_seqlen_k, softmax_scale, causal, window_size, "
