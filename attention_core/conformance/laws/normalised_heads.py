@@ -14,7 +14,8 @@ division, the products and the sum, and s^2 = v:
 Where r > 1/2 nothing is said, save for D = 1, where y = b.
 
 Scores may be off by D_ij of scale |q_i| |k_j|: the budget of the attention grows by F^2, F the largest of
-1 + D_ij / (scale |q_i| |k_j|). With relative errors of at most r in each entry F is at most (1 + r)^2, as in the document.
+1 + D_ij / (scale |q_i| |k_j|). With relative errors of at most r in each entry, F is at most (1 + r)^2, as in the
+document.
 """
 
 from __future__ import annotations
