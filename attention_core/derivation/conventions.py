@@ -175,7 +175,8 @@ def _turned(context: Context, columns: set[str], tied: bool) -> Context:
 
 def _needs_columns(step: Step, columns: set[str]) -> bool:
     """Whether the shapes of another step of the document fit with columns, and with rows do not."""
-    here = columns & set(step.context.symbols) & touched(step)
+    known = step.context.symbols  # a letter may be something else in another section
+    here = {n for n in columns & touched(step) if n in known and _is_column(known[n])}
     if not here:
         return False
     for context, fits in ((step.context, True), (_turned(step.context, here, True), False)):

@@ -17,6 +17,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.steps import Step, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "experiments" / "derivation_table" / "run.py"
@@ -99,3 +100,10 @@ def test_every_source_and_every_wrong_claim_is_there() -> None:
         "third-key-unit-mean", "about-the-same", "supposed", "indexed-from-one", "explodes", "validation-perplexity",
         "sentences", "others-without-orthogonality", "one-head-averages",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "derivations").glob("*.md")), ids=lambda path: path.stem)
+def test_every_document_says_that_its_hypotheses_are_formulas(path: Path) -> None:
+    if path.name != "README.md":
+        steps = [step for step in steps_of(path.read_text(encoding="utf-8"))[0] if isinstance(step, Step)]
+        assert steps and all(step.context.formal is not None for step in steps)
