@@ -52,7 +52,10 @@ PHRASES = re.compile(
         r"et al\.?",
         r"common (?:mistakes?|errors?|practice|choices?|notations?|knowledge)",
         r"means? that",
+        r"with the (?:help|above|notation|definitions?|abbreviations?)",
+        r"(?:naming|notation|notational) conventions?",
         r"vice versa",
+        r"(?:of|on) (?:its|our|their) own",
         r"a priori",
         r"per se",
         r"ad hoc",
@@ -63,7 +66,10 @@ PHRASES = re.compile(
 TOGETHER = re.compile(
     r"\b"
     + _any(
-        r"(?:attention|softmax) (?:weights?|probabilities|distributions?)",
+        r"(?:attention|softmax) (?:weights?|probabilities|distributions?|matri(?:x|ces)|rows?|maps?)",
+        r"(?:a|by the|from the) softmax(?= (?:returns?|gives?|outputs?|makes?|produces?)|[.,;]|$)",
+        r"as (?:many|much|long|large|small|big) \w+",
+        r"stands? out",
         r"(?:fixed|critical|extreme|end) points?",
         r"one[- ]dimensional",
         r"(?:scalar|simplest|base|limiting|degenerate|diagonal|univariate) case",
@@ -74,6 +80,7 @@ TOGETHER = re.compile(
         r"in (?:\w+ )?order(?! to\b| of (?:the )?appearance)",
         r"comes? (?:first|last|before|after)",
         r"by (?:the |our |this |its )?(?:choice|construction|assumption|hypothesis|design)",
+        r"(?:in|for|with|under|of) (?:self|cross|causal)[- ]attention,",
         r"cut off",
         r"set aside",
         r"left out",
@@ -82,7 +89,7 @@ TOGETHER = re.compile(
         r"turned? off",
         r"left alone",
     )
-    + r"\b",
+    + r"(?!\w)",
     re.IGNORECASE,
 )
 _PLACE = (

@@ -15,36 +15,35 @@ def _split(text: str) -> frozenset[str]:
 
 # Words that only join, point or ask. They stand here in every form in which they are inert.
 PLAIN = _split(
-    "bold italic underlined "
     "a about above above-mentioned accordingly across actually additionally aforementioned after afterwards again "
     "against al algebraic algebraically all alone along already also alternatively although always am among amongst "
     "an analogously analytic analytically and anew another any anyone anything anyway apart apparently arbitrary are "
     "arguably around artificial as at autoregressive available basic basically be beautiful because been before "
-    "behind being below beside besides best better between both bottom brief broadly but by can careful carefully "
-    "case cases central certain certainly cf cheap cheaply claimed classical clear clearly clever column-wise "
-    "columnwise commonly compact compactly complete completely componentwise computational computationally conceptual "
-    "conceptually concise concisely consequently contextual contrary convenient conversely convolutional "
-    "coordinatewise correct corresponding correspondingly could course crucial crude current d-dimensional deep "
-    "delicate desired despite detail detailed details did difficult direct directly do does doing done down during "
-    "e.g each earlier easier easiest easily easy effectively efficient efficiently either elegant elegantly "
-    "element-wise elementary elementwise else else's elsewhere end-to-end enough entire entirely entry-wise entrywise "
-    "eq eqn eqs equivalently essentially et etc eventually ever every everybody everyone everything evident evidently "
-    "exactly expensive explicit explicitly fact facts false familiar famous fast faster few fewer fifth fig final "
-    "finally first firstly following for formal formally former fortunately fourth from fully fundamental further "
-    "furthermore general generally generic given global gradually had hand handy hardly has have having he helpful "
-    "hence henceforth her here here's hereafter hereby herein him his hitherto how however human i i-th i.e ibid "
-    "ideally if ii iii immediately implicitly important in incorrect indeed ingenious initial inner instance "
-    "instances instead interesting intermediate into intuitive intuitively involved is it it's ith its itself "
+    "behind being below beside besides best better between bold both bottom brief broadly but by can careful "
+    "carefully case cases central certain certainly cf cheap cheaply claimed classical clear clearly clever "
+    "column-wise columnwise commonly compact compactly complete completely componentwise computational "
+    "computationally conceptual conceptually concise concisely consequently contextual contrary convenient conversely "
+    "convolutional coordinatewise correct corresponding correspondingly could course crucial crude current "
+    "d-dimensional deep delicate desired despite detail detailed details did difficult direct directly do does doing "
+    "done down during e.g each earlier easier easiest easily easy effectively efficient efficiently either elegant "
+    "elegantly element-wise elementary elementwise else else's elsewhere end-to-end enough entire entirely entry-wise "
+    "entrywise eq eqn eqs equivalently essentially et etc eventually ever every everybody everyone everything evident "
+    "evidently exactly expensive explicit explicitly fact facts false familiar famous fast faster few fewer fifth fig "
+    "final finally first firstly following for formal formally former fortunately fourth from fully fundamental "
+    "further furthermore general generally generic given global gradually had hand handy hardly has have having he "
+    "helpful hence henceforth her here here's hereafter hereby herein him his hitherto how however human i i-th i.e "
+    "ibid ideally if ii iii immediately implicitly important in incorrect indeed ingenious initial inner instance "
+    "instances instead interesting intermediate into intuitive intuitively involved is it it's italic ith its itself "
     "itself's iv ix j-th jth just k-th key kind kinds known l-th last lastly later latter layer-wise learnable "
     "learned left left-hand left-most lengthy less let let's lets lhs light like likewise linguistic literally little "
     "local loosely luckily m-th main many mathematical mathematically matrix-valued may maybe me means meanwhile "
     "mentioned merely might modern moment more moreover most mostly much multi-dimensional must my n-dimensional n-th "
     "namely naturally nearby neat necessary needed neural new next nice nobody notably now nowadays nth numerical "
     "numerically obvious obviously of off often ok okay old on once one's only onto opposed or order ordinary "
-    "original originally other others otherwise our ours ourselves out outer over overall own partially particular "
-    "partly per perhaps plainly please popular position-wise possible practical practically preceding precisely "
-    "present presumably previous printed q.e.d qed quick quickly quite quoted rarely rather readily real real-valued "
-    "really recent recently recurrent relevant remaining remarkable remarkably repeatedly required resp respective "
+    "original originally other others otherwise our ours ourselves out outer over overall partially particular partly "
+    "per perhaps plainly please popular position-wise possible practical practically preceding precisely present "
+    "presumably previous printed q.e.d qed quick quickly quite quoted rarely rather readily real real-valued really "
+    "recent recently recurrent relevant remaining remarkable remarkably repeatedly required resp respective "
     "respectively rest resulting rhs right right-hand right-most rightly rigorous rigorously rough routine row-wise "
     "rowwise sadly said sake scarcely sec second secondly seldom semantic separately sequence-to-sequence several "
     "shall she should side-by-side similarly simple simpler simplest simply since slow slower slowly so so-called "
@@ -54,8 +53,8 @@ PLAIN = _split(
     "that that's the their theirs them themselves then theoretical theoretically there there's thereafter thereby "
     "therefore therein thereof these they thing things third thirdly this those though thrice through throughout thus "
     "tidy to today together token-wise tomorrow too top toward towards trainable trivially true turn twice typically "
-    "ultimately under unfortunately unknown unlike until untrue up upon upper-left us useful usual usually v "
-    "vector-valued very vi via view vii viii viz was way ways we weighted well well-known were what whatever when "
+    "ultimately under underlined unfortunately unknown unlike until untrue up upon upper-left us useful usual usually "
+    "v vector-valued very vi via view vii viii viz was way ways we weighted well well-known were what whatever when "
     "whence whenever where whereas whereby wherefore wherein whereupon wherever whether which whichever while who "
     "whole wholly whom whose why will with within worse worst would wrong wrongly x xi xii yes yesterday yet you your "
     "yours"
@@ -90,12 +89,12 @@ VERBS = _split(
     "return reuse reveal review revise revisit rework rewrite run save say score search see seek seem select send "
     "separate serve set settle shift show shuffle simplify simulate sketch slice solve specify spell spend split spot "
     "stack stand start state stay stem step store streamline strengthen stress study substitute subtract suffice "
-    "suggest sum summarise summarize summon supervise supply support suppose surprise survey swap tabulate tackle "
-    "tailor take talk teach tell term test think throw tidy toggle tokenise tokenize touch trace track trade train "
-    "transcribe transform translate transpose treat trigger trust try tune turn type typeset undergo underlie "
-    "underline understand unfold unify unpack unroll unwind update upper-case use utilise utilize vary vectorise "
-    "vectorize verify view visit visualise visualize wait walk want warn watch weaken wish wonder work workout worry "
-    "wrap write yield"
+    "suggest sum summarise summarize summon supervise supply suppose surprise survey swap tabulate tackle tailor take "
+    "talk teach tell term test think throw tidy toggle tokenise tokenize touch trace track trade train transcribe "
+    "transform translate transpose treat trigger trust try tune turn type typeset undergo underlie underline "
+    "understand unfold unify unpack unroll unwind update upper-case use utilise utilize vary vectorise vectorize "
+    "verify view visit visualise visualize wait walk want warn watch weaken wish wonder work workout worry wrap write "
+    "yield"
 )
 # Verbs with forms of their own.
 IRREGULAR = _split(
@@ -113,12 +112,12 @@ NOUNS = _split(
     "article aside aspect assertion assignment associativity assumption attention author axes axis background "
     "backpropagation backward bandwidth base baseline bases batch beginner beginning behavior behaviour belief "
     "benchmark benefit bert bfloat16 biases bibliography bilinearity bit block blog book bookkeeping bottleneck bound "
-    "box bracket breakthrough brevity budget bug bullet byte cache calculation calculus caller caption category "
-    "caveat chain chain-rule channel chapter character chatbot checkpoint choice chunk circuit citation claim class "
-    "classifier clause cnn code coefficient colleague collection column command comment community company comparison "
-    "compiler component composition computation computer concavity concept conclusion concreteness condition "
-    "confusion conjecture consequence construction content context continuity contradiction contribution convenience "
-    "convention conversation convexity convolution coordinate copy corollary corpus correction correctness cost "
+    "box bracket breakthrough brevity budget bug bullet byte cache calculation calculus call caller caption category "
+    "caveat chain chain-rule change channel chapter character chatbot check checkpoint choice chunk circuit citation "
+    "claim class classifier clause cnn code coefficient colleague collection column command comment community company "
+    "comparison compiler component composition computation computer concavity concept conclusion concreteness "
+    "condition confusion conjecture consequence construction content context continuity contradiction contribution "
+    "convenience conversation convexity convolution coordinate copy corollary corpus correction correctness cost "
     "counterexample counterpart course cpu cross-attention cross-term curiosity cyclicity data dataset decade "
     "decision decoder decomposition definition demonstration denominator depth derivation derivative descent "
     "description design detail development device diagram dialogue difference differentiability differentiation digit "
@@ -136,9 +135,9 @@ NOUNS = _split(
     "level library line linearity lines link list literature llama llm log-sum-exp logarithm logit logits logsumexp "
     "look lora loss lstm machine machinery magnitude manipulation manner map mapping mathematician mathematics maths "
     "matrices matrix matrix-vector matter md meaning member memory message metaphor method mind misprint mistake "
-    "misunderstanding mlp model module moment monotonicity moral motivation multi-head multiplication name nature "
-    "necessity need network neuron newcomer notation note notebook notion nuance number numerator numeric object "
-    "objective observation occurrence operand operation operator opinion optimisation optimiser optimization "
+    "misunderstanding mlp model module moment monotonicity moral motivation move multi-head multiplication name "
+    "nature necessity need network neuron newcomer notation note notebook notion nuance number numerator numeric "
+    "object objective observation occurrence operand operation operator opinion optimisation optimiser optimization "
     "optimizer option order outer-product outline outlook output oversight overview page pair paper paradigm "
     "paragraph parameter parameterisation parameterization parentheses parenthesis part pass passage patch people "
     "percentage perceptron perspective phrase physicist picture piece pitfall pixel place point pointer polynomial "
@@ -148,22 +147,22 @@ NOUNS = _split(
     "rearrangement reason reasoning recap recipe recurrence recursion reference relation relevance relu remainder "
     "remark remedy remembering reminder reply repository representation request research researcher residual response "
     "result review revolution rewriting rnn roadmap role rounding row rule run scalar scheme school scientist score "
-    "section self-attention sense sentence sequence set sgd shape share shortcoming shorthand side signal simplicity "
-    "simplification size sketch slice slip slot softmax software solution source specification speculation speech "
-    "stage standpoint start statement step story strategy structure student study style subject subscript subsection "
-    "subset substitution subtlety subtraction success sum summands summary summation superscript supervision "
-    "supposition surprise survey symbol syntax system table takeaway target task teacher team tensor term test "
-    "testing text textbook theorem theory thing throughput time title token tool topic total trade-off tradeoff "
-    "training transformation transformer translation treatment tree treebank trick truth tutorial type typo "
+    "search section self-attention sense sentence sequence set sgd shape share shortcoming shorthand side signal "
+    "simplicity simplification size sketch slice slip slot softmax software solution source specification speculation "
+    "speech stage standpoint start statement step story strategy structure student study style subject subscript "
+    "subsection subset substitution subtlety subtraction success sum summands summary summation superscript "
+    "supervision supposition surprise survey symbol syntax system table takeaway target task teacher team tensor term "
+    "test testing text textbook theorem theory thing throughput time title token tool topic trade-off tradeoff "
+    "training transformation transformer translation treatment tree treebank trick truth try turn tutorial type typo "
     "university usage use user validation value variable variant vector vector-matrix verification version vertices "
-    "viewpoint vision vocabulary volume warning web website weight weights width word work workaround worker world "
-    "year"
+    "viewpoint vision vocabulary volume walk warning web website weight weights width word work workaround worker "
+    "world year"
 )
 # Operations: inert in talk ("the norm of $x$ is computed below"), not where they say what a symbol is: see `leftovers`.
 OPERATIONS = _split(
     "amount argmax argmin average biggest composition concatenation cos cosine cost covariance denominator depth "
     "derivative determinant deviation difference distance dot-product eigenvalue eigenvector exp expectation "
-    "exponential gradient greatest half height hessian identity infimum inner-product inverse jacobian largest least "
+    "exponential gradient greatest height hessian identity infimum inner-product inverse jacobian largest least "
     "length limit log log-sum-exp logarithm loss magnitude max maximiser maximizer maximum mean median min minimiser "
     "minimizer minimum norm normaliser normalizer numerator part percentage product projection quotient rank ratio "
     "reciprocal root sigmoid sign sin sine smallest softmax softplus solution sum supremum trace transpose variance "
@@ -191,6 +190,19 @@ COUNTED = _split(
 )
 # Words before "one" that make it a pronoun.
 POINTS = _split("any each every no other that the these this those which")
+# Words that open a condition, and what may follow where none is meant: "when we expand", "if needed".
+CONDITIONAL = _split("if when whenever while unless provided until")
+NO_CONDITION = _split(
+    "we one you i written needed necessary possible applicable asked so desired only compared it there this that "
+    "computing using expanding taking evaluating differentiating summing applying multiplying dividing comparing "
+    "working looking going passing writing computed expanded written evaluated"
+)
+# What may follow "with" at the start of a sentence, and "for" and "under" behind a display.
+NO_STATE = _split(
+    "respect this these that those help all every any each example instance simplicity convenience brevity which whom"
+)
+# Words behind which a noun stands.
+ARTICLES = _split("the a an its our every each no their")
 # Verbs that say what a symbol is.
 LINKS = _split(
     "are be being belong belongs denote denotes denoting equal equals is lie lies live lives lying stand stands "
@@ -238,6 +250,12 @@ def is_inert(word: str) -> bool:
         return True
     pieces = word.split("-")
     return len(pieces) > 1 and all(piece and is_inert(piece) for piece in pieces)
+
+
+def is_noun(word: str) -> bool:
+    """Whether a word stands on the list of nouns, or needs no inflection."""
+    word = word.lower()
+    return word in NOUNS or word in PLAIN or word in IRREGULAR or any(form in NOUNS for form in _singular(word))
 
 
 def is_operation(word: str) -> bool:

@@ -14,20 +14,25 @@ from itertools import pairwise
 from attention_core.derivation.inert_phrases import PHRASES, REFERENCE, TOGETHER
 from attention_core.derivation.inert_words import (
     AFTER_ONE,
+    ARTICLES,
     BORDERS,
     CHANGING,
+    CONDITIONAL,
     COUNTED,
     DECLARING,
     HAS,
     LINKING,
     LINKS,
     MADE_OF,
+    NO_CONDITION,
+    NO_STATE,
     NUMBERS,
     PLACES,
     POINTS,
     RESULTS,
     VERBS,
     is_inert,
+    is_noun,
     is_operation,
 )
 from attention_core.derivation.vocabulary import CONDITION, GOAL
@@ -53,12 +58,13 @@ class _Token:
         return self.text.lower()
 
 
-def left_over(parts: tuple[str, ...] | list[str], claims: bool = True) -> tuple[str, ...]:
+def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: bool = False) -> tuple[str, ...]:
     r"""The words of a sentence that may restrict a symbol, as far as nobody knows better.
 
     Args:
         parts: Prose and formulas in turn.
         claims: Whether words behind "we show that" and the like only say what is claimed.
+        read: Whether a condition in it was read.
 
     Returns:
         These words, at most a few; () if all are accounted for.
@@ -73,7 +79,9 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True) -> tuple[
     tokens = _tokens(prose, parts)
     out: list[str] = [found.group() for found in TOGETHER.finditer(prose)]
     for place, token in enumerate(tokens):
-        if token.kind in ("word", "number") and not _is_accounted(tokens, place):
+        if token.kind in ("word", "number") and not (
+            _is_accounted(tokens, place) and (read or not _opens_condition(tokens, place))
+        ):
             if claims and _is_announced(prose, token.at):
                 continue
             if token.text not in out:
@@ -134,7 +142,23 @@ def _is_accounted(tokens: list[_Token], place: int) -> bool:
         return after is not None and after.kind == "word" and after.low not in ("of", "half", "and", "or")
     if is_operation(token.low):
         return not _says_what(tokens, place)
+    if place and tokens[place - 1].low in ARTICLES and token.low in VERBS and not is_noun(token.low):
+        return False  # "the support" is a noun, whatever the verb means
     return is_inert(token.low)
+
+
+def _opens_condition(tokens: list[_Token], place: int) -> bool:
+    """Whether a word opens a condition in words: "when time runs forwards", "With as many queries as keys"."""
+    after = tokens[place + 1] if place + 1 < len(tokens) else None
+    if after is None or after.kind != "word":
+        return False
+    word = tokens[place].low
+    if word in CONDITIONAL:
+        return after.low not in NO_CONDITION
+    first = place == 0 or tokens[place - 1].kind == "mark"
+    if word == "with" and place == 0:
+        return after.low not in NO_STATE
+    return first and word in ("for", "under") and tokens[place].text == word and after.low not in NO_STATE
 
 
 def _relates(tokens: list[_Token], place: int) -> bool:

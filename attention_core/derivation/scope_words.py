@@ -200,7 +200,7 @@ def _caveat(context: Context, sentence: Sentence, names: frozenset[str], read: b
     if read:
         parts = without_properties(parts)
         parts[::2] = [_READ.sub(" ", PROPERTY.sub(" ", part)) for part in parts[::2]]
-    words = left_over(parts)
+    words = left_over(parts, read=read)
     if _REASON.match(sentence.prose):
         words = tuple(word for word in words if not _is_known(context, word))
     if not words:

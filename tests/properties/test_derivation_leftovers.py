@@ -9,7 +9,7 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.leftovers import left_over
 from attention_core.derivation.records import StepReport, Verdict
-from tests.properties.derivation_leftovers import AROUND, LEADING, ORDINARY
+from tests.properties.derivation_leftovers import AGAINST, AROUND, LEADING, ORDINARY
 
 VECTORS = r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$."
 
@@ -36,6 +36,12 @@ def test_no_true_step_is_refuted_under_words_that_lead_into_it(symbols: str, wor
 def test_ordinary_prose_hides_no_error(words: str) -> None:
     assert left_over(re.split(r"\$", words)) == ()
     assert last(f"{VECTORS}\n\n{words}", r"x^\top y = x^\top y + 1").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(("before", "display", "behind"), AGAINST, ids=[f"{a} {b}" for a, _, b in AGAINST])
+def test_no_true_step_is_refuted_under_words_chosen_against_the_list(before: str, display: str, behind: str) -> None:
+    found = last(before, display, behind)
+    assert found.verdict is not Verdict.REFUTED, found.evidence.text
 
 
 def test_the_words_are_quoted_with_the_counterexample_and_what_to_write() -> None:
