@@ -175,13 +175,13 @@ PEOPLE = _split(
     "leibniz leibniz's markov's minkowski minkowski's newton newton's numpy parseval's python pytorch schwarz "
     "stirling stirling's taylor taylor's tensorflow vaswani weyl weyl's young young's"
 )
-NUMBERS = _split("eight eleven five four half hundred million nine one seven six ten thousand three twelve two zero")
+NUMBERS = _split("eight eleven five four hundred million nine one seven six ten thousand three twelve two zero")
 
 # What a number in words may count without saying how many keys or entries there are.
 COUNTED = _split(
     "another application applications argument arguments bound bounds case cases claim claims convention "
     "conventions definition definitions derivation direction display displays equation equations example examples "
-    "expression expressions fact factor factors facts form forms formula formulae formulas goal goals half halves "
+    "expression expressions fact factor factors facts form forms formula formulae formulas goal goals halves "
     "idea ideas identities identity inequalities inequality lemma lemmas letter letters line lines method methods "
     "more name names observation of other others part parts problem problems proof proofs quantities quantity "
     "question questions reading readings reason reasons relation relations remark remarks result results section "
