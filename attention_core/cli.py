@@ -122,8 +122,10 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     """
     from attention_core.conformance.known_failures import load_known_failures
     from attention_core.conformance.options import HELP, fields_from_text
+    from attention_core.conformance.thrift import be_thrifty
     from attention_core.conformance.verify import exit_status, verify_target
 
+    be_thrifty()
     _mended(lambda: check_outputs(options))
     console = make_console()
     named = [f"{k.removeprefix('parameter_')}={v}" for k, v in options.items() if k.startswith("parameter_") and v]

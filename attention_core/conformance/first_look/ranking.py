@@ -72,12 +72,19 @@ class Comparer:
             score = sum(self.settled(other, cases) for cases in groups.values())
             if score > most:
                 best, most = changes, score
+            if most == len(groups):  # no other record can be better, and those that come later change more
+                break
         return best
 
     def settled(self, record: Implementation, cases: Sequence[Case]) -> bool:
         """Whether some of the cases agree, and all others are declined or are no calls under the record."""
-        outcomes = {self.outcome(record, case) for case in cases}
-        return "agrees" in outcomes and "differs" not in outcomes
+        agreed = False
+        for case in cases:
+            outcome = self.outcome(record, case)
+            if outcome == "differs":
+                return False
+            agreed = agreed or outcome == "agrees"
+        return agreed
 
 
 def meant(record: Implementation, case: Case) -> Case:

@@ -1,0 +1,98 @@
+"""Processor seconds of `attention-core verify TARGET --effort quick` beyond importing torch.
+
+python experiments/quick_seconds/run.py                     # all targets of targets.py, 5 runs each
+python experiments/quick_seconds/run.py --runs 3 plain whole
+
+What is counted: user and system time of the command and of the worker that it starts, as the system says once both
+have ended, less one `python -c "import torch"` (the median of as many), since the worker alone imports torch. "First
+line" is the same until the first look's finding is printed, and where a contract has no first look, its verdict.
+Numbers are medians with the least and the largest, on one thread. The machine must be quiet: a shared core costs time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).resolve().parent
+OPTIONS = {"MultiHead": ["--contract", "multi-head"], "Cache": ["--contract", "kv-cache"]}
+TARGETS = (
+    "plain", "plain_masked_late", "whole", "whole_scaled_by_values", "whole_nan_in_dead_rows", "MultiHead",
+    "MultiHeadBlind", "Cache", "CacheSeesOneAhead",
+)  # fmt: skip
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def children_seconds() -> float:
+    """Processor seconds of all processes that this one has waited for, and of those that they have."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def alive_seconds(pid: int) -> float:
+    """Processor seconds so far of a process and of all that it has started, those that have ended included (Linux)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        others = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / TICKS + sum(alive_seconds(int(other)) for other in others)
+
+
+def importing_torch() -> float:
+    """Processor seconds of a Python that imports torch and ends."""
+    before = children_seconds()
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    return children_seconds() - before
+
+
+def verify(name: str, folder: str) -> tuple[float, float, str]:
+    """Processor seconds of a run, those until its first finding was printed, and its verdict."""
+    options = next((o for kind, o in OPTIONS.items() if name.startswith(kind)), [])
+    target = f"{HERE / 'targets.py'}:{name}"
+    command = ["-m", "attention_core.cli", "verify", target, "--effort", "quick", "--save", folder, *options]
+    before, first, verdict, looked = children_seconds(), 0.0, "", False
+    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if not first and (looked or line.startswith(f"{target}: ")):  # a contract without a look: the verdict
+                first = alive_seconds(process.pid)
+            looked = looked or line.startswith("first look")
+            if line.startswith(f"{target}: "):
+                verdict = line.removeprefix(f"{target}: ").split()[0].rstrip(":")
+    return children_seconds() - before, first, verdict
+
+
+def spread(seconds: Sequence[float]) -> str:
+    """Median, least and largest."""
+    return f"{median(seconds):5.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print a line for each target."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*TARGETS, []], default=[], metavar="NAME")
+    parser.add_argument("--runs", type=int, default=5)
+    given = parser.parse_args(arguments)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch = [importing_torch() for _ in range(given.runs)]
+    print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}; importing torch: {spread(torch)}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.names or TARGETS:
+            runs = [verify(name, folder) for _ in range(given.runs)]
+            whole, first = (
+                [seconds - median(torch) for seconds in column] for column in list(zip(*runs, strict=True))[:2]
+            )
+            verdicts = "/".join(sorted({verdict for *_, verdict in runs}))
+            print(f"{name:24} {verdicts:10} whole run {spread(whole)}; first line {spread(first)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
