@@ -207,6 +207,14 @@ def test_sizes_that_are_declined_are_found() -> None:
     assert look.lines[-1] == "agrees with softmax attention as it is declared where n_q == n_kv and d == d_v"
 
 
+def test_shared_heads_are_found_where_one_length_is_taken() -> None:
+    def one_length(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        assert q.shape[-2] == k.shape[-2]
+        return forms.heads_shared_by_remainder(q, k, v)
+
+    assert look_at(one_length).options() == "--sizes 'n_q == n_kv' --grouping modular"
+
+
 def test_what_is_right_in_float64_keeps_it() -> None:
     def coarse(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Wrong by more than float32 rounds, in float64 alone."""

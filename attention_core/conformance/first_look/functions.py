@@ -29,8 +29,8 @@ from attention_core.conformance.implementation import Implementation, TargetErro
 from attention_core.conformance.runner import Runner
 from attention_core.oracle import causal_mask
 
-GROUPED = (2, 4, 5, 7, 4, 4)
-"""A problem with 4 query heads, asked with 2 key heads."""
+GROUPED = ((2, 4, 5, 7, 4, 4), (2, 4, 5, 5, 4, 4))
+"""Problems with 4 query heads, asked with 2 key heads: the first whose sizes are declared."""
 
 
 def look_at_function(
@@ -175,10 +175,10 @@ class Look:
 
     def grouping(self, record: Implementation) -> Changes:
         """Which key head a query head shares, where fewer key heads are taken."""
-        declared = record.sizes is None or record.sizes(*GROUPED[2:], GROUPED[1], 2)
+        declared = [s for s in GROUPED if record.sizes is None or record.sizes(*s[2:], s[1], 2)]
         if record.axes < 4 or not declared:
             return {}
-        groups = {"grouped": [problem(GROUPED, self.dtype, heads=2)]}
+        groups = {"grouped": [problem(declared[0], self.dtype, heads=2)]}
         ways = [{"grouping": "interleaved"}, {"grouping": "modular"}]
         return self.comparer.best(record, changed(record, ways), groups)
 
