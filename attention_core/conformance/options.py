@@ -96,7 +96,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "position-table": _ALWAYS,
     "kv-cache": _BUILT | {"accumulate", "scale"},
     "self-attention": _ALWAYS | {"accumulate", "scale", "axes"},
-    "self-attention-steps": _ALWAYS,
+    "self-attention-steps": _ALWAYS | {"scale"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {

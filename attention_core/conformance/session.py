@@ -171,7 +171,7 @@ class Session:
         for result in self._results(laws):
             given.append(result)
             yield result
-        self._shrink_chosen(given)
+        self.shrink_chosen(given)
 
     def _results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         look = self.first_look
@@ -206,22 +206,36 @@ class Session:
                 elif result.status in JUDGED:
                     before[law.name] = effort, result
 
-    def _shrink_chosen(self, results: Sequence[LawResult]) -> None:
-        """Make the counterexamples small that are written out; what is small may say more or less about the cause."""
+    def shrink_chosen(self, results: Sequence[LawResult]) -> None:
+        """Make the counterexamples small that are written out; what is small may say more or less about the cause.
+
+        Where laws were shared with another process, this is done once more over the results of both.
+        """
         by_law = {result.law: result for result in results}
         self.subject.looks_alone = self._depends_on_calls(results)
         left = self._unshrunk(results)
         while left:
             for found in left:
-                result, small = by_law[found.law], self.searches[found.law].make_small(SHRINK_CALLS)
-                result.counterexample, result.message, result.seconds = (
-                    small.counterexample,
-                    small.message,
-                    small.seconds,
-                )
+                result, small = by_law[found.law], self._made_small(found.law)
+                if small is None:
+                    result.counterexample = replace(found, shrunk=True)  # as small as it is to be had
+                else:
+                    result.counterexample, result.message = small.counterexample, small.message
+                    result.seconds = small.seconds
             if sum(not c.alone for c in counterexamples(results)) >= MOST_NOT_ALONE:
                 rank_as_any(results)
             left = self._unshrunk(results)
+
+    def _made_small(self, name: str) -> LawResult | None:
+        """The result of a refuted law with its smallest case.
+
+        What another process refuted is looked for here again; None where a fault of state does not show here.
+        """
+        (law,) = select_laws(self.laws, [name])
+        search = self._search(law)
+        if search.found is None:
+            search.to(self.effort, shrink=0)
+        return search.make_small(SHRINK_CALLS) if search.found is not None else None
 
     def _depends_on_calls(self, results: Sequence[LawResult]) -> bool:
         """Whether something refuted speaks of earlier calls, so that a counterexample may need more than its own."""

@@ -80,6 +80,8 @@ def verify_target(
                 found[result.law] = result
                 if progress is not None:
                     progress(target, result, len(chosen))
+            if other:
+                session.shrink_chosen(list(found.values()))
             report = session.report([found[law.name] for law in chosen], complete=not laws)
             names = [law.name for law in chosen]
             judge_under_found(session, report, names, complete=not laws, earlier=helper.under_found)

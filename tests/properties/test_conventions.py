@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from mutants import conventions
+from mutants.judging import refuted
 from mutants.reference import correct
 from torch import Tensor
 
@@ -128,6 +130,12 @@ def test_a_convention_that_is_not_followed_is_refuted(function: Any, record: dic
     record = {"name": "f", "dtypes": ("float32",), **record}
     report = check_implementation(Implementation(function, **record), "quick", laws=["agrees_with_truth"])
     assert report.verdict == "refuted"
+
+
+@pytest.mark.parametrize("name", conventions.DECLARED)
+def test_the_catalogues_faults_under_conventions_are_refuted_at_quick(name: str) -> None:
+    record = conventions.DECLARED[name]
+    refuted(conventions.SEEN_BY[name], getattr(conventions, name)(), "quick", **record)
 
 
 def test_an_exception_that_is_not_declared_is_no_way_to_decline() -> None:

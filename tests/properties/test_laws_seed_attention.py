@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mutants import seed_attention as whole
 from mutants import seed_steps as steps
-from mutants.judging import refuted
+from mutants.judging import held, refuted
 from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
@@ -49,6 +49,19 @@ def test_the_whole_conforms(right: Callable[..., Tensor]) -> None:
 @pytest.mark.parametrize("kind", seed_steps.STEPS)
 def test_our_steps_conform(kind: str) -> None:
     conforming(getattr(ours, kind), seed_steps.CONTRACT, effort="standard", parameters={"kind": kind})
+
+
+def test_the_scale_of_a_step_can_be_declared() -> None:
+    law, kind = "a_step_is_as_the_exercise_defines_it", {"kind": "attn_scaled"}
+
+    def by_head_size(A: Tensor, n_embd: int, n_heads: int) -> Tensor:
+        return A / (n_embd // n_heads)
+
+    contract = "self-attention-steps"
+    held(law, by_head_size, contract=contract, parameters=kind, scale="1/d")
+    refuted(law, by_head_size, "quick", contract=contract, parameters=kind)
+    with pytest.raises(TargetError, match="--scale says nothing about merge_heads"):
+        held(law, by_head_size, contract=contract, parameters={"kind": "merge_heads"}, scale="1/d")
 
 
 def test_a_step_that_is_not_named_is_asked_for() -> None:

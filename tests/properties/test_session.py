@@ -71,3 +71,22 @@ def test_float64_is_judged_where_the_target_or_the_environment_chooses_it(
         assert session.notes == []
         assert "float64" in session.implementation.dtypes
         assert dtype_of(session, "float64") == "float64"
+
+
+SCALED = """
+def attention(query, key, value):
+    return (query @ key.mT).softmax(-1) @ value
+"""
+
+
+def test_a_case_that_another_process_found_is_made_small_here(tmp_path: Path) -> None:
+    path = tmp_path / "scaled.py"
+    path.write_text(SCALED)
+    options: dict[str, Any] = {"effort": "quick", "seed": 0, "timeout": 60.0}
+    with open_session(f"{path}:attention", {}, **options) as other:
+        (law,) = (law for law in other.laws if law.name == "agrees_with_truth")
+        found = other.run(law, lightly=True)
+    assert found.counterexample is not None and not found.counterexample.shrunk
+    with open_session(f"{path}:attention", {}, **options) as session:
+        session.shrink_chosen([found])
+    assert found.counterexample.shrunk

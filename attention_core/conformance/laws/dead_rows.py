@@ -11,6 +11,7 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable, require_close, require_finite
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law, needs
+from attention_core.conformance.laws.expected import near_the_best
 from attention_core.conformance.laws.pairs import same_gradients, same_output
 from attention_core.conformance.laws.visibility import judged_rows, require_truth
 from attention_core.conformance.space import Space
@@ -20,6 +21,8 @@ from attention_core.oracle.masks import causal_mask
 MASKED = Space(masks=("bool", "float"), causal=(False,))
 UNSPECIFIED = "dead_rows='unspecified' is declared"
 NO_CLAIM = "dead_rows is declared as 'nan' or 'unspecified', or gradients=False is"
+LESS_LOW = -(2.0**14)
+"""A bias below what fills stand for -inf with, -10000, and within float16; twice as much is the bias of other keys."""
 VERY_LOW = {"float16": -(2.0**15)}
 """A finite bias that looks like a mask and is none: -2**30, about -1e9, where the dtype holds it."""
 
@@ -146,9 +149,10 @@ def rows_dead_by_both_have_true_gradients(subject: Subject, case: Case) -> None:
 
 
 def a_very_low_bias_is_not_dead(subject: Subject, case: Case) -> None:
-    """A row whose bias is very low everywhere, but finite, still attends: its weights sum to one.
+    """A row whose bias is very low everywhere, but finite, still attends: to the least low key most.
 
-    Formula: b_ij = -2^30 for all j and v_j = c imply f(x, b)_i = c
+    Formula: b_ij = -2^30 for all j and v_j = c imply f(x, b)_i = c; b_iJ = -2^14 and b_ij = -2^15 for j != J imply
+        f(x, b)_i = v_J within its budget
     Source: derivations/laws.md (dead-row)
     Mutant: low_bias_taken_for_dead
     """
@@ -161,6 +165,11 @@ def a_very_low_bias_is_not_dead(subject: Subject, case: Case) -> None:
     constant = rng.integers(1, 5, size=case.value.shape[-1]).astype(float)
     flat = case.with_(mask=mask, value=np.broadcast_to(constant, case.value.shape).copy())
     require_truth(subject, flat, "output for a very low finite bias and equal values")
+    winner = rng.integers(n_kv, size=(n_q, 1))
+    uneven = np.where(np.arange(n_kv) == winner, LESS_LOW, 2 * LESS_LOW)
+    near_the_best(
+        subject, case.with_(mask=np.where(rows, uneven, full)), "output where the bias of one key is less low"
+    )
 
 
 def an_empty_key_sequence_leaves_dead_rows(subject: Subject, case: Case) -> None:

@@ -6,7 +6,6 @@ compute_outputs(A, V), make_causal_mask(n_tok) and apply_causal_mask(mask, A), o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.scales import DEFAULT, scale_of
 
 CONTRACT = "self-attention-steps"
 TINY = 2.0**-126
@@ -60,7 +60,7 @@ def _similarities(case: ParameterCase) -> Step:
 def _scaled(case: ParameterCase) -> Step:
     """A quotient, a root, a reciprocal and a product, whichever way it is written: gamma_6 |a|."""
     a = _scores(case)
-    want = a / math.sqrt(case["d"])
+    want = a * scale_of(str(case.options.get("scale", DEFAULT)), case["d"])
     return (a, case["H"] * case["d"], case["H"]), want, gamma(6, case.dtype) * np.abs(want) + TINY
 
 
@@ -107,10 +107,13 @@ class StepFunction(ParameterSubject):
         self.kind = str(self.parameters.get("kind", ""))
         if self.kind not in STEPS:
             raise TargetError(f"say which step it is: --kind {', '.join(STEPS)}")
+        if self.implementation.scale != DEFAULT and self.kind != "attn_scaled":
+            raise TargetError(f"--scale says nothing about {self.kind}, but about attn_scaled")
 
     def step(self, case: ParameterCase) -> tuple[Result, NDArray, NDArray | float]:
         """One call, what it should give, and how far from that a correct one may be."""
-        arguments, want, bound = STEPS[self.kind](case)
+        scaled = case.with_(options={**case.options, "scale": self.implementation.scale})
+        arguments, want, bound = STEPS[self.kind](scaled)
         return self.call(*arguments, dtype=case.dtype, shape=want.shape), want, bound
 
 

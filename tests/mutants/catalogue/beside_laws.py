@@ -9,6 +9,7 @@ from typing import Any
 from mutants import (
     bias,
     causality,
+    conventions,
     dead_rows,
     decoding,
     dropout,
@@ -130,4 +131,9 @@ def of_tables() -> list[Row]:
     ]  # fmt: skip
 
 
-ROWS = (*of_files(), *of_tables())
+def of_conventions() -> list[Row]:
+    """Rows of the faults under declared conventions."""
+    return [row(getattr(conventions, name), "law", **record) for name, record in conventions.DECLARED.items()]
+
+
+ROWS = (*of_files(), *of_tables(), *of_conventions())
