@@ -12,8 +12,9 @@ from attention_core.conformance.exchange import Array, Request
 KEPT = 200
 """So many first and so many last calls are kept."""
 FEW = 8
+SHORT = 24
 READABLE = 1024
-"""Numbers in the arrays of a call that a program may write out."""
+"""Numbers in the arrays of a call that a program may write out, and in those of a short one."""
 
 
 class History:
@@ -33,8 +34,9 @@ class History:
             self.last.append(request)
 
     def blocks(self) -> Iterator[list[Request]]:
-        """Calls one after the other: the last few, the first of the run, and the last."""
+        """Calls one after the other: the short ones, the last few, the first of the run, and the last."""
         last = list(self.last) or self.first[-KEPT:]
+        yield [request for request in (*self.first, *self.last) if numbers_of(request) <= SHORT]
         yield last[-FEW:]
         yield self.first
         yield last

@@ -67,6 +67,19 @@ def last_tile_keeps_its_rows() -> Mutant:
     return reference.build(causal_allowed=faulty)
 
 
+def positions_in_the_input_dtype() -> Mutant:
+    """The causal comparison counts in the inputs' dtype: bfloat16 has no 257."""
+    attention = reference.build()
+
+    def call(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        if not is_causal:
+            return attention(query, key, value)
+        rows, columns = (torch.arange(x.shape[-2], dtype=query.dtype) for x in (query, key))
+        return attention(query, key, value, attn_mask=columns <= rows[:, None])
+
+    return call
+
+
 def inner_masks_repeated_in_turn() -> Mutant:
     """With two batch axes, a mask of the inner one is spread over the flattened batch in the order of the outer one."""
     attention = reference.build()

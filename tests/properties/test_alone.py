@@ -82,7 +82,8 @@ def test_history_keeps_the_first_and_the_last_calls_that_can_be_read() -> None:
     for n in range(3 * KEPT):
         history.note(call(float(n)))
         history.note(call(-1.0, 5000))
-    few, first, last = history.blocks()
+    short, few, first, last = history.blocks()
+    assert len(short) == 2 * KEPT
     numbers = [[float(r.args[0].base[0]) for r in block] for block in (few, first, last)]
     assert numbers[1] == list(range(KEPT)) and numbers[2] == list(range(2 * KEPT, 3 * KEPT))
     assert numbers[0] == numbers[2][-len(numbers[0]) :]

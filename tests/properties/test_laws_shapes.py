@@ -61,6 +61,7 @@ REFUTED = [
     ("head_sizes_may_be_odd_and_differ", "head_size_padded_with_garbage"),
     ("head_sizes_may_be_odd_and_differ", "odd_head_size_loses_its_last"),
     ("round_sizes_and_sizes_beyond_are_right", "keys_beyond_512_lost"),
+    ("round_sizes_and_sizes_beyond_are_right", "positions_in_the_input_dtype"),
     ("round_sizes_and_sizes_beyond_are_right", "rows_beyond_1024_repeat_the_last"),
     ("round_sizes_and_sizes_beyond_are_right", "head_size_cut_at_128"),
     ("round_sizes_and_sizes_beyond_are_right", "key_gradient_cut_at_256"),

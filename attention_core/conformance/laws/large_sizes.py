@@ -18,24 +18,26 @@ from attention_core.conformance.subject import Subject
 
 
 class Sizes(NamedTuple):
-    """Batch, heads, queries, keys, width."""
+    """Batch, heads, queries, keys, width; a dtype where only that is meant."""
 
     B: int = 1
     H: int = 1
     n_q: int = 3
     n_kv: int = 6
     d: int = 5  # no square: its root is rounded
+    dtype: str = ""
 
 
 SIZES = (
     Sizes(H=9), Sizes(H=18), Sizes(H=66), Sizes(B=9, H=8), Sizes(B=65),
     Sizes(d=129), Sizes(d=257),
     Sizes(n_kv=257, n_q=2), Sizes(n_kv=516, n_q=2), Sizes(n_kv=1025, n_q=2), Sizes(n_q=257), Sizes(n_q=1025),
-    Sizes(n_q=523, n_kv=523, d=2),
+    Sizes(n_q=523, n_kv=523, d=2), Sizes(n_q=300, n_kv=300, d=2, dtype="bfloat16"),
     Sizes(n_kv=1025, n_q=1, d=65), Sizes(n_q=64, n_kv=64, d=64), Sizes(n_q=128, n_kv=128, d=16),
 )  # fmt: skip
 """One above 8, 16 and 64 heads, 64 problems, widths of 128 and 256, lengths of 256, 512 and 1,024; both lengths at
-once; more than 2^16 numbers in one tensor, beyond what two bytes count; and all sizes round."""
+once; more than 2^16 numbers in one tensor, beyond what two bytes count; positions that bfloat16 does
+not count; and all sizes round."""
 WIDE = ("float32", "float64")
 LOW_SHARE = 0.3
 """How often a size is tried in two bytes where wider numbers are declared, too: they hide an error of 1e-3."""
@@ -80,13 +82,15 @@ def enlarged(case: Case, profile: Profile) -> Iterator[Case]:
     always = profile.always_causal
     wider = [t for t in WIDE if t in profile.dtypes and case.dtype not in WIDE]
     for size in SIZES:
-        dtype = wider[0] if wider and rng.random() > LOW_SHARE else case.dtype
+        dtype = size.dtype or (wider[0] if wider and rng.random() > LOW_SHARE else case.dtype)
+        if dtype not in profile.dtypes:
+            continue
         shared = "enable_gqa" in claims and size.H % SHARED == 0 and rng.random() < 0.5
         heads = size.H // SHARED if shared else size.H
         shapes = (size.B, size.H, size.n_q), (size.B, heads, size.n_kv), (size.B, heads, size.n_kv)
         query, key, value = (round_to(rng.standard_normal((*shape, size.d)), dtype) for shape in shapes)
         shows = size.n_q >= size.n_kv or profile.alignment == "bottom_right"  # else most keys would be hidden
-        causal = always or ("is_causal" in claims and shows and rng.random() < CAUSAL_SHARE)
+        causal = always or ("is_causal" in claims and shows and (bool(size.dtype) or rng.random() < CAUSAL_SHARE))
         mask = None
         if "attn_mask" in claims and not causal and rng.random() < 0.5:
             full = (size.B, size.H) if rng.random() < 0.5 else (1, 1)
