@@ -82,7 +82,7 @@ def fails(fresh: Any, first: Sequence[Request], evidence: Evidence) -> bool | No
     if responses is None:
         return None
     own = responses[-len(evidence.calls) :]
-    numbers = [number_in(response, shown) for response, shown in zip(own, evidence.calls, strict=True)]
+    numbers = [number_of(response, shown) for response, shown in zip(own, evidence.calls, strict=True)]
     got, want = numbers[0], evidence.want
     if evidence.kind == "pair":
         want = None if len(numbers) < 2 or numbers[1] is None else evidence.times * numbers[1]
@@ -93,3 +93,14 @@ def fails(fresh: Any, first: Sequence[Request], evidence: Evidence) -> bool | No
     if np.isnan(got) or np.isnan(want):
         return bool(np.isnan(got) != np.isnan(want))
     return bool(got != want and not abs(got - want) <= (evidence.bound or 0.0))
+
+
+def number_of(response: Response, shown: Shown) -> float | None:
+    """The number in question, also where a law's own expression makes it out of a result."""
+    if not shown.expression or response.status != "ok" or not response.outputs:
+        return number_in(response, shown)
+    known = {"out": response.outputs[0].values, "__builtins__": {}, "sum": sum, "zip": zip, "float": float}
+    try:
+        return float(eval(shown.expression.format(out="out"), known))  # the text is a law's, never a target's
+    except (TypeError, ValueError, IndexError, NameError, AttributeError):
+        return None

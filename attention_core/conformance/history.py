@@ -9,11 +9,11 @@ import numpy as np
 
 from attention_core.conformance.exchange import Array, Request
 
-KEPT = 200
+KEPT = 1000
 """So many first and so many last calls are kept."""
 FEW = 8
 SHORT = 24
-READABLE = 1024
+READABLE = 2048
 """Numbers in the arrays of a call that a program may write out, and in those of a short one."""
 
 
