@@ -215,6 +215,15 @@ def test_shared_heads_are_found_where_one_length_is_taken() -> None:
     assert look_at(one_length).options() == "--sizes 'n_q == n_kv' --grouping modular"
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_arrays_of_numpy_are_tried_where_no_call_is_accepted() -> None:
+    def of_numpy(q: Any, k: Any, v: Any) -> Any:
+        q.dtype.type(1)  # which torch's dtypes do not have
+        return forms.in_numpy(q, k, v)
+
+    assert look_at(of_numpy).found["array"] == "numpy"
+
+
 def test_what_is_right_in_float64_keeps_it() -> None:
     def coarse(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Wrong by more than float32 rounds, in float64 alone."""

@@ -70,10 +70,9 @@ def calls_of(kind: str, record: Implementation, case: Case) -> list[tuple[Case, 
 
 
 def other_arrays(record: Implementation, description: Mapping[str, Any], failures: list[str]) -> list[str]:
-    """The array libraries that a target may want instead: what its file imports, and NumPy where failures name it."""
+    """The array libraries that a target may want instead, where it takes no call: what its file imports, and NumPy."""
     imported = [name for name in ("numpy", "torch", "jax") if name in (description.get("libraries") or [])]
-    named = ["numpy"] if any("numpy" in text or "ndarray" in text for text in failures) else []
-    return [name for name in dict.fromkeys([*imported, *named]) if name != record.array] if failures else []
+    return [name for name in dict.fromkeys([*imported, "numpy"]) if name != record.array] if failures else []
 
 
 def look_with_arrays(
