@@ -3,9 +3,10 @@
 python experiments/quick_seconds/run.py                     # all targets of targets.py, 5 runs each
 python experiments/quick_seconds/run.py --runs 3 plain whole
 
-What is counted: user and system time of the command and of the worker that it starts, as the system says once both
-have ended, less one `python -c "import torch"` (the median of as many), since the worker alone imports torch. "First
-line" is the same until the first look's finding is printed, and where a contract has no first look, its verdict.
+What is counted: user and system time of the command and of the workers that it starts, as the system says once all
+have ended, less one `python -c "import torch"` (the median of as many). The command itself does not import torch. A
+refuted run may start a second worker, to see whether its counterexamples fail alone: that import is counted as ours.
+"First line" is the same until the first look's finding is printed; where a contract has no first look, its verdict.
 Numbers are medians with the least and the largest, on one thread. The machine must be quiet: a shared core costs time.
 """
 
