@@ -274,7 +274,7 @@ MASKED = Sizes({**RANGES, "n": (2, 6)}, MASKS, _coinciding_or_many, dtypes=("flo
 CROSSED = Sizes({**RANGES, "m": (1, 7)}, adjust=_equal_lengths, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 16, "small": 0}
 LAWS = (
-    Law(heads_attend_as_the_formula_says, space=ANY, **ROW, central=True),
+    Law(heads_attend_as_the_formula_says, space=ANY, **{**ROW, "large": 32}, central=True),
     Law(causal_heads_attend_as_the_formula_says, space=TOKENS, **ROW),
     Law(masked_heads_attend_as_the_formula_says, space=MASKED, **ROW),
     Law(heads_attend_to_a_context_as_the_formula_says, space=CROSSED, **ROW),
