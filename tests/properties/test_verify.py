@@ -6,8 +6,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
+import signal
+import time
 from collections.abc import Iterator
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +30,13 @@ from attention_core.conformance.parameter_case import ParameterCase
 from attention_core.conformance.report import Counterexample, LawResult, Report
 from attention_core.conformance.session import Session
 from attention_core.conformance.verify import (
+    ended_by_signals,
     exit_status,
     failed_report,
     read_case,
     replay_case,
     restored_fields,
+    run_share,
     save_cases,
     saved_case,
     verify_target,
@@ -289,3 +295,24 @@ def test_the_folder_of_saved_cases_ignores_itself_and_stays_small(tmp_path: Path
     chosen = tmp_path / "cases"
     save_cases(chosen, "f", {}, refuted(range(1)))
     assert not (chosen / ".gitignore").exists()
+
+
+def test_a_process_told_to_end_ends_whatever_comes_of_its_exit() -> None:
+    """Hypothesis, say, takes an exit in the midst of a case for a flaky failure."""
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as told, ended_by_signals():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        except SystemExit:
+            raise RuntimeError("flaky") from None
+    assert told.value.code == 128 + signal.SIGTERM and signal.getsignal(signal.SIGTERM) is before
+    with pytest.raises(RuntimeError, match="its own"), ended_by_signals():
+        raise RuntimeError("its own")
+
+
+def test_a_helper_whose_answer_nobody_awaits_ends_in_silence() -> None:
+    answer, sender = Pipe(duplex=False)
+    answer.close()
+    options = {"effort": "quick", "seed": 0, "timeout": 5.0, "known": None, "shrink": True}
+    run_share(sender, "mutants.reference:none", {}, options, ["stays_finite"])
