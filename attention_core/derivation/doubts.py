@@ -16,6 +16,7 @@ from attention_core.derivation.declared import Caveat
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
+from attention_core.derivation.restrictions import restriction
 from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Unreadable
 from attention_core.derivation.terms import Relation, ShapeMismatch
@@ -40,7 +41,19 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
         return found
     expected = step.option("expect") == "refuted"
     said = "" if expected else _other_convention(step, found, decide)
-    return _undecided(found, said) if said else _under_caveats(step, found, decide, expected)
+    if said:
+        return _undecided(found, said)
+    decided = _under_caveats(step, found, decide, expected)
+    if decided.verdict is not Verdict.REFUTED or expected:
+        return decided
+    said = _restriction(step, found)
+    return _undecided(found, said) if said else decided
+
+
+def _restriction(step: Step, found: Finding) -> str:
+    """What a step reads as that is no claim; shapes that do not fit are wrong in any reading."""
+    ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
+    return "" if ill or step.context.formal is not None else restriction(step)
 
 
 def _undecided(found: Finding, said: str) -> Finding:

@@ -45,6 +45,7 @@ class Step:
     options: list[Option] = field(default_factory=list)
     assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
     conditions: tuple[Chain, ...] = ()
+    chained: bool = False  # one of several relations of a chain
     quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
     later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
     peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
@@ -308,7 +309,8 @@ def _chain_steps(
         text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
         tag = one.tags.get(line, one.tag)
         options = one.options.get(line, [])
-        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, one.quoted)
+        many = len(chain.ops) > 1
+        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
 
 
 def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:

@@ -52,7 +52,7 @@ TALK = [
 
 def verdicts(said: str) -> tuple[list[str], int]:
     head = f"Let $n \\in \\mathbb{{N}}$. Let $x, y \\in \\mathbb{{R}}$ {said}."
-    report = check_document(head + "\n\n$$ x = y $$\n")
+    report = check_document(head + "\n\n$$ 2 x = x + y $$\n")  # `x = y` alone reads as a definition
     return [str(step.verdict) for step in report.steps], len(report.not_assumed)
 
 

@@ -115,7 +115,7 @@ def test_a_reason_with_a_formula_is_named_as_not_checked() -> None:
 
 def test_a_claim_in_a_declaration_is_no_hypothesis() -> None:
     for words in ("Then", "Hence", "It follows that", "We have", "Therefore"):
-        report = check_document(f"Let $a, b \\in \\mathbb{{R}}$. {words} $a = b$.\n\n$$ a = b $$\n")
+        report = check_document(f"Let $a, b \\in \\mathbb{{R}}$. {words} $a = b$.\n\n$$ 2 a = a + b $$\n")
         assert [step.verdict for step in report.steps] == ["REFUTED"], words
         assert [line for line, _ in report.not_assumed] == [1] and words in report.not_assumed[0][1]
 
