@@ -33,7 +33,7 @@ class ParameterCase:
 
     Args:
         sizes: whole numbers such as {"n_q": 5, "n_kv": 7}; shrinking lowers them.
-        minimum: the smallest allowed value of each size (0 where absent).
+        minimum: the smallest allowed value of each size (1 where absent: what a law adds is seldom meant to vanish).
         options: further JSON values (never shrunk).
         dtype: of the arrays the case draws.
         seed: what the arrays follow from.
@@ -79,7 +79,7 @@ class ParameterCase:
     def smaller(self) -> Iterator[ParameterCase]:
         """Cases of smaller sizes."""
         for name, value in self.sizes.items():
-            low = self.minimum.get(name, 0)
+            low = self.minimum.get(name, 1)
             for smaller in dict.fromkeys((low, low + 1, (low + value) // 2, value - 1)):
                 if low <= smaller < value:
                     yield self.with_(**{name: smaller})

@@ -183,6 +183,44 @@ class mask_lost_on_the_weights_path(MultiHead):  # noqa: N801
         return super().allowed(n, None if need_weights else attn_mask, is_causal, need_weights)
 
 
+class two_masks(MultiHead):  # noqa: N801
+    """Correct: a mask of keys (B, n) beside the mask of pairs; True attends."""
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, key_padding_mask: Tensor | None = None, attn_mask: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> Any:  # fmt: skip
+        return super().forward(x, self.together(key_padding_mask, attn_mask), need_weights=need_weights)
+
+    def together(self, keys: Tensor | None, pairs: Tensor | None) -> Tensor | None:
+        """One mask of what both allow."""
+        wide = None if keys is None else keys[:, None, None, :]
+        return pairs if wide is None else wide if pairs is None else wide & pairs
+
+
+class padding_dropped_beside_a_mask(two_masks):  # noqa: N801
+    """The mask of keys is read only where there is no mask of pairs."""
+
+    def together(self, keys: Tensor | None, pairs: Tensor | None) -> Tensor | None:
+        return super().together(keys if pairs is None else None, pairs)
+
+
+class far_keys_lost_beyond_a_hundred(MultiHead):  # noqa: N801
+    """Beyond 100 tokens those that lie 100 back are forgotten: a table of distances ends there."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        near = ~torch.ones(n, n, dtype=torch.bool).tril(-100)
+        return super().allowed(n, attn_mask, is_causal, need_weights) & near
+
+
+class last_of_twelve_heads_uniform(MultiHead):  # noqa: N801
+    """With twelve heads or more the last one's scores are zeros: a loop over heads ends early."""
+
+    def weights(self, s: Tensor, allow: Tensor) -> Tensor:
+        s = torch.cat([s[:, :-1], 0 * s[:, -1:]], 1) if self.heads >= 12 else s
+        return super().weights(s, allow)
+
+
 class mask_polarity_reversed(MultiHead):  # noqa: N801
     """Keeps what the mask forbids (rasbt/LLMs-from-scratch PR1062, lucidrains/halonet-pytorch#4)."""
 
@@ -537,7 +575,8 @@ FAULTY = (
     attention_unused, mode_changes_the_output, evaluation_leaves_a_trace, dead_rows_on_the_weights_path,
     causal_in_inference_alone, causal_mask_of_the_first_length, joined_in_one_buffer, mask_dropped_beside_causality,
     past_spoiled_by_a_mask, joined_in_four_buffers, returned_weights_scaled_by_model_size,
-    returned_weights_of_the_first_head,
+    returned_weights_of_the_first_head, padding_dropped_beside_a_mask, far_keys_lost_beyond_a_hundred,
+    last_of_twelve_heads_uniform,
 )  # fmt: skip
 NAMINGS = (
     MultiHead, named_by_letters, named_by_words, listed, fused_by_heads, fused_by_features, fused_transposed,

@@ -10,9 +10,12 @@ import pytest
 from mutants import multi_head as mutants
 from mutants.judging import held, judged, refuted
 from mutants.judging_contracts import conforming, refuting
+from torch import Tensor, nn
 
+from attention_core.conformance import Implementation
 from attention_core.conformance.laws import module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
+from attention_core.conformance.session import Session
 from attention_core.peers.torch_mha_module import mha_module
 from attention_core.self_attention import MultiHeadSelfAttention
 from attention_core.variants.shared_projection import shared_projection_attention
@@ -23,10 +26,14 @@ MASKED, PATHS = "masked_heads_attend_as_the_formula_says", "the_weights_path_equ
 RETURNED = "returned_weights_are_those_of_the_heads"
 CONTEXT = "heads_attend_to_a_context_as_the_formula_says"
 DEAD = "tokens_without_a_key_are_as_declared"
-SILENT = (CONTEXT, DEAD)
-"""What modules without a context, and without a declaration of dead rows, are not asked."""
+TWO_MASKS = "two_masks_mean_both"
+SILENT = (CONTEXT, DEAD, TWO_MASKS)
+"""What modules without a context, a declaration of dead rows or a second mask are not asked."""
 RECORDS: dict[str, dict[str, Any]] = {"dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"}}
 SEEN_BY = {  # one law that must see it
+    "padding_dropped_beside_a_mask": TWO_MASKS,
+    "far_keys_lost_beyond_a_hundred": TRUTH,
+    "last_of_twelve_heads_uniform": TRUTH,
     "values_of_the_input_where_lengths_agree": CONTEXT,
     "context_kept_by_its_shape": CONTEXT,
     "mask_repeated_by_heads": MASKED,
@@ -76,6 +83,69 @@ def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
 def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
     record = RECORDS.get(mutant.__name__, {})
     assert SEEN_BY[mutant.__name__] in refuting(mutant, CONTRACT, parameters=WEIGHTS, **record)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_masks_mean_both(seed: int) -> None:
+    assert judged(TWO_MASKS, mutants.two_masks, seed=seed, contract=CONTRACT).status == "held"
+    assert judged(TWO_MASKS, torch_module, seed=seed, contract=CONTRACT, mask_true="ignore").status == "held"
+
+
+def torch_module(embed_dim: int, num_heads: int) -> nn.Module:
+    return nn.MultiheadAttention(embed_dim, num_heads, batch_first=True)
+
+
+class OneMask(mutants.two_masks):
+    """Takes one mask at a time, and says so."""
+
+    def together(self, keys: Tensor | None, pairs: Tensor | None) -> Tensor | None:
+        if keys is not None and pairs is not None:
+            raise ValueError("give one mask")
+        return super().together(keys, pairs)
+
+
+def test_a_module_may_refuse_two_masks_at_once() -> None:
+    result = judged(TWO_MASKS, OneMask, contract=CONTRACT)
+    assert result.status == "not_applicable"
+    assert "the module takes one mask at a time: ValueError: give one mask" in result.message
+
+
+class Grouped(nn.Module):
+    """Fewer heads of keys than of queries."""
+
+    def __init__(self, embed_dim: int, num_heads: int, num_kv_heads: int | None = None) -> None:
+        super().__init__()
+        self.heads, self.keys, d = num_heads, num_kv_heads or num_heads, embed_dim // num_heads
+        self.q_proj, self.o_proj = nn.Linear(embed_dim, embed_dim), nn.Linear(embed_dim, embed_dim)
+        self.k_proj, self.v_proj = (nn.Linear(embed_dim, self.keys * d) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        counts = (self.heads, self.keys, self.keys)
+        parts = zip((self.q_proj, self.k_proj, self.v_proj), counts, strict=True)
+        q, k, v = (f(x).unflatten(-1, (count, -1)).transpose(1, 2) for f, count in parts)
+        k, v = (t.repeat_interleave(self.heads // self.keys, 1) for t in (k, v))
+        out: Tensor = self.o_proj((self.scores(q, k) @ v).transpose(1, 2).flatten(2))
+        return out
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)
+
+
+class GroupedOverQueries(Grouped):
+    """softmax(dim=-2)."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wrong_module_of_grouped_heads_is_shrunk_and_keeps_a_head_of_keys(seed: int) -> None:
+    conforming(Grouped, CONTRACT, seed=seed)
+    with Session(Implementation(GroupedOverQueries, "f", CONTRACT), effort="quick", seed=seed) as session:
+        (law,) = (law for law in session.laws if law.name == TRUTH)
+        result = session.run(law)
+    assert result.status == "refuted" and result.counterexample is not None, result.message
+    assert result.counterexample.data["sizes"].get("H_kv", 1) >= 1
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -124,9 +124,12 @@ class MultiHead(ParameterSubject):
 
     def asked(
         self, case: ParameterCase, filled: Filled, x: NDArray, *, context: NDArray | None = None,
-        mask: Mask | None = None, causal: bool = False, **kwargs: Any,
+        mask: Mask | None = None, causal: bool = False, also: Mask | None = None, **kwargs: Any,
     ) -> Request:  # fmt: skip
-        """The request of a call; `causal` asks for causality, which a module that always is so needs no flag for."""
+        """The request of a call; `causal` asks for causality, which a module that always is so needs no flag for.
+
+        `also` is a mask for another parameter than that of `mask`.
+        """
         form, other = self.form, x if context is None else context
         inputs: dict[str, Any] = {}
         for role, name in form.inputs.items():
@@ -136,8 +139,8 @@ class MultiHead(ParameterSubject):
         places = list(inputs)[: form.places]
         named: dict[str, Any] = {name: value for name, value in inputs.items() if name not in places}
         named |= dict.fromkeys(form.required)
-        if mask is not None:
-            named[mask.form.name] = mask.argument(self.implementation.mask_true)
+        masks = [one for one in (mask, also) if one is not None]
+        named |= {one.form.name: one.argument(self.implementation.mask_true) for one in masks}
         if causal and not self.always_causal:
             named[form.causal] = True
         fields: dict[str, Any] = {"mode_": "eval", "parameters_": filled.parameters or None, "loose_": True, **kwargs}

@@ -6,18 +6,20 @@ The module is called in the form that the first look finds (see `modules`). Wher
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.declared_sizes import supports
-from attention_core.conformance.evidence import NotApplicable, Result, Violation, require_close, require_same
+from attention_core.conformance.evidence import NotApplicable, Refused, Result, Violation, require_close, require_same
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import Filled, MultiHead, ways
 from attention_core.conformance.laws.sharing import LATER_CALLS
 from attention_core.conformance.modules.form import Mask
+from attention_core.conformance.modules.look import drawn_pairs
 from attention_core.conformance.parameter_case import (
     ParameterCase,
     Sizes,
@@ -31,6 +33,8 @@ from attention_core.conformance.parameter_case import (
 __all__ = ["CONTRACT", "LAWS", "MultiHead"]
 
 CONTRACT = "multi-head"
+SAYS_NO = ("ValueError", "NotImplementedError", "TypeError", "AssertionError")
+"""How a module says that it does not take two masks at once; an error of shapes says nothing of the kind."""
 
 
 def heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
@@ -120,6 +124,35 @@ def masks_and_causality_mean_both(subject: MultiHead, case: ParameterCase) -> No
     bound = subject.rounding(case, found, x, causal=True)
     require_same_later(again, first, [both], bound, "causal output after a call with a mask, too")
     _check_truth(subject, case, mask, causal=True)
+
+
+def two_masks_mean_both(subject: MultiHead, case: ParameterCase) -> None:
+    """A module that takes two masks, as of pairs and of keys, given both, leaves the keys that both allow.
+
+    Formula: as heads_attend_as_the_formula_says with s_ij = -inf where either mask forbids
+    Source: pytorch's key_padding_mask beside attn_mask; pytorch/pytorch#41508 (what a row without keys then gives)
+    Mutant: padding_dropped_beside_a_mask
+    """
+    if len(subject.form.masks) < 2:
+        raise NotApplicable("the module has no two parameters for masks")
+    rng = case.rng("two masks")
+    masks = list[Mask]()
+    for place in sorted(int(i) for i in rng.choice(len(subject.form.masks), 2, replace=False)):
+        form = subject.form.masks[place]
+        shape = form.shapes[int(rng.integers(len(form.shapes)))]
+        pairs = drawn_pairs(case.with_(seed=case.seed + place), shape)
+        pairs[..., 0] = True  # every token keeps a key
+        masks.append(Mask(pairs, form, shape))
+    found, x = subject.recognised(case), subject.input(case)
+    assert found.parts is not None
+    want, bound = subject.truth(case, found.parts, x, masks[0].pairs & masks[1].pairs)
+    try:
+        got = subject.module(case, found, x, mask=masks[0], also=masks[1])
+    except Refused as refusal:
+        if str(refusal).startswith(SAYS_NO):
+            raise NotApplicable(f"the module takes one mask at a time: {refusal}") from None
+        raise
+    require_close(got, want, bound, f"multi-head output with {masks[0].form.name} and {masks[1].form.name}")
 
 
 def _check_truth(subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False) -> None:
@@ -233,7 +266,9 @@ def draw_module(subject: MultiHead, space: Sizes, rng: np.random.Generator) -> P
     if case is None:
         return None
     if subject.form.grouped and (group := int(rng.integers(1, 4))) > 1:
-        grouped = case.with_(H_kv=case["H"], H=group * case["H"])
+        many = case["H"] >= MANY_HEADS and case["H"] % group == 0  # as many as models have: not three times as many
+        keys = case["H"] // group if many else case["H"]
+        grouped = case.with_(H_kv=keys, H=group * keys)
         return grouped if supports(subject.implementation, grouped) else case
     return case
 
@@ -266,23 +301,41 @@ def _equal_lengths(sizes: dict[str, int], rng: np.random.Generator) -> dict[str,
 RANGES = {"B": (1, 3), "n": (1, 6), "H": (1, 4), "d": (1, 4)}
 MODELS = {"B": (5, 6), "n": (65, 72), "H": (3, 6), "d": (33, 40)}
 """More texts than heads, more tokens than a small buffer holds, heads wider than 32."""
+MANY_HEADS = 12
+HEADS = {"B": (1, 2), "n": (4, 9), "H": (MANY_HEADS, MANY_HEADS), "d": (8, 8)}
+"""As many heads as BERT's, of fewer features."""
+TEXT = {"B": (1, 2), "n": (129, 136), "H": (1, 2), "d": (2, 4)}
+"""More tokens than 128."""
+
+
+def _in_models(
+    adjust: Callable[[dict[str, int], np.random.Generator], dict[str, int]] | None = None, share: float = 0.25
+) -> Callable[[dict[str, int], np.random.Generator], dict[str, int]]:
+    """As `as_in_models`, with shares of cases of many heads, and of long texts, beside it."""
+    return as_in_models(MODELS, as_in_models(HEADS, as_in_models(TEXT, adjust, 0.25), 0.2), share)
+
+
 ANY = Sizes(RANGES, adjust=as_in_models(MODELS), dtypes=("float32",))
+PLAIN = Sizes(RANGES, adjust=_in_models(), dtypes=("float32",))
 SEVERAL = Sizes({**RANGES, "B": (2, 3)}, dtypes=("float32",))
 TOKENS = Sizes({**RANGES, "n": (2, 6)}, adjust=as_in_models(MODELS), dtypes=("float32",))
 MASKS = {"mask": ("shared", "by sequence", "rows", "keys", "wide keys")}
 MASKED = Sizes({**RANGES, "n": (2, 6)}, MASKS, _coinciding_or_many, dtypes=("float32",))
+MASKED_MODELS = replace(MASKED, adjust=_in_models(_coinciding_or_many, 0.0))
+CAUSAL = replace(TOKENS, adjust=_in_models())
 CROSSED = Sizes({**RANGES, "m": (1, 7)}, adjust=_equal_lengths, dtypes=("float32",))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "multi_head", "large": 16, "small": 0}
 LAWS = (
-    Law(heads_attend_as_the_formula_says, space=ANY, **{**ROW, "large": 32}, central=True),
-    Law(causal_heads_attend_as_the_formula_says, space=TOKENS, **ROW),
-    Law(masked_heads_attend_as_the_formula_says, space=MASKED, **ROW),
+    Law(heads_attend_as_the_formula_says, space=PLAIN, **{**ROW, "large": 32}, central=True),
+    Law(causal_heads_attend_as_the_formula_says, space=CAUSAL, **ROW),
+    Law(masked_heads_attend_as_the_formula_says, space=MASKED_MODELS, **ROW),
     Law(heads_attend_to_a_context_as_the_formula_says, space=CROSSED, **ROW),
     Law(
         tokens_without_a_key_are_as_declared, space=MASKED, **ROW, declares=lambda i: i.dead_rows != "unspecified",
         because="what a token without any key gives is not declared (--dead-rows)",
     ),
     Law(masks_and_causality_mean_both, space=TOKENS, **ROW),
+    Law(two_masks_mean_both, space=MASKED, **ROW),
     Law(batch_rows_are_independent, space=SEVERAL, **ROW),
     Law(later_tokens_are_invisible, space=TOKENS, **ROW),
     Law(training_without_dropout_is_evaluation, space=ANY, **ROW),

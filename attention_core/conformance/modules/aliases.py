@@ -22,7 +22,7 @@ SIZES: Mapping[str, str] = {
     for name in names.split()
 }  # fmt: skip
 """A parameter's or setting's name -> the size it holds: E features, H heads, H_kv of keys, d of a head, n at most."""
-LONGEST = 64
+LONGEST = 256
 """What is given for n: no case is longer."""
 DROPOUTS = (
     "dropout", "attn_drop", "proj_drop", "attn_pdrop", "resid_pdrop", "embd_pdrop", "attention_dropout",
