@@ -73,6 +73,7 @@ class Contract:
         widest: `(subject, space)`: a space whose small cases serve this one too where they fit, or None.
         ask: `(subject, case)`: the plain call of a core case.
         look: `(runner, implementation, description, seed)`: the first look at a target, before any law; None without.
+        gradients: whether a law of it tests gradients where there are any; where none does, every report says so.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Contract:
     laws: tuple[Law, ...] = ()
     ask: Callable[[Any, Any], object] = lambda subject, case: subject.forward(case)
     look: Callable[[Runner, Implementation, Mapping[str, Any], int], FirstLook | None] | None = None
+    gradients: bool = True
 
 
 def _attention_subject(runner: Runner, implementation: Implementation, description: Any, seed: int) -> Subject:
@@ -168,6 +170,7 @@ def parameter_contract(family: ModuleType, subject: Callable[..., Any] = Paramet
         family.CONTRACT, subject, restrict_parameters, draw_parameters, _no_small,
         partial(plain_cases, family.CONTRACT), ParameterCase.from_json, allows_parameters, laws=laws,
         ask=partial(plain_call, family.CONTRACT), look=_look_at(family.CONTRACT, subject, laws),
+        gradients=getattr(family, "GRADIENTS", True),
     )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
-            self.notes = self._fit_precision()
+            self.notes = [*self._fit_precision(), *self._without_gradients()]
             implementation = self.implementation
             self.recorder = RecordingRunner(self.runner)
             self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
@@ -118,6 +118,11 @@ class Session:
         rest = tuple(dtype for dtype in implementation.dtypes if dtype != "float64")
         self.implementation = implementation.with_(dtypes=rest)
         return ["float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"]
+
+    def _without_gradients(self) -> list[str]:
+        """What is to be said where gradients are not declined, and no law of the contract tests them."""
+        silent = self.implementation.gradients and not self.contract.gradients
+        return [f"gradients are not tested: no law of {self.contract.name} asks for any"] if silent else []
 
     @property
     def first_look(self) -> FirstLook | None:

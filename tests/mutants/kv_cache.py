@@ -121,6 +121,30 @@ class tokens_not_reset(Cache):  # noqa: N801
             super().reset()
 
 
+class long_texts_not_reset(Cache):  # noqa: N801
+    """reset() leaves what more than 40 tokens have filled: only the first page is cleared."""
+
+    def reset(self) -> None:
+        if getattr(self, "seen", 0) <= 40:
+            super().reset()
+
+
+class newest_token_overwritten_after_twenty_steps(Cache):  # noqa: N801
+    """From the 21st step on a token takes the place of the one before it: the store grows no more."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.steps = 0
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        self.steps += 1
+        if self.steps > 20:
+            n = key.shape[-2]
+            self.kept = [part[..., :-n, :] for part in self.kept]
+            self.places = self.places[:-n]
+        return super().append(key, value)
+
+
 class smaller_batch_after_reset(Cache):  # noqa: N801
     """Buffers stay after reset(); a smaller batch finds the old tokens beyond its eighth step in them."""
 
@@ -317,7 +341,8 @@ FAULTY = (
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,
     values_one_step_late, cache_shared_by_instances, batch_of_the_first_sequence, smaller_batch_after_reset,
     output_of_the_last_step, last_256_tokens_kept, buffers_belong_to_the_class, newest_cache_takes_the_slot,
-    callers_arrays_are_kept, decoding_reads_the_first_sequence,
+    callers_arrays_are_kept, decoding_reads_the_first_sequence, long_texts_not_reset,
+    newest_token_overwritten_after_twenty_steps,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

@@ -14,13 +14,18 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.cache import KeyValueCache
+from attention_core.conformance import Implementation
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
 from attention_core.conformance.options import check_applies
+from attention_core.conformance.session import Session
+from attention_core.self_attention import MultiHeadSelfAttention
 
 WINDOW = {"window": 4}
 SEEN_BY = {  # one law that must see it
+    "long_texts_not_reset": "a_reset_cache_is_empty",
+    "newest_token_overwritten_after_twenty_steps": "many_single_steps_equal_the_full_pass",
     "square_mask_with_cache": "chunks_equal_the_full_pass",
     "no_mask_with_cache": "chunks_equal_the_full_pass",
     "offset_grows_by_the_prompt_twice": "chunks_equal_the_full_pass",
@@ -98,6 +103,14 @@ def test_a_cache_may_keep_the_callers_arrays_where_that_is_declared() -> None:
     for value in ("copied", 3):
         with pytest.raises(TargetError, match=rf"inputs={value}: inputs is kept, or not declared"):
             check_applies(CONTRACT, {"parameters": {"inputs": value}})
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_every_report_says_that_gradients_are_not_tested(gradients: bool) -> None:
+    for target, contract in ((KeyValueCache, CONTRACT), (MultiHeadSelfAttention, "multi-head")):
+        with Session(Implementation(target, "f", contract, gradients=gradients), effort="quick") as session:
+            told = [note for note in session.report([]).notes if note.startswith("gradients are not tested")]
+        assert bool(told) is gradients
 
 
 @pytest.mark.parametrize("mutant", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])

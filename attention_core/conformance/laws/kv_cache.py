@@ -21,6 +21,7 @@ from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after
 from attention_core.conformance.scales import scale_of
 
+GRADIENTS = False  # no law tests them: a cache may be made for decoding alone, where nobody asks for any
 CONTRACT = "kv-cache"
 
 
@@ -95,9 +96,13 @@ def two_chunks(case: ParameterCase) -> list[int]:
 
 
 def larger_than(subject: Cache, case: ParameterCase) -> ParameterCase:
-    """A case of more sequences of more tokens, at times: what it leaves behind would reach into the next one."""
+    """A case of more sequences of more tokens, at times: what it leaves behind would reach into the next one.
+
+    Half of the time by 50 tokens or more: what a store of several pages, or one that has grown, leaves behind.
+    """
     rng = case.rng("larger")
-    larger = case.with_(B=case["B"] + int(rng.integers(0, 3)), n=case["n"] + int(rng.integers(0, 9)))
+    low, high = (0, 9) if rng.random() < 0.5 else (50, 280)
+    larger = case.with_(B=case["B"] + int(rng.integers(0, 3)), n=case["n"] + int(rng.integers(low, high)))
     return larger if supports(subject.implementation, larger) else case
 
 
@@ -134,6 +139,16 @@ def single_steps_equal_the_full_pass(subject: Cache, case: ParameterCase) -> Non
     Formula: step(x[i:i+1]) = full(x)[i]
     Source: rajveer43/VeloxQuant-MLX#389 (the offset after eviction)
     Mutant: values_one_step_late
+    """
+    check_steps(subject, case, range(case["n"] + 1), "token by token")
+
+
+def many_single_steps_equal_the_full_pass(subject: Cache, case: ParameterCase) -> None:
+    """Feeding dozens of tokens one at a time keeps every one of them.
+
+    Formula: step(x[i:i+1]) = full(x)[i], n up to 72
+    Source: stores that grow by steps, of 16 or 64 tokens; rajveer43/VeloxQuant-MLX#389
+    Mutant: newest_token_overwritten_after_twenty_steps
     """
     check_steps(subject, case, range(case["n"] + 1), "token by token")
 
@@ -268,6 +283,11 @@ def _beyond_usual_stores(sizes: dict[str, int], rng: np.random.Generator) -> dic
     return sizes
 
 
+def _dozens(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Beyond 64 steps once in two, beyond 25 always."""
+    return {**sizes, "n": int(rng.integers(66, 73) if rng.random() < 0.5 else rng.integers(26, 40))}
+
+
 def _prompt(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     """Prompts such that the first token after them sees 65, 147 or 513 keys."""
     return {**sizes, "n": int(rng.choice([64, 64, 146, 146, 512]))}
@@ -281,6 +301,7 @@ RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
 SEVERAL = Sizes({**RANGES, "n": (3, 40)})
+DOZENS = Sizes({"B": (1, 1), "H": (1, 2), "n": (1, 72), "d": (1, 2)}, adjust=_dozens)
 AGAIN = Sizes({**RANGES, "n": (1, 24)})
 LONG = Sizes({"B": (1, 1), "H": (1, 1), "n": (129, 560), "d": (1, 3)}, adjust=_beyond_usual_stores)
 DECODING = Sizes({"B": (2, 3), "H": (1, 3), "n": (1, 512), "d": (1, 16)}, adjust=_prompt)
@@ -289,6 +310,7 @@ LAWS = (
     Law(a_second_cache_of_the_same_size_is_new, space=ONE_SIZE, **ROW),
     Law(chunks_equal_the_full_pass, space=SEVERAL, **ROW, central=True),
     Law(single_steps_equal_the_full_pass, space=SPACE, **ROW),
+    Law(many_single_steps_equal_the_full_pass, space=DOZENS, **{**ROW, "large": 3}),
     Law(a_prompt_then_tokens, space=SPACE, **ROW),
     Law(decoding_after_a_long_prompt, space=DECODING, **{**ROW, "large": 5}),
     Law(a_new_cache_is_empty, space=AGAIN, **ROW),
@@ -302,6 +324,7 @@ LAWS = (
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
 )  # fmt: skip
 COMPARISONS = (
-    "single_steps_equal_the_full_pass", "a_prompt_then_tokens", "decoding_after_a_long_prompt",
+    "single_steps_equal_the_full_pass", "many_single_steps_equal_the_full_pass", "a_prompt_then_tokens",
+    "decoding_after_a_long_prompt",
     "tokens_outlive_the_callers_arrays",
 )  # fmt: skip

@@ -21,6 +21,7 @@ from attention_core.conformance.law import Law
 from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
 from attention_core.conformance.scales import scale_of
 
+GRADIENTS = False  # no law tests them: the exercise asks for none
 CONTRACT = "self-attention"
 HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is_causal")
 
