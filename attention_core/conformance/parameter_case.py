@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from attention_core.conformance.runner import Runner
 
 FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention", "self-attention-steps")
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
+NUMBERS = count(1)
+"""The numbers of built objects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,6 @@ class ParameterSubject:
             )
         self.runner, self.implementation, self.description = runner, implementation, description
         self.seed, self.calls, self.lost, self.origin = seed, 0, 0, ""
-        self.instances = 0
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -165,9 +167,11 @@ class ParameterSubject:
         return known[int(name)] if name.isdigit() and int(name) < len(known) else name
 
     def fresh_instance(self) -> int:
-        """A new number under which a built object is kept (see `Request.instance`)."""
-        self.instances += 1
-        return self.instances
+        """A new number under which a built object is kept (see `Request.instance`).
+
+        New in the whole process: several subjects, as of a first look and of the laws after it, share a worker.
+        """
+        return next(NUMBERS)
 
     def call(self, *args: Any, dtype: str = "float32", shape: tuple[int, ...] | None = None, **kwargs: Any) -> Result:
         """The first result of one call; arrays among the arguments travel in `dtype` (bool and integers as they are).

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from attention_core.conformance.laws.filled_module import Filled, MultiHead
 
 UNSEEN = (
-    "the rows of {name} are queries, keys and values in none of the known layouts, so that nothing can be compared "
-    "with the truth: give the three projections parameters of their own, or name them (--parameter q_proj=NAME, "
-    "k_proj=NAME, v_proj=NAME)"
+    "the module agrees with the formula in none of the known layouts of the rows of {name}{nearest}: either its rows "
+    "are laid out otherwise (give the three projections parameters of their own, or name them: --parameter "
+    "q_proj=NAME, k_proj=NAME, v_proj=NAME), or its computation is wrong"
 )
 MEANT = {"v": "v", "k": "k", "q": "qk", "-": "qk"}
 """What a row may be that is seen to be something."""
@@ -48,7 +48,30 @@ def layout_by_roles(subject: MultiHead, probe: ParameterCase) -> tuple[Layout, s
             continue
         if all(role in MEANT[seen] for seen, role in zip(roles, meant, strict=True)):
             return layout, ""
-    return LAYOUTS[0], UNSEEN.format(name=name)
+    return LAYOUTS[0], UNSEEN.format(name=name, nearest=nearest(subject, probe, filled))
+
+
+def nearest(subject: MultiHead, probe: ParameterCase, filled: Filled) -> str:
+    """How far the output is off in the layout that explains it best, in words; "" where none can be compared."""
+    x = subject.input(probe)
+    off = list[tuple[float, float]]()
+    try:
+        got = subject.module(probe, filled, x).values
+    except (Refused, Violation):
+        return ""
+    for layout in LAYOUTS:
+        try:
+            want, bound = subject.truth(probe, subject.parts(probe, filled, layout), x)
+        except NotApplicable:
+            continue
+        error = np.abs(got - want)
+        worst = np.unravel_index(int(error.argmax()), error.shape)
+        if np.isfinite(error[worst]):
+            off.append((float(error[worst]), float(bound[worst])))
+    if not off:
+        return ""
+    error, allowed = min(off)
+    return f" (in the nearest one an output is off by {error:.3g}, where {allowed:.2g} is allowed)"
 
 
 def roles_of(filled: Filled, name: str, shape: Shape, layout: Layout) -> str:
