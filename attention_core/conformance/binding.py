@@ -230,11 +230,16 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
 
 
 def require_inputs_first(implementation: Implementation, names: list[str], inputs: list[str]) -> None:
-    """Refuse a target whose query, key and value, by their names, are other parameters than its first three.
+    """Refuse a target whose query, key and value, by their names, are not its first three parameters in this order.
 
     Raises: TargetError.
     """
     for spelling in (("query", "key", "value"), ("q", "k", "v"), ("Q", "K", "V")):
+        if set(spelling) == set(inputs) and tuple(inputs) != spelling:
+            raise TargetError(
+                f"{implementation.name} takes {', '.join(inputs)}, but query, key and value are passed in this order: "
+                f"name a function ({', '.join(spelling)}, ...) that calls it"
+            )
         if set(spelling) <= set(names) and inputs and not set(spelling) <= set(inputs) and inputs[0] != spelling[0]:
             module = inputs[0] in ("module", "self", "layer", "attn_module")
             raise TargetError(

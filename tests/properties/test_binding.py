@@ -89,6 +89,9 @@ UNUSABLE = [
     ("*, query, key, value", {}, "f takes 0 parameters by position, but attention needs query"),
     ("q, k, v, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),
     ("q, k, v, *, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),
+    ("query, value, key, mask=None", {}, "f takes query, value, key, but query, key and value are passed in this order: "
+     "name a function (query, key, value, ...) that calls it"),
+    ("v, k, q", {}, "f takes v, k, q, but"),
     ("*args, window", {}, "f has the parameter 'window' without a default"),
     ("q, k, v", {"claims": ("scale", "is_causal")}, "f is declared to claim scale, is_causal, but has no such parameter"),
 ]  # fmt: skip
