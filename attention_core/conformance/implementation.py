@@ -38,6 +38,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "merges": ("none", "lse"),
     "array": ("torch", "numpy", "jax"),
     "masks": ("any", "bool", "additive", "binary"),
+    "batch_axes": ("any", "one"),
 }
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
@@ -75,6 +76,7 @@ class Implementation:
         returns: "out", "out,weights" or "out,lse".
         causal: where the causal diagonal starts when n_q != n_kv.
         axes: 4 for query (B, H, n, d), 3 for (B, n, d), 2 for (n, d): without an axis of heads there is one head.
+        batch_axes: axes before the heads: "any" number of them, or exactly "one".
         masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
             numbers 0 and 1).
         mask_fill: what a masked score is set to: "-inf", or a number of at most -1e7 that no score comes near.
@@ -144,6 +146,7 @@ class Implementation:
     declines: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     mask_fill: str = "-inf"
+    batch_axes: str = "any"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))

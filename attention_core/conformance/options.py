@@ -73,6 +73,7 @@ HELP: Mapping[str, str] = {
     "e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d); of self-attention 2 for (n, E).",
+    "batch_axes": "Axes before the heads: any number of them, none included, or exactly one.",
     "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
     "always_causal": "Every call is causal, and no parameter says so.",
     "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",

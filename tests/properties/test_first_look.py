@@ -40,6 +40,9 @@ FOUND: dict[Any, dict[str, Any]] = {
         "returns": "out,weights", "masks": "binary", "mask_true": "ignore", "dead_rows": "nan",
     },
     forms.with_lse: {"returns": "out,lse"},
+    forms.four_axes_alone: {
+        "batch_axes": "one", "declines": ("IndexError",), "masks": "additive", "dead_rows": "nan",
+    },
     forms.forward_only: {"gradients": False},
     forms.heads_shared_by_remainder: {"grouping": "modular"},
     forms.causal_flag_with_a_default: {},

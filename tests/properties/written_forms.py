@@ -148,6 +148,14 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask = N
     return torch.matmul(weights, v), weights
 
 
+def four_axes_alone(query: Tensor, key: Tensor, value: Tensor, attention_mask: Mask = None) -> Tensor:
+    """Of model code: the axes are counted from the front, those of masks too."""
+    scores = torch.matmul(query, key.transpose(2, 3)) * query.shape[-1] ** -0.5
+    if attention_mask is not None:
+        scores = scores + attention_mask[:, :, :, :]
+    return torch.matmul(scores.softmax(-1), value)
+
+
 def with_lse(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
     return scores.softmax(-1) @ value, torch.logsumexp(scores, -1)

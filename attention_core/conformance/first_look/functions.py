@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,12 @@ from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.first_look.operations import of_allowed, operations
 from attention_core.conformance.first_look.probes import SIZES, Asker, masked, problem
 from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, meant
-from attention_core.conformance.first_look.restrictions import declined_sizes, is_single_inside, mask_fill
+from attention_core.conformance.first_look.restrictions import (
+    declined_sizes,
+    is_single_inside,
+    mask_fill,
+    one_batch_axis,
+)
 from attention_core.conformance.first_look.whole_rows import look_for_heads
 from attention_core.conformance.first_look.words import sentences
 from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
@@ -92,6 +97,10 @@ def look_with_arrays(
             other.close()
 
 
+DECLINED = "IndexError"
+"""What indexing an axis that is not there raises, in code that takes masks of four axes alone."""
+
+
 class Look:
     """A first look under way: what was asked, what it found."""
 
@@ -127,9 +136,21 @@ class Look:
         if plain is None:
             return None
         found = dict(plain)
-        for stage in (self.sizes, self.masks_and_causality, self.grouping, self.gradients, self.dtypes, self.fill):
+        for stage in (
+            self.batch_axes,
+            self.sizes,
+            self.masks_and_causality,
+            self.grouping,
+            self.gradients,
+            self.dtypes,
+            self.fill,
+        ):
             found |= stage(self.record.with_(**found))
         return found
+
+    def batch_axes(self, record: Implementation) -> Changes:
+        """Whether it takes one batch axis alone."""
+        return one_batch_axis(self.comparer, record, self.problems(self.dtype))
 
     def sizes(self, record: Implementation) -> Changes:
         """Which sizes it takes, where it declines all others."""
@@ -155,13 +176,25 @@ class Look:
             if "is_causal" in claims and not record.always_causal:
                 more = case.sizes[0] > case.sizes[1]
                 groups.setdefault("dead" if more else "causal", []).append(case.with_(is_causal=True))
-        every = of_masks_and_causality(record, claims - {"is_causal"} if record.always_causal else claims)
-        best = self.comparer.best(record, every, groups) if groups else {}
+        free = claims - {"is_causal"} if record.always_causal else claims
+        best = self.best_of_masks(record, free, groups)
         other = record.with_(**best)
         self.unsettled = [name for name, cases in groups.items() if not self.comparer.settled(other, cases)]
+        if "masks" in self.unsettled and DECLINED not in record.declines:  # masks of four axes alone, say
+            declining = {"declines": (*record.declines, DECLINED)}
+            ways = self.best_of_masks(record.with_(**declining), free, groups)
+            other = record.with_(**declining, **ways)
+            if all(self.comparer.settled(other, cases) for cases in groups.values()):
+                best, self.unsettled = {**declining, **ways}, []
         if len(self.unsettled) > 1:  # what is wrong in every row is wrong in these too
             self.unsettled = [name for name in self.unsettled if name != "dead"]
         return best
+
+    def best_of_masks(
+        self, record: Implementation, claims: frozenset[str] | set[str], groups: Mapping[str, Sequence[Case]]
+    ) -> Changes:
+        """The conventions of masks and causality under which most groups of cases agree."""
+        return self.comparer.best(record, of_masks_and_causality(record, claims), groups) if groups else {}
 
     def accepted(self, record: Implementation) -> list[Case]:
         """A few plain problems that the target takes, of different relations between n_q and n_kv."""

@@ -38,6 +38,7 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("grouping", "modular"): "shares key head h mod H_kv",
     ("grouping", "interleaved"): "shares key head h // (H / H_kv)",
     ("gradients", False): "carries no gradient",
+    ("batch_axes", "one"): "takes exactly one batch axis",
 }
 """What a convention that was found says of the target."""
 KINDS = {"masks": "its calls with masks", "causal": "its causal calls", "dead": "its rows without a key"}
@@ -94,6 +95,8 @@ def meaning(name: str, value: Any) -> str:
         return f"keeps the dtype and the precision of its inputs for {', '.join(value)} alone"
     if name == "sizes":
         return f"declines all calls but those with {value.text}"
+    if name == "declines":
+        return f"declines by {', '.join(value)} what it does not take"
     if name == "mask_fill":
         return f"writes {value} over masked scores, and no -inf: keys come back beside scores below it"
     return MEANINGS.get((name, value), f"follows {option_text(name, value)}")
