@@ -170,11 +170,23 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
     return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding
 
 
+def other_contract(description: Mapping[str, Any]) -> str:
+    """What is said of a class that suits another contract; "" where none is known.
+
+    Example:
+        >>> other_contract({"suits": "kv-cache"})
+        '; a cache of keys and values is judged with --contract kv-cache'
+    """
+    told = {"multi-head": "a module of many heads", "kv-cache": "a cache of keys and values"}
+    suits = str(description.get("suits", ""))
+    return f"; {told[suits]} is judged with --contract {suits}" if suits in told else ""
+
+
 def _read_claims(implementation: Implementation, description: Mapping[str, Any]) -> Binding:
     if not description["callable"]:
         raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
     if description.get("is_class"):
-        raise TargetError(f"{implementation.name} is a class: {BUILD}")
+        raise TargetError(f"{implementation.name} is a class: {BUILD}{other_contract(description)}")
     parameters = description["parameters"]
     declared = implementation.claims
     canonical = {name: name for name in CLAIMS}

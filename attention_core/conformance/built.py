@@ -99,3 +99,25 @@ def signature_of(target: Any) -> list[inspect.Parameter]:
         return list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         return []
+
+
+def contract_of_class(target: Any, module: bool) -> str:
+    """The contract that a class suits by its methods, beside that of a factory of attention; "" where none does.
+
+    Args:
+        target: the class.
+        module: whether it is one of torch's modules.
+
+    Example:
+        >>> class Cache:
+        ...     def __call__(self, query, key, value): ...
+        ...     def reset(self): ...
+        >>> contract_of_class(Cache, False)
+        'kv-cache'
+    """
+    if module:
+        names = [p.name for p in signature_of(getattr(target, "forward", None))][1:]
+        sized = any(p.default is p.empty and not p.kind.name.startswith("VAR_") for p in signature_of(target))
+        takes = bool(names) and names[0] in ("x", "hidden_states", "inputs", "query", "q")
+        return "multi-head" if sized and takes else ""
+    return "kv-cache" if any(callable(getattr(target, name, None)) for name in ("append", "step", "reset")) else ""

@@ -25,7 +25,7 @@ from attention_core.conformance.bound_parameters import (
     bound,
     named_parameters,
 )
-from attention_core.conformance.built import RecordedConfig, as_config, config_class_of
+from attention_core.conformance.built import RecordedConfig, as_config, config_class_of, contract_of_class
 from attention_core.conformance.exchange import Array, Failure, Request, Response, Settings, Value
 from attention_core.conformance.implementation import TargetError, said
 from attention_core.conformance.process_state import ProcessState, seeded
@@ -273,6 +273,9 @@ class Executor:
         found["calls"] = kernels_called(target, found["is_module"])
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
         found["config"] = config_class_of(target) if found["is_class"] else None
+        if found["is_class"]:
+            module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)
+            found["suits"] = contract_of_class(target, module)
         return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.binding import BUILD
+from attention_core.conformance.binding import BUILD, other_contract
 from attention_core.conformance.budget import round_to
 from attention_core.conformance.declared_sizes import TRIES, nearest_supported, supports
 from attention_core.conformance.evidence import Evidence, Result, Shown, Violation, require_same
@@ -120,7 +120,7 @@ class ParameterSubject:
         if not description["callable"] and implementation.contract != "heads":
             raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
         if description.get("is_class") and implementation.contract in FUNCTIONS:
-            raise TargetError(f"{implementation.name} is a class: {BUILD}")
+            raise TargetError(f"{implementation.name} is a class: {BUILD}{other_contract(description)}")
         if description.get("lacks") and implementation.contract == "heads":
             lacks = " and no ".join(description["lacks"])
             raise TargetError(

@@ -123,6 +123,7 @@ class Report:
         notes: what else is to be said of how it was tested.
         untested: parameters that no law tests and that nobody accepted.
         accepted_untested: those that were accepted.
+        constructed: those of them that are parameters of a constructor.
     """
 
     target: str
@@ -147,6 +148,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     untested: list[str] = field(default_factory=list)
     accepted_untested: list[str] = field(default_factory=list)
+    constructed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in ("target", "problem", "unavailable", "traceback"):
@@ -236,7 +238,8 @@ class Report:
             if r.status == "unexpected_pass":
                 lines.append(f"{r.law}: a known failure no longer fails; take it off the list")
         if self.untested and (self.with_status("held") or not lines):  # where no law ran, none could test anything
-            lines.append(what_to_do(self.untested))
+            configured = self.declared.get("contract") == "multi-head"
+            lines.append(what_to_do(self.untested, self.constructed, configured=configured))
         if self.partial and not lines and self.laws and not self.with_status("refuted"):
             lines.append(f"{self.asked or chosen_held(self.laws)}; a verdict needs all laws")
         return lines

@@ -33,7 +33,13 @@ from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.small_search import warm_up
 from attention_core.conformance.telling import chosen
-from attention_core.conformance.untested import RecordingRunner, check_names, silent_parameters
+from attention_core.conformance.untested import (
+    RecordingRunner,
+    check_names,
+    fixed_in_constructor,
+    left_in_constructor,
+    silent_parameters,
+)
 
 MAX_LOST_PROCESSES = 6
 """After so many crashes (or one hang) of one target its other laws are not run any more."""
@@ -123,6 +129,11 @@ class Session:
         """What is to be said where gradients are not declined, and no law of the contract tests them."""
         silent = self.implementation.gradients and not self.contract.gradients
         return [f"gradients are not tested: no law of {self.contract.name} asks for any"] if silent else []
+
+    def _fixed(self) -> list[str]:
+        """What is to be said of constructor parameters that every module was built with one value of."""
+        names = fixed_in_constructor(self.recorder.fates)
+        return [f"fixed in the constructor, where no other value is tested: {', '.join(names)}"] if names else []
 
     @property
     def first_look(self) -> FirstLook | None:
@@ -373,9 +384,10 @@ class Session:
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
-            advice, partial=not complete, first_look=look, notes=self.notes,
+            advice, partial=not complete, first_look=look, notes=[*self.notes, *self._fixed()],
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
+            constructed=left_in_constructor(self.recorder.fates),
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from attention_core.conformance.bound_parameters import FIXED, GIVEN
+from attention_core.conformance.bound_parameters import CONSTRUCTOR, FACTORY, FIXED, GIVEN, NEUTRAL
 from attention_core.conformance.exchange import Request, Response
 from attention_core.conformance.history import History
 from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
@@ -40,11 +40,12 @@ class RecordingRunner:
 
 
 def fates_of(response: Response) -> Fates:
-    """(callable, parameter) -> what became of it in one call."""
+    """(callable, parameter) -> what became of it in one call; what a constructor is given, every module has."""
     given = "tested" if response.status == "ok" else "refused"
     became = {GIVEN: given, FIXED: "bound"}
+    built = {**became, NEUTRAL: "bound"}
     return {
-        (label, name): became.get(how, "left")
+        (label, name): (built if label == CONSTRUCTOR else became).get(how, "left")
         for label, names in response.bound.items() for name, how in names.items()
     }  # fmt: skip
 
@@ -86,14 +87,36 @@ def check_names(accepted: Sequence[str], known: Iterable[str], target: str) -> N
             raise TargetError(f"--untested {name}: {target} has no parameter of that name{hint}")
 
 
-def what_to_do(names: Sequence[str]) -> str:
+def fixed_in_constructor(fates: Fates) -> list[str]:
+    """The parameters of a constructor that every call gave a value which says nothing, such as a dropout of 0."""
+    return [name for (label, name), fate in fates.items() if label == CONSTRUCTOR and fate == "bound"]
+
+
+def left_in_constructor(fates: Fates) -> list[str]:
+    """The parameters of a constructor, or a factory, that no call gave a value."""
+    return [name for (label, name), fate in fates.items() if label in (CONSTRUCTOR, FACTORY) and fate == "left"]
+
+
+def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configured: bool = True) -> str:
     """The sentence of a report on parameters that no law tests.
+
+    Args:
+        names: the parameters.
+        constructed: those of them that are a constructor's.
+        configured: whether `--config` gives a constructor its values; else a factory has to.
 
     Example:
         >>> what_to_do(["sinks"])
         'no law tests sinks: fix its value with --arg sinks=VALUE, or accept it with --untested sinks'
+        >>> what_to_do(["qk_norm"], ["qk_norm"])
+        'no law tests qk_norm: fix its value with --config qk_norm=VALUE, or accept it with --untested qk_norm'
     """
     its, one = ("its value", names[0]) if len(names) == 1 else ("their values", "NAME")
     it = "it" if len(names) == 1 else "them"
-    told = ", ".join(names)
-    return f"no law tests {told}: fix {its} with --arg {one}=VALUE, or accept {it} with --untested {','.join(names)}"
+    built = [name for name in names if name in constructed]
+    how = f"with --config {one}=VALUE" if configured else "in a factory of your own"
+    if not built:
+        how = f"with --arg {one}=VALUE"
+    elif len(built) < len(names):
+        how = f"with --arg NAME=VALUE ({', '.join(built)} {how})"
+    return f"no law tests {', '.join(names)}: fix {its} {how}, or accept {it} with --untested {','.join(names)}"

@@ -38,6 +38,18 @@ class Sized(torch.nn.Module):
     def __init__(self, size):
         super().__init__()
 
+class Heads(torch.nn.Module):
+    def __init__(self, dim, num_heads):
+        super().__init__()
+    def forward(self, hidden_states, attention_mask=None):
+        return hidden_states
+
+class Kept:
+    def __call__(self, query, key, value):
+        return value
+    def reset(self):
+        pass
+
 def split(x, H):
     return x.unflatten(-1, (H, -1)).transpose(1, 2)
 
@@ -86,6 +98,9 @@ BUILD = "give --factory if calling it without arguments builds the attention, or
 MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("t.py:Layer", {}, f"t.py:Layer is a class: {BUILD}"),
     ("t.py:Layer", {"contract": "rotary"}, f"t.py:Layer is a class: {BUILD}"),
+    ("t.py:Heads", {}, f"{BUILD}; a module of many heads is judged with --contract multi-head"),
+    ("t.py:Kept", {}, f"{BUILD}; a cache of keys and values is judged with --contract kv-cache"),
+    ("t.py:Kept", {"contract": "rotary"}, "; a cache of keys and values is judged with --contract kv-cache"),
     ("t.py:Layer.forward", {}, "t.py:Layer.forward is a method of a class, not of an object: name an instance's"),
     ("t.py:Sized", {"factory": True}, "--factory calls the target without arguments, which raised TypeError: "),
     ("t.py:TARGET", {}, "t.py has no attribute 'TARGET'; it has: right, both, three, Layer"),

@@ -309,6 +309,37 @@ def test_no_contract_forgets_a_parameter(contract: str, target: Any, fields: Any
         assert names <= set(session.untested(results))
 
 
+class Dropping(nn.Module):
+    """Dropouts of a constructor, which the first look sets to 0."""
+
+    def __init__(self, dim: int, num_heads: int, qk_norm: bool = False, attn_drop: float = 0.0, proj_drop: float = 0.1):
+        super().__init__()
+        self.inner, self.drop = (
+            nn.MultiheadAttention(dim, num_heads, attn_drop, batch_first=True),
+            nn.Dropout(proj_drop),
+        )
+
+    def forward(self, x: Tensor, flash: bool = False) -> Tensor:
+        out: Tensor = self.drop(self.inner(x, x, x, need_weights=False)[0])
+        return out
+
+
+def test_dropouts_that_a_module_is_built_without_are_fixed_and_named() -> None:
+    report = check_implementation(Implementation(Dropping, "target", "multi-head"), "quick")
+    assert report.untested == ["qk_norm", "flash"]
+    assert "fixed in the constructor, where no other value is tested: attn_drop, proj_drop" in report.notes
+    assert "fix their values with --arg NAME=VALUE (qk_norm with --config NAME=VALUE), or" in report.reason()
+    fixed = {"config": {"qk_norm": False}, "untested": ("flash",)}
+    report = check_implementation(Implementation(Dropping, "target", "multi-head", **fixed), "quick")
+    assert report.verdict == "conforms", report.reason()
+    assert any(note.endswith("tested: qk_norm, attn_drop, proj_drop") for note in report.notes), report.notes
+
+
+def test_a_factory_fixes_what_nothing_else_can() -> None:
+    told = what_to_do(["quantized"], ["quantized"], configured=False)
+    assert told.startswith("no law tests quantized: fix its value in a factory of your own, or accept it")
+
+
 def test_another_process_adds_what_its_laws_tested() -> None:
     runner = RecordingRunner(None)
     runner.fates[("", "mask")] = "left"
