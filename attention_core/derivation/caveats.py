@@ -10,12 +10,14 @@ import re
 
 from attention_core.derivation.declared import Caveat, Context
 from attention_core.derivation.hypotheses import all_names
+from attention_core.derivation.inert_phrases import CLAIMED_SUM
 from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.paragraphs import cut_at_commas
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.sentences import Sentence
-from attention_core.derivation.syntax import Chain, Unreadable
+from attention_core.derivation.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.vocabulary import ASSUMES, CLAIM, CONDITION, DEGREE, GOAL, HARD, NOUN, PROPERTY, RANDOM
+from attention_core.derivation.written import name_of
 
 MAX_QUOTE = 120
 _VERBS = ("assume", "assumed", "assumes", "assuming", "suppose", "supposed", "supposing", "require", "requires",
@@ -79,7 +81,9 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
     for place, part in enumerate(sentence.parts):
         if place % 2 == 0:
             claimed += " " + part
-        elif relation_in(part, sentence.line) and not is_claim(claimed):
+        elif (
+            relation_in(part, sentence.line) and not is_claim(claimed) and not _names_anew(context, part, sentence.line)
+        ):
             about = declared_names(context, part, sentence.line)
             if about:
                 assumes = ASSUMES.match(claimed.strip())
@@ -90,6 +94,20 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
     return out
 
 
+def _names_anew(context: Context, formula: str, line: int) -> bool:
+    """Whether a formula only gives a new letter to what is known: `o = V^\\top p`."""
+    try:
+        (chain,) = chains_of(formula, line)
+    except (Unreadable, RecursionError, ValueError):
+        return False
+    name = name_of(chain.exprs[0])
+    base = chain.exprs[0]
+    while isinstance(base, Sub):
+        base = base.base
+    known = name in context.symbols or name_of(base) in context.symbols
+    return chain.ops == ("=",) and name is not None and not known and name not in all_names(chain.exprs[1])
+
+
 def is_claim(before: str) -> bool:
     """Whether the words in front of a relation announce a result, with no condition behind them."""
     ends = [found.end() for found in CLAIM.finditer(before)]
@@ -98,6 +116,8 @@ def is_claim(before: str) -> bool:
 
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
+    if leads and CLAIMED_SUM.match(prose):
+        return None
     opened, condition = ASSUMES.match(prose), CONDITION.search(prose)
     assumes = opened is not None and opened.group("verb").lower() in _VERBS
     said = PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)

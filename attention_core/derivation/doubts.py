@@ -6,6 +6,7 @@ that may restrict its symbols, and no convention in use makes it true.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from attention_core.derivation.conventions import doubtful, readings, touched
 from attention_core.derivation.declared import Caveat
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of
+from attention_core.derivation.inert_words import OF_NUMBERS
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.restrictions import restriction
 from attention_core.derivation.steps import Step
@@ -98,7 +100,7 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
         about = [c for c in about if any(word in c.quote.lower() for word in _SHAPES)]
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
-    strange = [one for one in about if one.words and names]
+    strange = [one for one in about if one.words and (names or _of_numbers(one))]
     for one in about:
         if one.words:
             continue
@@ -123,6 +125,11 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if unread:
         return _undecided(found, _unread(unread[0]))
     return _undecided(found, _strange(strange[0])) if strange else found
+
+
+def _of_numbers(caveat: Caveat) -> bool:
+    """Whether words name a convention of numbers, such as degrees or rounding."""
+    return any(piece in OF_NUMBERS for word in caveat.words for piece in re.findall(r"[a-z]+\d*", word.lower()))
 
 
 def _strange(caveat: Caveat) -> str:

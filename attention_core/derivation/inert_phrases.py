@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import re
 
+# A claim in words about what was computed, with no symbol in it: the display below says it once more.
+CLAIMED_SUM = re.compile(
+    r"^\W*(?:(?:so|hence|thus|therefore|then|again|also|now),? )?(?:all |the )*(?:entries|components|rows|columns|"
+    r"elements) of (?:the|this|each) (?:gradient|jacobian|hessian|derivative)s? (?:also |all |must )?(?:sums?|adds? "
+    r"up) to (?:zero|0)\W*$",
+    re.IGNORECASE,
+)
+
 
 def _any(*alternatives: str) -> str:
     return "(?:" + "|".join(alternatives) + ")"
@@ -50,7 +58,11 @@ PHRASES = re.compile(
         r"i\.\s?e\.",
         r"e\.\s?g\.",
         r"et al\.?",
-        r"common (?:mistakes?|errors?|practice|choices?|notations?|knowledge)",
+        r"common (?:practice|choices?|notations?|knowledge)",
+        r"(?:(?:in|for) )?(?:the )?(?:general|any|each|every|either|both|all|many|most|this|that|these|neither) cases?",
+        r"with(?:out)? (?:any )?(?:question|mistakes?)",
+        r"(?:open|next|main|key|following) questions?(?= (?:of|is whether|about))",
+        r"(?:if|not|the) only (?:if|thing|difference|terms? (?:that|which))",
         r"means? that",
         r"with the (?:help|above|notation|definitions?|abbreviations?)",
         r"(?:naming|notation|notational) conventions?",
@@ -81,6 +93,33 @@ TOGETHER = re.compile(
         r"comes? (?:first|last|before|after)",
         r"by (?:the |our |this |its )?(?:choice|construction|assumption|hypothesis|design)",
         r"(?:in|for|with|under|of) (?:self|cross|causal)[- ]attention,",
+        r"(?:max(?:imum)?|min|sum|infinity|sup|uniform|manhattan|taxicab|nuclear|spectral|operator|induced|weighted|dual|"
+        r"matrix|energy)[ -]norms?",
+        r"(?:norms?|log(?:arithm)?s?|products?|powers?|sums?|arithmetic|angles?|exponentials?|divisions?) (?:is|are) "
+        r"(?:here |always |all )?(?:that|those|the (?:one|ones)|taken|to (?:the )?base|element-?wise|entry-?wise|"
+        r"integer|modulo|mod|in|with)",
+        r"integer divisions?",
+        r"(?:to|in|with|has|have|as) (?:the )?base",
+        r"(?:single|double|half|finite|machine|full|low|mixed|reduced) precision",
+        r"floating[ -]points?",
+        r"(?:first|last|single|only|same|current|leading) (?:tokens?|positions?|steps? of training)",
+        r"(?:start|beginning|end|outset) of (?:the )?training",
+        r"(?:rows?|columns?) of the identity",
+        r"in place of",
+        r"(?:stands?|standing) (?:here )?for",
+        r"(?:two|three|other|different|both|several) names",
+        r"evaluat\w+ (?:(?:this|it|them|both sides|everything|all) )?(?:at|in|for|on)",
+        r"(?:insert|plug|substitut|us)\w* (?:in )?(?:the|these|those|its|their) values?",
+        r"(?:insert|plug|substitut|replac|exchang|swap)\w* (?:for )?\x01\d+\x02",
+        r"tak\w+ \x01\d+\x02 (?:for (?:both|all|each|every|the)|as both|both)",
+        r"(?:writ\w+|put\w*|us\w+|tak\w+|call\w*) \x01\d+\x02 (?:also )?(?:for|as|instead of) \x01\d+\x02",
+        r"leav(?:e|es|ing) (?:\S+ )?(?:out|away|aside)",
+        r"split (?:evenly|equally|over|among|across|into (?:equal|heads))",
+        r"in pairs",
+        r"as many",
+        r"the sets? of",
+        r"^\W*find (?:all|the|an?|some|every|those|\x01)",
+        r"(?:looking|look|search|searching) for",
         r"cut off",
         r"set aside",
         r"left out",

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attention_core.derivation.inert_phrases import PHRASES, REFERENCE, TOGETHER
+from attention_core.derivation.inert_phrases import CLAIMED_SUM, PHRASES, REFERENCE, TOGETHER
 from attention_core.derivation.inert_words import (
     AFTER_ONE,
     ARTICLES,
@@ -39,6 +39,7 @@ from attention_core.derivation.vocabulary import CONDITION, GOAL
 
 MAX_QUOTED = 4  # words that are quoted
 _LEXEME = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*'?|\d+(?:[.,]\d+)*|\x01\d+\x02|[.,;:()\u2013\u2014?!]")
+_PLACE = re.compile(r"\x01(\d+)\x02")
 _SET = re.compile(r"^\s*(?:\\left\s*)?[\[(\]]|^\s*\\math(?:bb|cal)|\\infty")
 _SPACE = re.compile(r"^\s*\\mathbb\s*\{?[RN]\}?\s*(?:\^.*)?$", re.DOTALL)
 _BARE = re.compile(r"^\s*(?:\\[a-zA-Z]+\s*)?\{?\s*(?:\\?[a-zA-Z]+)\s*\}?(?:\s*_\s*(?:\{[^{}]*\}|\\?\w+))?\s*$")
@@ -75,9 +76,11 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
         >>> left_over(["Computing the gradient of ", "f", " gives"])
         ()
     """
+    if CLAIMED_SUM.match(" ".join("$".join(parts).split())):
+        return ()
     prose = _prose(parts)
     tokens = _tokens(prose, parts)
-    out: list[str] = [found.group() for found in TOGETHER.finditer(prose)]
+    out: list[str] = [_with_formulas(found.group(), parts) for found in TOGETHER.finditer(prose)]
     for place, token in enumerate(tokens):
         if token.kind in ("word", "number") and not (
             _is_accounted(tokens, place) and (read or not _opens_condition(tokens, place))
@@ -87,6 +90,11 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
             if token.text not in out:
                 out.append(token.text)
     return tuple(out[:MAX_QUOTED])
+
+
+def _with_formulas(text: str, parts: tuple[str, ...] | list[str]) -> str:
+    """Words with the formulas that stand between them."""
+    return _PLACE.sub(lambda found: f"${parts[int(found.group(1))]}$", text).strip()
 
 
 def _prose(parts: tuple[str, ...] | list[str]) -> str:

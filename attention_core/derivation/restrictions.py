@@ -38,18 +38,22 @@ def _free_symbol(step: Step, side: Expr, other: Expr) -> str:
     if not isinstance(side, Name | Sub):
         return ""
     known = step.context.symbols
-    name = name_of(side)
+    base: Expr = side
+    name = name_of(base)
     while name not in known:
-        if not isinstance(side, Sub):
+        if not isinstance(base, Sub):
             return ""
-        side = side.base
-        name = name_of(side)
+        base = base.base
+        name = name_of(base)
     symbol = known[name]
     given = {n for chain, conditions in step.assumed for c in (chain, *conditions) for n in all_names(c)}
     tied = name in given or any(name in h.mentions for h in step.context.hypotheses)
     if symbol.kind not in _KINDS or symbol.law is not None or symbol.term is not None or tied:
         return ""
-    return "" if name in _reach(step, other) else name
+    reached = _reach(step, other)
+    if isinstance(side, Sub) and name_of(side) not in known and not reached & set(known):
+        return ""  # `v_1 = 0` says something of v
+    return "" if name in reached else name
 
 
 def _reach(step: Step, side: Expr) -> set[str]:

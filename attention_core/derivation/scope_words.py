@@ -8,19 +8,21 @@ follows.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from attention_core.derivation.blocks import Display, Heading, Paragraph
-from attention_core.derivation.caveats import quoted
+from attention_core.derivation.caveats import caveats_of, quoted
 from attention_core.derivation.declared import Caveat, Context
 from attention_core.derivation.describe import without_properties
 from attention_core.derivation.hypotheses import all_names
+from attention_core.derivation.inert_words import NUMBERS
 from attention_core.derivation.leftovers import left_over
 from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.paragraphs import cut_at_commas, is_declaration
 from attention_core.derivation.parse import parse_tokens
 from attention_core.derivation.sentences import Sentence, sentences_of
 from attention_core.derivation.syntax import Unreadable
-from attention_core.derivation.vocabulary import CONDITION, PROPERTY
+from attention_core.derivation.vocabulary import CONDITION, NOUN, PROPERTY
 
 _FORMULAS = re.compile(r"(?<!\\)\$")
 _UNIVERSAL = re.compile(
@@ -65,30 +67,61 @@ _WORDS_IN_DISPLAY = re.compile(
 _BRACES = re.compile(r"\\(?:underbrace|overbrace|underset|overset|stackrel|xrightarrow|xrightequal)\b")
 
 
-def words_of_paragraph(context: Context, paragraph: Paragraph, leads: bool) -> tuple[list[Caveat], list[Caveat]]:
+_GENERAL = re.compile(
+    r"\b(?:all|every|each|both|no|our|these|the two|any two) .*\b(?:is|are|be|has|have|lies?|stays?|remains?|sums?|"
+    r"vanish(?:es)?|agrees?|coincides?|share[sd]?)\b",
+    re.IGNORECASE,
+)
+_NOT_NAMES = NUMBERS | {
+    "no",
+    "unit",
+    "noise",
+    "noiseless",
+    "single",
+    "only",
+    "special",
+    "same",
+    "alike",
+    "tied",
+    "itself",
+}
+_OPENS = re.compile(r"\b(?:suppos\w+|(?:special )?cases?)\b", re.IGNORECASE)  # in a sentence that was read
+_NUMBERED = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))})\b(?=\s*(?:$|[:,.;(\u2013\u2014-]))", re.IGNORECASE)
+_LISTED = re.compile(r"^[ \t]*(?:[>|]|[-*+] |\d+[.)] )", re.MULTILINE)
+_USED = re.compile(
+    r"\b(?:have|has)(?= (?:used|taken|assumed|set|put|chosen|fixed|let|replaced|written)\b)", re.IGNORECASE
+)
+_UNEQUAL = re.compile(r"\\neq?(?![a-zA-Z])|\\not\b")
+
+
+def words_of_paragraph(
+    context: Context, paragraph: Paragraph, leads: bool, opens: bool = False
+) -> tuple[list[Caveat], list[Caveat]]:
     """What the words of a paragraph leave open.
 
     Args:
         context: What is declared there, with this paragraph.
         paragraph: The paragraph.
         leads: Whether a display follows directly.
+        opens: Whether a declaration follows directly: then formulas speak of what it declares.
 
     Returns:
         Caveats for all that follows in the section, and caveats for the next display alone.
     """
     declares = is_declaration(paragraph)
+    listed = bool(_LISTED.search(paragraph.text))
     lasting: list[Caveat] = []
     passing: list[Caveat] = []
     for one in sentences_of(paragraph):
         named = names_of(one)
-        universal = bool(_UNIVERSAL.search(one.prose))
+        universal = bool(_UNIVERSAL.search(one.prose) or (_GENERAL.search(one.prose) and NOUN.search(one.prose)))
         if _PROMISE.match(one.prose):
             context.formal = context.level
             continue
         if "?" in one.end:
             continue
-        stands = bool(named) and bool(_STANDING.search(one.prose))
-        if not (declares or leads or stands or universal):
+        stands = bool(named) and (opens or bool(_STANDING.search(one.prose)))
+        if not (declares or leads or stands or universal or listed):
             continue
         found = _caveat(context, one, named, was_read(context, one, declares))
         if found is None:
@@ -98,12 +131,35 @@ def words_of_paragraph(context: Context, paragraph: Paragraph, leads: bool) -> t
     return lasting, passing
 
 
-def words_behind(context: Context, paragraph: Paragraph) -> list[Caveat]:
-    """What the words right behind a display leave open, as far as they go on with it."""
+def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool) -> list[Caveat]:
+    """What the words right behind a display leave open.
+
+    Args:
+        context: What is declared there.
+        paragraph: The paragraph.
+        leads: Whether another display follows it: then its last sentence leads into that one.
+        read: Whether its first sentence was read as a condition.
+    """
+    out: list[Caveat] = []
     sentences = sentences_of(paragraph)
-    first = sentences[:1] if sentences and _BACKWARD.match(sentences[0].prose.replace("$$", "x")) else []
-    out = (_caveat(context, one, names_of(one), was_read(context, one, False)) for one in first)
-    return [one for one in out if one is not None]
+    for place, one in enumerate(sentences):
+        if "?" in one.end or _PROMISE.match(one.prose):
+            continue
+        back = place == 0 and bool(_BACKWARD.match(one.prose.replace("$$", "x")))
+        if leads and place == len(sentences) - 1 and not back:
+            continue
+        words = _caveat(context, one, names_of(one), was_read(context, one, False))
+        out += [] if words is None else [words]
+        if not (read and place == 0):
+            out += _relations_behind(context, one)
+    return out
+
+
+def _relations_behind(context: Context, sentence: Sentence) -> list[Caveat]:
+    """The relations of a sentence behind a display; that one is excluded there says that it holds here."""
+    parts = tuple(_USED.sub("", part) if place % 2 == 0 else part for place, part in enumerate(sentence.parts))
+    found = [one for one in caveats_of(context, replace(sentence, parts=parts)) if one.formula]
+    return [replace(one, formula="") if _UNEQUAL.search(one.formula) else one for one in found]
 
 
 def words_inside(context: Context, display: Display) -> list[Caveat]:
@@ -129,14 +185,24 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
 
 
 def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
-    """What a heading leaves open, if it names a case."""
-    sentences = sentences_of(Paragraph(heading.line, heading.text))
-    out = (
-        _caveat(context, one, frozenset(), was_read(context, one, False))
-        for one in sentences
-        if _CONDITIONAL.match(one.prose)
-    )
-    return [one for one in out if one is not None]
+    """What a heading leaves open for all below it. Names such as LoRA, and names in titles, restrict nothing."""
+    out: list[Caveat] = []
+    text = _NUMBERED.sub(" ", heading.text)
+    for one in sentences_of(Paragraph(heading.line, text)):
+        found = _caveat(context, one, frozenset(), was_read(context, one, False))
+        if found is None:
+            continue
+        words = tuple(word for word in found.words if not _is_name(word, heading.level == 1))
+        if words or _CONDITIONAL.match(one.prose):
+            out.append(replace(found, words=words or found.words))
+    return out
+
+
+def _is_name(word: str, title: bool) -> bool:
+    """Whether a word of a heading is a name, as far as its capital letters tell."""
+    if re.search(r"[A-Z]", word[1:]):
+        return True
+    return title and word[:1].isupper() and not PROPERTY.search(word) and word.lower() not in _NOT_NAMES
 
 
 def names_of(sentence: Sentence) -> frozenset[str]:
@@ -199,7 +265,7 @@ def _caveat(context: Context, sentence: Sentence, names: frozenset[str], read: b
     parts = list(sentence.parts)
     if read:
         parts = without_properties(parts)
-        parts[::2] = [_READ.sub(" ", PROPERTY.sub(" ", part)) for part in parts[::2]]
+        parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
     words = left_over(parts, read=read)
     if _REASON.match(sentence.prose):
         words = tuple(word for word in words if not _is_known(context, word))

@@ -107,7 +107,7 @@ class _Walk:
             self.local, self.last, self.around_next = [], [], []
         elif isinstance(block, Paragraph):
             if place not in self.read:
-                self.paragraph(block, self.is_display(place + 1))
+                self.paragraph(place, block)
         else:
             self.display(place, block)
 
@@ -115,8 +115,14 @@ class _Walk:
         """Whether a display stands at a place."""
         return place < len(self.blocks) and isinstance(self.blocks[place], Display)
 
-    def paragraph(self, block: Paragraph, leads: bool) -> None:
+    def declares(self, place: int) -> bool:
+        """Whether a declaration stands at a place."""
+        block = self.blocks[place] if place < len(self.blocks) else None
+        return isinstance(block, Paragraph) and is_declaration(block)
+
+    def paragraph(self, place: int, block: Paragraph) -> None:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
+        leads = self.is_display(place + 1)
         if reads_on(block):
             self.local = list(self.last) if leads else []
             return
@@ -127,7 +133,8 @@ class _Walk:
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
         for part in (declaring, rest):
             if part is not None:
-                lasting, self.around_next = words_of_paragraph(self.context, part, leads)
+                opens = part is rest and self.declares(place + 1)
+                lasting, self.around_next = words_of_paragraph(self.context, part, leads, opens)
                 self.context.caveats += lasting
 
     def around(self, place: int) -> Around:
@@ -150,7 +157,7 @@ class _Walk:
                 behind, more = read_behind(context, following, self.is_display(place + 2))
                 local = local + behind
                 context.caveats += more
-                passing += words_behind(context, following)
+                passing += words_behind(context, following, self.is_display(place + 2), bool(behind))
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
         context.caveats += passing

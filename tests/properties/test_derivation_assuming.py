@@ -33,6 +33,8 @@ DOUBTED = {
     "Now", "Recall that", "By symmetry", "Here", "In the special case", "At initialisation", "Up to signs", "ignoring",
     "Dropping", "Otherwise", "else", "as if", "If only", "We need", "iff", "only if", "until", "before", "after", "For example",
     "e.g.", "possibly with", "Since", "Because", "", "For example, with",
+    "Question:", "It is false that", "It is untrue that", "Contrary to", "Wrongly,", "A common mistake is", "false:", "wrong:",
+    "The paper says (wrongly) that",
 }  # fmt: skip
 
 ASSUMPTIONS = [

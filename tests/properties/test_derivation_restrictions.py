@@ -38,7 +38,7 @@ def last(*blocks: str) -> StepReport:
 def test_a_definition_or_an_equation_is_not_refuted(words: str, display: str) -> None:
     found = last(KEYS, words, f"$$ {display} $$")
     assert found.verdict is Verdict.UNDECIDED
-    if not words.startswith("Find"):  # there the words come first
+    if not words.startswith(("Find", "We are looking", "The question")):  # there the words come first
         assert "reads as a definition of" in found.evidence.text and "Put $" in found.evidence.text
     assert last(PROMISE, KEYS, words, f"$$ {display} $$").verdict is Verdict.REFUTED
 
@@ -59,6 +59,110 @@ def test_a_definition_or_an_equation_is_not_refuted(words: str, display: str) ->
 )
 def test_claims_are_still_refuted(declared: str, display: str) -> None:
     assert last(declared, "Hence", f"$$ {display} $$").verdict is Verdict.REFUTED
+
+
+TWO = r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$."
+SOFT = r"Let $n \in \mathbb{N}$ and $s \in \mathbb{R}^n$. Put $p := \operatorname{softmax}(s)$."
+SAME, ONE, FLAT, START = r"x^\top y = \|x\|^2", r"\|x\| = 1", "2 x_1 = x_1 + x_n", r"-\log p_1 = \log n"
+# Words around a step that is true under them: (blocks above, display, blocks below).
+AROUND: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [
+    ((TWO, "With $x$ in place of $y$, the score is"), SAME, ()),
+    ((TWO, "Taking $x$ for both query and key, the score is"), SAME, ()),
+    ((TWO, "If we reuse $x$ as $y$, the inner product becomes"), SAME, ()),
+    ((TWO, "The inner product of the vector with itself is then"), SAME, ()),
+    ((TWO, "A token scores itself with"), SAME, ()),
+    ((TWO, "Evaluating at the point $x$ gives"), SAME, ()),
+    ((TWO, "Replacing $y$ by $x$,"), SAME, ()),
+    ((TWO, "Substituting $x$ for $y$ yields"), SAME, ()),
+    ((TWO, "Inserting the value of $y$, the product is"), SAME, ()),
+    ((TWO, "Here, $y$ stands for $x$."), SAME, ()),
+    ((TWO, "Here, $y$ and $x$ are two names for one thing."), SAME, ()),
+    ((TWO, "We write $x$ also for $y$."), SAME, ()),
+    ((TWO, "The key $y$ repeats the query $x$ throughout."), SAME, ()),
+    ((TWO, "For the first token, whose key is its query,"), SAME, ()),
+    ((TWO, "- copies: $y$ repeats $x$", "Then:"), SAME, ()),
+    (("*Setting:* the key $y$ repeats the query $x$.", TWO), SAME, ()),
+    (("### Equal arguments", TWO), SAME, ()),
+    ((TWO, "This gives"), SAME, ("This is the special case $x = y$ of Cauchy's inequality.",)),
+    ((TWO, "This gives"), SAME, ("This is the case $y = x$.",)),
+    ((TWO, "This gives"), SAME, ("Equality occurs if $y = x$, which is what we use here.",)),
+    ((TWO, "This gives"), SAME, (r"The general case, $y \ne x$, is similar and left to the reader.",)),
+    ((TWO, "This gives"), SAME, ("(We took $y = x$.)",)),
+    ((TWO, "This gives"), SAME, ("We have used $y = x$ here.",)),
+    ((TWO, "This gives"), SAME, ("by $y = x$.",)),
+    ((TWO, "This gives"), SAME, ("where the key is the query itself.",)),
+    ((TWO, "The score is"), r"x^\top y = 0", ("Of course, we have assumed that the key is zero.",)),
+    ((TWO, "> The entries agree.", "Hence"), FLAT, ()),
+    ((TWO, "| symbol | meaning |\n|---|---|\n| $x$ | all entries alike |", "Hence"), FLAT, ()),
+    (("### The constant vector", TWO), FLAT, ()),
+    (("### One token", TWO), FLAT, ()),
+    (("### No noise", TWO), "x + y = x", ()),
+    (("# Without noise", "## A", TWO), "x + y = x", ()),
+    (("# Attention with unit keys", "## A", TWO), ONE, ()),
+    (("# Attention", "All vectors in these notes have length one.", "## A", TWO), ONE, ()),
+    (("# Part two, on the sphere", "## A", TWO), ONE, ()),
+    ((TWO, "The set of these points is"), ONE, ()),
+    ((TWO, "It is enough to look at the case"), ONE, ()),
+    ((TWO, "The result follows from the case"), ONE, ()),
+    ((TWO, "Let us now turn to the second case, that is"), ONE, ()),
+    ((TWO, "The condition reads"), ONE, ()),
+    ((TWO, "The first query is"), ONE, ("as every row of the identity is.",)),
+    ((TWO, "Find all $x$ with"), ONE, ()),
+    ((TWO, "A common mistake is to write"), ONE, ()),
+    ((TWO, "It is wrong that"), ONE, ()),
+    ((TWO, "Suppose for contradiction that"), ONE, ()),
+    ((TWO, "Here we use the max norm."), r"\|x\| \le \max_i |x_i|", ()),
+    ((TWO, r"Norms are those of $\ell_1$."), r"\|x\| = \sum_i |x_i|", ()),
+    ((TWO, "The norm is the one of the maximum."), r"\|x\| \le \max_i |x_i|", ()),
+    ((TWO, "We leave out $y$ from now on."), "x + y = x", ()),
+    ((TWO, "Only the first term remains:"), "x + y = x", ()),
+    ((TWO, "The input has passed a ReLU, hence"), "|x_1| = x_1", ()),
+    ((TWO, "The features come in pairs, so"), "(-1)^n = 1", ()),
+    ((SOFT, "The model attends only to the first token,"), "p_1 = 1", ()),
+    ((SOFT, "The loss at the start of training is"), START, ()),
+    ((SOFT, "The loss is"), START, ("Indeed, all logits are the same.",)),
+    ((SOFT, "The loss is"), START, ("Indeed, the logits start at zero.",)),
+    ((SOFT, "The loss is"), START, ("To see this, note that nothing has been learned.",)),
+    (("With angles in degrees,",), r"\sin(90) = 1", ()),
+    (("Working modulo two,",), "1 + 1 = 0", ()),
+    (("In binary,",), "1 + 1 = 10", ()),
+    (("Arithmetic is that of clocks with twelve hours.",), "11 + 2 = 1", ()),
+    (("In single precision,",), "1 + 2^{-30} = 1", ()),
+    (("In bfloat16 arithmetic,",), "256 + 1 = 256", ()),
+    (("Rounded to one digit,",), "0.26 = 0.3", ()),
+    (("Numerically,",), r"\exp(1) = 2.718", ()),
+    (("With integer division,",), "7 / 2 = 3", ()),
+    (("In percent,",), r"\tfrac{1}{2} = 50", ()),
+    ((r"Here $\exp$ is to the base two.",), r"\exp(3) = 8", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("above", "display", "below"), AROUND, ids=[" ".join((*a, *b))[-60:] for a, _, b in AROUND])
+def test_no_step_is_refuted_that_holds_under_the_words_around_it(
+    above: tuple[str, ...], display: str, below: tuple[str, ...]
+) -> None:
+    assert last(*above, f"$$ {display} $$", *below).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("The gradient of the loss is", ()),
+        ("Hence", ("This completes the proof of the first identity.",)),
+        ("Computing the derivative gives", ("The last line follows from the product rule.",)),
+        (r"Backpropagating through $o = V^\top p$:", ()),
+        ("The entries of the gradient sum to zero:", ()),
+        ("By the chain rule,", ("as claimed. In the next section we use this formula for the backward pass.",)),
+        ("In this case we find", ("This is exactly what PyTorch computes in its backward pass.",)),
+        ("For the general case, note that", ()),
+        ("Dividing by the same factor,", ("The next display uses it.",)),
+    ],
+)
+def test_ordinary_words_keep_false_steps_refuted(above: str, below: tuple[str, ...]) -> None:
+    head = SOFT + r" Let $d \in \mathbb{N}$ and $V \in \mathbb{R}^{n \times d}$."
+    for display in (r"\sum_i p_i = 2", r"V^\top p = 2 V^\top p", r"s^\top s = s^\top p"):
+        blocks = ("# Backpropagation through LoRA", "## The softmax Jacobian", head, above, f"$$ {display} $$", *below)
+        assert last(*blocks).verdict is Verdict.REFUTED
 
 
 def test_a_chain_and_what_is_expected_to_be_refuted_are_claims() -> None:
