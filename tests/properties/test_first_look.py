@@ -14,6 +14,7 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import option_text
 from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.options import SizeCondition
 from attention_core.conformance.session import Session
 
 FOUND: dict[Any, dict[str, Any]] = {
@@ -295,3 +296,12 @@ def ignores_its_flag(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -
 def test_what_a_flag_or_a_mask_does_instead_is_named(function: Any, words: str) -> None:
     look = look_at(function)
     assert look.lines[-1] == f"agrees with softmax attention as it is declared in plain calls; {words}"
+
+
+def test_a_target_of_one_query_is_looked_at_with_one_query() -> None:
+    """Decoding kernels declare it; no look may say that they agree with nothing because nothing was asked."""
+    look = look_at(forms.plain, sizes=SizeCondition("n_q == 1"))
+    assert look.agrees and not look.found
+    assert look.lines[-1] == "agrees with softmax attention as it is declared"
+    wrong = look_at(lambda q, k, v: 1.01 * forms.plain(q, k, v), sizes=SizeCondition("n_q == 1"))
+    assert not wrong.agrees

@@ -20,7 +20,7 @@ from attention_core.conformance.first_look.candidates import (
 )
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.first_look.operations import of_allowed, operations
-from attention_core.conformance.first_look.probes import SIZES, Asker, masked, problem
+from attention_core.conformance.first_look.probes import ONE_QUERY, SIZES, Asker, masked, problem
 from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, meant
 from attention_core.conformance.first_look.restrictions import (
     declined_sizes,
@@ -123,7 +123,9 @@ class Look:
     def problems(self, dtype: str, purpose: int = 0) -> list[Case]:
         """Plain problems of the sizes that are declared."""
         allows = self.record.sizes or (lambda *sizes: True)
-        return [problem(s, dtype, purpose) for s in SIZES if allows(*s[2:], s[1], s[1])]
+        declared = [s for s in SIZES if allows(*s[2:], s[1], s[1])]
+        declared = declared or [s for s in ONE_QUERY if allows(*s[2:], s[1], s[1])]
+        return [problem(s, dtype, purpose) for s in declared]
 
     def changes(self) -> dict[str, Any] | None:
         """What to change in the record so that the target agrees with the truth; None where nothing helps."""

@@ -19,6 +19,8 @@ SIZES = (
     (2, 2, 8, 16, 8, 8), (2, 2, 16, 16, 16, 16), (1, 2, 64, 64, 64, 64), (1, 2, 128, 128, 64, 64),
 )  # fmt: skip
 """B, H, n_q, n_kv, d, d_v: distinct small ones first, so that swapped axes show; then what some targets ask for."""
+ONE_QUERY = ((2, 3, 1, 7, 4, 4), (1, 2, 1, 64, 64, 64))
+"""Sizes of decoding, for targets that declare one query alone."""
 
 
 @dataclass
