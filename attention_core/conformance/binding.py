@@ -177,9 +177,9 @@ def other_contract(description: Mapping[str, Any]) -> str:
         >>> other_contract({"suits": "kv-cache"})
         '; a cache of keys and values is judged with --contract kv-cache'
     """
-    told = {"multi-head": "a module of many heads", "kv-cache": "a cache of keys and values"}
+    targets = {"multi-head": "a module of many heads", "kv-cache": "a cache of keys and values"}
     suits = str(description.get("suits", ""))
-    return f"; {told[suits]} is judged with --contract {suits}" if suits in told else ""
+    return f"; {targets[suits]} is judged with --contract {suits}" if suits in targets else ""
 
 
 def _read_claims(implementation: Implementation, description: Mapping[str, Any]) -> Binding:

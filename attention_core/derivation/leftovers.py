@@ -60,7 +60,7 @@ class _Token:
 
 
 def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: bool = False) -> tuple[str, ...]:
-    r"""The words of a sentence that may restrict a symbol, as far as nobody knows better.
+    r"""List the words of a sentence that may restrict a symbol: those that are neither read nor inert.
 
     Args:
         parts: Prose and formulas in turn.
@@ -187,7 +187,7 @@ def _is_set(formula: str) -> bool:
 
 
 def _before(tokens: list[_Token], place: int) -> str:
-    """The last word before a place that is no article."""
+    """The last word before a place that is not an article."""
     for token in reversed(tokens[:place]):
         if token.low not in ("a", "an", "the", "all", "its"):
             return token.low

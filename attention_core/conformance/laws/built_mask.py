@@ -42,9 +42,9 @@ class MaskBuilder(ParameterSubject):
     def kind_by_name(self) -> str:
         """The kind that the names of its parameters tell: that of a third one by a usual name, causal without any."""
         names = self.names()
-        told = [kind for kind, spellings in SPELLINGS.items() if {*spellings} & {*(names or ())}]
+        kinds = [kind for kind, spellings in SPELLINGS.items() if {*spellings} & {*(names or ())}]
         others = [name for name in names or () if name not in ALIGNMENTS]
-        return told[0] if len(told) == 1 else "causal" if names is not None and len(others) == 2 else ""
+        return kinds[0] if len(kinds) == 1 else "causal" if names is not None and len(others) == 2 else ""
 
     def parameter(self, case: ParameterCase) -> Any:
         """The kind's own parameter for a case: a window, a prefix, lengths or ids; None for causal."""
