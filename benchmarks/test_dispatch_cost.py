@@ -1,6 +1,8 @@
-# What `attention(...)` adds to a call of torch's function, counted in instructions: clocks cannot tell so few apart.
-# Callgrind runs code that was chosen for another processor, so it counts what Python does, and no kernel's work.
-"""The price of choosing a kernel."""
+"""The price of choosing a kernel.
+
+What `attention(...)` adds to a call of torch's function, counted in instructions: clocks cannot tell so few apart.
+Callgrind runs code that was chosen for another processor, so it counts what Python does, and no kernel's work.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The `finetune` command. Heavy imports happen inside the commands, so that --help is quick;
-# what a user can mend (BadInput) is told in one line with exit status 2, everything else is a defect and shows itself.
-"""Command line of finetune: the assignment's commands, its demonstrations, and their options under its names."""
+"""Command line of finetune: the assignment's commands, its demonstrations, and their options under its names.
+
+Heavy imports happen inside the commands, so that --help is quick; what a user can mend (BadInput) is told in one line
+with exit status 2, everything else is a defect and shows itself.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# `finetune classify`: its options have the names of the assignments' scripts, some of them two.
-"""The command line of classification."""
+"""The command line of classification.
+
+`finetune classify`: its options have the names of the assignments' scripts, some of them two.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# `finetune memory` and `finetune largest-batch`: what a step holds, by method, and how much of it fits.
-"""The command line of memory."""
+"""The command line of memory.
+
+`finetune memory` and `finetune largest-batch`: what a step holds, by method, and how much of it fits.
+"""
 
 from __future__ import annotations
 

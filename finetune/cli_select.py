@@ -1,5 +1,7 @@
-# `finetune select`: the options of `finetune classify`, several of them with several values.
-"""The command line of selection."""
+"""The command line of selection.
+
+`finetune select`: the options of `finetune classify`, several of them with several values.
+"""
 
 from __future__ import annotations
 

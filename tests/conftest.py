@@ -1,6 +1,8 @@
-# What all tests share: one thread for torch, Hypothesis profiles, and where real data is found.
-# Real data is no part of the project: without it the tests that read it are skipped, and say so.
-"""Shared fixtures and settings of the tests."""
+"""Shared fixtures and settings of the tests.
+
+What all tests share: one thread for torch, Hypothesis profiles, and where real data is found.
+Real data is no part of the project: without it the tests that read it are skipped, and say so.
+"""
 
 from __future__ import annotations
 

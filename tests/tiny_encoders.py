@@ -1,6 +1,8 @@
-# Folders as Hugging Face writes them, with an encoder and a tokenizer so small that a test trains them in a second.
-# Written without transformers, whose import alone takes longer than most tests.
-"""A tiny pretrained encoder and tiny data sets, on the disk."""
+"""A tiny pretrained encoder and tiny data sets, on the disk.
+
+Folders as Hugging Face writes them, with an encoder and a tokenizer so small that a test trains them in a second.
+Written without transformers, whose import alone takes longer than most tests.
+"""
 
 from __future__ import annotations
 

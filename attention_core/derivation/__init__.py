@@ -1,6 +1,7 @@
-# Derivations: a document with formulas goes in, one verdict for every relation of every display comes out.
-# Importing this package is light; `check_document` brings Lark and python-flint in when it is first used.
 r"""Write mathematics, get every step checked.
+
+Derivations: a document with formulas goes in, one verdict for every relation of every display comes out.
+Importing this package is light; `check_document` brings Lark and python-flint in when it is first used.
 
 The way of a document through the modules::
 

@@ -1,6 +1,8 @@
-# Which values an entry may have: the ends of its interval, what constraints leave, what follows from other entries.
-# Every case is checked here against all hypotheses before it is used.
-"""Values that the hypotheses admit."""
+"""Values that the hypotheses admit.
+
+Which values an entry may have: the ends of its interval, what constraints leave, what follows from other entries.
+Every case is checked here against all hypotheses before it is used.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What is said of a relation that no case refutes: that the cases agree, or why there was none.
-# A relation is VACUOUS only where it is certified that no case exists.
-"""Verdicts without a counterexample."""
+"""Verdicts without a counterexample.
+
+What is said of a relation that no case refutes: that the cases agree, or why there was none.
+A relation is VACUOUS only where it is certified that no case exists.
+"""
 
 from __future__ import annotations
 

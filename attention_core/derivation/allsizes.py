@@ -1,6 +1,8 @@
-# An equation holds for all sizes and values if the generic entry of the difference reduces to 0.
-# What hypotheses say enters before: which indices differ, and which inner products are declared.
-"""Proof of equations at all sizes."""
+"""Proof of equations at all sizes.
+
+An equation holds for all sizes and values if the generic entry of the difference reduces to 0.
+What hypotheses say enters before: which indices differ, and which inner products are declared.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What an approximate sign claims: an error bound (`within`), a limit (`as`), or a factor (`margin` for \gg).
-# Without one of these it claims nothing that could be checked, and the step says what to add.
-"""Approximate relations as exact claims."""
+r"""Approximate relations as exact claims.
+
+What an approximate sign claims: an error bound (`within`), a limit (`as`), or a factor (`margin` for \gg).
+Without one of these it claims nothing that could be checked, and the step says what to add.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Functions that are not rational, each as a variable with what is known of it: e^(a + b) = e^a e^b, sqrt(u)^2 = u,
-# |u|^2 = u^2, sin^2 = 1 - cos^2, the logarithm of a product of positive factors.
-"""Exponentials, logarithms, roots, magnitudes and circular functions as atoms of quotients."""
+"""Exponentials, logarithms, roots, magnitudes and circular functions as atoms of quotients.
+
+Functions that are not rational, each as a variable with what is known of it: e^(a + b) = e^a e^b, sqrt(u)^2 = u,
+|u|^2 = u^2, sin^2 = 1 - cos^2, the logarithm of a product of positive factors.
+"""
 
 from __future__ import annotations
 

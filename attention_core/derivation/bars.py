@@ -1,6 +1,8 @@
-# Which side a bar is on: | and \| open where an operand may start and close where one has ended.
-# A command such as \lvert or \left says it itself.
-r"""Bars and the brackets behind \left and \right."""
+r"""Bars and the brackets behind \left and \right.
+
+Which side a bar is on: | and \| open where an operand may start and close where one has ended.
+A command such as \lvert or \left says it itself.
+"""
 
 from __future__ import annotations
 

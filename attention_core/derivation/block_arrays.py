@@ -1,6 +1,8 @@
-# Arrays of any size that are known block by block: one number in each block, and a multiple of the identity where a
-# block is square. Sums, products and transposes of such arrays are such arrays, whatever their sizes are.
-"""Arrays given by blocks."""
+"""Arrays given by blocks.
+
+Arrays of any size that are known block by block: one number in each block, and a multiple of the identity where a
+block is square. Sums, products and transposes of such arrays are such arrays, whatever their sizes are.
+"""
 
 from __future__ import annotations
 

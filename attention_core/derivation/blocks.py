@@ -1,6 +1,8 @@
-# What a document is made of: headings, paragraphs, displays, and the options that stand above a display as comments.
-# `source` cuts a document into them; a comment that only looks like an option is told here.
-"""Blocks of a document, and the options of displays."""
+"""Blocks of a document, and the options of displays.
+
+What a document is made of: headings, paragraphs, displays, and the options that stand above a display as comments.
+`source` cuts a document into them; a comment that only looks like an option is told here.
+"""
 
 from __future__ import annotations
 

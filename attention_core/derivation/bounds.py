@@ -1,6 +1,8 @@
-# Intervals that hold a node's value whatever the random leaves are: outward rounded, infinite where nothing is known.
-# A positive term over a sum of positive terms that has it as a part lies in [0, 1]: softmax weights are bounded.
-"""Bounds of nodes over all values of some leaves."""
+"""Bounds of nodes over all values of some leaves.
+
+Intervals that hold a node's value whatever the random leaves are: outward rounded, infinite where nothing is known.
+A positive term over a sum of positive terms that has it as a part lies in [0, 1]: softmax weights are bounded.
+"""
 
 from __future__ import annotations
 

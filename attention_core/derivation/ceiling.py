@@ -1,7 +1,9 @@
-# The last resort against a step that takes too long: a ceiling in seconds of processor time, looked at wherever work
-# is done in bulk, so that a busy machine takes none away.
-# Verdicts are bounded by counts (operations, digits, terms); this only ends what slips through those.
-"""A ceiling on the processor time of one step."""
+"""A ceiling on the processor time of one step.
+
+The last resort against a step that takes too long: a ceiling in seconds of processor time, looked at wherever work
+is done in bulk, so that a busy machine takes none away.
+Verdicts are bounded by counts (operations, digits, terms); this only ends what slips through those.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The way through a document: its steps are read, each is decided under a ceiling of time, and all are reported.
-# A step that cannot be read is reported as such and the rest of the document goes on.
-"""Checking documents."""
+"""Checking documents.
+
+The way through a document: its steps are read, each is decided under a ceiling of time, and all are reported.
+A step that cannot be read is reported as such and the rest of the document goes on.
+"""
 
 from __future__ import annotations
 

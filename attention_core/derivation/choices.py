@@ -1,6 +1,8 @@
-# Every case is made from a list of small whole numbers; a simpler list gives a simpler case.
-# Shrinking edits the list and makes the case again, so that a shrunk case satisfies the hypotheses as well.
-"""The sequence of choices a case is made from."""
+"""The sequence of choices a case is made from.
+
+Every case is made from a list of small whole numbers; a simpler list gives a simpler case.
+Shrinking edits the list and makes the case again, so that a shrunk case satisfies the hypotheses as well.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# From a step to what is decided: its relation with types, and the hypotheses that it brings of its own.
-# Which relations there are besides the exact ones is in `approximate` and `limit_claims`.
-"""The typed claim of a step."""
+"""The typed claim of a step.
+
+From a step to what is decided: its relation with types, and the hypotheses that it brings of its own.
+Which relations there are besides the exact ones is in `approximate` and `limit_claims`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Closed forms of one factor of an expectation: which one there is, and finite laws by going through their values.
-# Normal numbers have theirs in `normal_moments`, one function alone in `lone_functions`.
-"""Expectations of products that cannot be taken apart further."""
+"""Expectations of products that cannot be taken apart further.
+
+Closed forms of one factor of an expectation: which one there is, and finite laws by going through their values.
+Normal numbers have theirs in `normal_moments`, one function alone in `lone_functions`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-# Documents as pytest files: one item for every step, by the step's name, at its line.
-# `attention_core.plugin` calls the two functions at the end; nothing heavy is imported before a document is collected.
 r"""`pytest --attention-derive notes.md[::step-name]`, and what the ini option `derivation_files` names.
+
+`attention_core.plugin` calls the two functions at the end; nothing heavy is imported before a document is collected.
 
 Without either, no file is a document: a project may keep Markdown of its own in a folder `derivations`.
 

@@ -1,6 +1,8 @@
-# `attention-core derive FILE...`: checks documents from the command line.
-# Heavy modules are imported inside the command, so `attention-core --help` stays quick.
-"""The command line of derivations."""
+"""The command line of derivations.
+
+`attention-core derive FILE...`: checks documents from the command line.
+Heavy modules are imported inside the command, so `attention-core --help` stays quick.
+"""
 
 from __future__ import annotations
 

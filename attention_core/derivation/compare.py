@@ -1,6 +1,8 @@
-# Both sides at one case: equal, ordered, or certified not to be. Balls that overlap are computed again with more bits.
-# A refutation needs exact values or disjoint balls, so no tolerance exists and no rounding can raise a false alarm.
-"""Comparison of two sides at one case."""
+"""Comparison of two sides at one case.
+
+Both sides at one case: equal, ordered, or certified not to be. Balls that overlap are computed again with more bits.
+A refutation needs exact values or disjoint balls, so no tolerance exists and no rounding can raise a false alarm.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# From values of the free entries to a whole case: entries that equations fix are solved for, lengths are set.
-# The same plan is carried out in float64 at many points and exactly at one, so that the search meets the hypotheses.
-"""Completing cases."""
+"""Completing cases.
+
+From values of the free entries to a whole case: entries that equations fix are solved for, lengths are set.
+The same plan is carried out in float64 at many points and exactly at one, so that the search meets the hypotheses.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What words between formulas do: join statements, bind indices, stand for an arrow or give a reason.
-# Words that change the meaning, or hold a relation themselves, are told from them, so that they can be refused.
-"""Words between formulas."""
+"""Words between formulas.
+
+What words between formulas do: join statements, bind indices, stand for an arrow or give a reason.
+Words that change the meaning, or hold a relation themselves, are told from them, so that they can be refused.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Why hypotheses cannot be met, with a certificate: bounds that leave no value, equations whose one side is positive.
-# A generator that finds nothing is no certificate; then the answer is '' and the verdict UNDECIDED.
-"""Certified contradictions among hypotheses."""
+"""Certified contradictions among hypotheses.
+
+Why hypotheses cannot be met, with a certificate: bounds that leave no value, equations whose one side is positive.
+A generator that finds nothing is no certificate; then the answer is '' and the verdict UNDECIDED.
+"""
 
 from __future__ import annotations
 

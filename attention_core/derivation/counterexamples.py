@@ -1,6 +1,8 @@
-# A case that refutes a relation: shrunk while it still does, and told as sizes, symbols and two sides.
-# What did not matter to the claim is left out.
-"""Counterexamples, shrunk and as they are reported."""
+"""Counterexamples, shrunk and as they are reported.
+
+A case that refutes a relation: shrunk while it still does, and told as sizes, symbols and two sides.
+What did not matter to the claim is left out.
+"""
 
 from __future__ import annotations
 

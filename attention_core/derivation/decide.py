@@ -1,6 +1,8 @@
-# One relation under its hypotheses: tried at small and larger sizes, refuted with a shrunk case, or found to agree.
-# Each stage may only lower what is claimed; a verdict is never raised by a stage that merely sampled.
-"""The decision about one relation."""
+"""The decision about one relation.
+
+One relation under its hypotheses: tried at small and larger sizes, refuted with a shrunk case, or found to agree.
+Each stage may only lower what is claimed; a verdict is never raised by a stage that merely sampled.
+"""
 
 from __future__ import annotations
 

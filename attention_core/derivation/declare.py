@@ -1,6 +1,8 @@
-# Paragraphs that open with Let, Given, Assume, Suppose, Where, Draw, Define or Put: what they declare.
-# A relation that waits for its `for ...` becomes a hypothesis at the end of its sentence.
-"""Declarations, definitions and hypotheses from prose with inline formulas."""
+"""Declarations, definitions and hypotheses from prose with inline formulas.
+
+Paragraphs that open with Let, Given, Assume, Suppose, Where, Draw, Define or Put: what they declare.
+A relation that waits for its `for ...` becomes a hypothesis at the end of its sentence.
+"""
 
 from __future__ import annotations
 

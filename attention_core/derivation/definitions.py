@@ -1,6 +1,8 @@
-# What a symbol or a function stands for: `M := 2 A A^\top`, `\alpha_i := ...`, `f(t) := ...`, `\sigma^2 := ...`.
-# Behind Let, Put, Define and Where an equation defines a symbol that is not known yet.
-"""Definitions of symbols and functions."""
+r"""Definitions of symbols and functions.
+
+What a symbol or a function stands for: `M := 2 A A^\top`, `\alpha_i := ...`, `f(t) := ...`, `\sigma^2 := ...`.
+Behind Let, Put, Define and Where an equation defines a symbol that is not known yet.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Digits with spaces or commas between them: one number where LaTeX groups by three, else refused as two readings.
-# `1\,000` and `1{,}000` are one number; `1 000` and `1,000` may be two.
-"""Numbers that are written in groups of digits."""
+r"""Numbers that are written in groups of digits.
+
+Digits with spaces or commas between them: one number where LaTeX groups by three, else refused as two readings.
+`1\,000` and `1{,}000` are one number; `1 000` and `1,000` may be two.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# One display into statements: rows that start with a relation go on with the row above, text is a reason,
-# `For j \ne a:` and `\forall j \ne a` bind indices, `\tag{name}` names the step.
-"""Displays cut into statements, each with its conditions, its tag and its options."""
+r"""Displays cut into statements, each with its conditions, its tag and its options.
+
+One display into statements: rows that start with a relation go on with the row above, text is a reason,
+`For j \ne a:` and `\forall j \ne a` bind indices, `\tag{name}` names the step.
+"""
 
 from __future__ import annotations
 

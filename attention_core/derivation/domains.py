@@ -1,5 +1,7 @@
-# What may stand to the right of \in and of \sim: the reals with their exponents, intervals, index sets, laws.
-"""Domains and laws of symbols."""
+r"""Domains and laws of symbols.
+
+What may stand to the right of \in and of \sim: the reals with their exponents, intervals, index sets, laws.
+"""
 
 from __future__ import annotations
 

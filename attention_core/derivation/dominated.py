@@ -1,6 +1,8 @@
-# Limits of averages by dominated convergence: the integrand is bounded, and its limit is known on every piece of the
-# line of one random number; the average of a step function is a sum of probabilities.
-"""The limit of an expectation of something bounded."""
+"""The limit of an expectation of something bounded.
+
+Limits of averages by dominated convergence: the integrand is bounded, and its limit is known on every piece of the
+line of one random number; the average of a step function is a sum of probabilities.
+"""
 
 from __future__ import annotations
 

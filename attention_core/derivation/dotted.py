@@ -1,6 +1,8 @@
-# What dots stand for: the neighbours of the dots are compared, and where they differ an index runs.
-# `a_1 & \dots & a_m` becomes "a_k for k from 1 to m"; anything that is not plain is refused.
-"""Patterns with dots, in sums and matrices."""
+r"""Patterns with dots, in sums and matrices.
+
+What dots stand for: the neighbours of the dots are compared, and where they differ an index runs.
+`a_1 & \dots & a_m` becomes "a_k for k from 1 to m"; anything that is not plain is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Random symbols from a declaration: single ones, families with one law, families whose law mentions the member.
-# What the parameters of a law must satisfy becomes a hypothesis of the document.
-r"""`x, y \sim ...`, `x_1, \dots, x_n \sim ...`, `k_i \sim \mathcal{N}(\mu_i, ...)`."""
+r"""`x, y \sim ...`, `x_1, \dots, x_n \sim ...`, `k_i \sim \mathcal{N}(\mu_i, ...)`.
+
+Random symbols from a declaration: single ones, families with one law, families whose law mentions the member.
+What the parameters of a law must satisfy becomes a hypothesis of the document.
+"""
 
 from __future__ import annotations
 

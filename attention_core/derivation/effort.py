@@ -1,6 +1,8 @@
-# How much is tried for one relation, and what is said where its time runs out.
-# Each number may be raised for a document that deserves it; `--seconds` is one of them.
-"""The effort that a step is given."""
+"""The effort that a step is given.
+
+How much is tried for one relation, and what is said where its time runs out.
+Each number may be raised for a document that deserves it; `--seconds` is one of them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# From the written tree to typed terms: which subscript is an index, which product is which, and do the shapes fit.
-# What the forms of expressions mean is in the modules `elaborate_*`: each takes the elaborator it works for.
-"""The way from a written expression to its term, and sums of terms."""
+"""The way from a written expression to its term, and sums of terms.
+
+From the written tree to typed terms: which subscript is an index, which product is which, and do the shapes fit.
+What the forms of expressions mean is in the modules `elaborate_*`: each takes the elaborator it works for.
+"""
 
 from __future__ import annotations
 

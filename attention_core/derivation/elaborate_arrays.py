@@ -1,6 +1,8 @@
-# Rows in brackets, matrices written out from cells and blocks, and sums with dots.
-# What dots stand for is found in `dotted`.
-"""Arrays that are written out."""
+"""Arrays that are written out.
+
+Rows in brackets, matrices written out from cells and blocks, and sums with dots.
+What dots stand for is found in `dotted`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Derivatives written with \partial, \nabla or d, and the shapes that they have.
-# `\frac{d y}{d x}` is a derivative only where d is no declared symbol.
-"""Derivatives and their shapes."""
+r"""Derivatives and their shapes.
+
+Derivatives written with \partial, \nabla or d, and the shapes that they have.
+`\frac{d y}{d x}` is a derivative only where d is no declared symbol.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Functions that have a name in mathematics: of numbers, of vectors and rows, of square matrices; attention itself.
-# Those that a document defines are in `functions`.
-"""Calls of known functions."""
+"""Calls of known functions.
+
+Functions that have a name in mathematics: of numbers, of vectors and rows, of square matrices; attention itself.
+Those that a document defines are in `functions`.
+"""
 
 from __future__ import annotations
 

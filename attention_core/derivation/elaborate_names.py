@@ -1,6 +1,8 @@
-# What a letter or word means by itself: what the document declared, else e, pi or I, else nothing: the error says
-# what to write. Each function takes the elaborator it works for as its first argument.
-"""What names mean that stand alone."""
+"""What names mean that stand alone.
+
+What a letter or word means by itself: what the document declared, else e, pi or I, else nothing: the error says
+what to write. Each function takes the elaborator it works for as its first argument.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Roots of numbers, magnitudes, and the norms of vectors and matrices, with or without an index.
-# A norm whose index has no meaning for its argument is refused.
-"""Roots, magnitudes and norms."""
+"""Roots, magnitudes and norms.
+
+Roots of numbers, magnitudes, and the norms of vectors and matrices, with or without an index.
+A norm whose index has no meaning for its argument is refused.
+"""
 
 from __future__ import annotations
 

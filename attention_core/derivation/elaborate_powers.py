@@ -1,6 +1,8 @@
-# What stands above the line: a power, an inverse, a transpose, a label or an index in brackets.
-# `A^T` is a transpose or a power, as T is declared; where it may be both, it is refused.
-"""Exponents and transposes."""
+"""Exponents and transposes.
+
+What stands above the line: a power, an inverse, a transpose, a label or an index in brackets.
+`A^T` is a transpose or a power, as T is declared; where it may be both, it is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Factors side by side, with \cdot, \times, \odot or a slash between them, from left to right.
-# Where a product may be read in two ways that differ, it is refused and both are named.
-"""Products with their shapes."""
+r"""Products with their shapes.
+
+Factors side by side, with \cdot, \times, \odot or a slash between them, from left to right.
+Where a product may be read in two ways that differ, it is refused and both are named.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Expectations, variances, covariances and probabilities as terms: `expect` holds what is averaged.
-# Variances and covariances are unfolded into expectations here, so that later stages know one operation.
-"""Expressions about random variables."""
+"""Expressions about random variables.
+
+Expectations, variances, covariances and probabilities as terms: `expect` holds what is averaged.
+Variances and covariances are unfolded into expectations here, so that later stages know one operation.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What stands below the line: an index of a family, an entry, row or slice of an array, or a part of a name.
-# It is an index where the base is declared and the subscript is a numeral or an index.
-"""What subscripts mean: indices, slices or parts of names."""
+"""What subscripts mean: indices, slices or parts of names.
+
+What stands below the line: an index of a family, an entry, row or slice of an array, or a part of a name.
+It is an index where the base is declared and the subscript is a numeral or an index.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Sums, products, maxima and minima with their indices, bounds and conditions, and limits.
-# Bounds that are not written are those of the arrays and families that the index stands at.
-"""Operators with something below them."""
+"""Operators with something below them.
+
+Sums, products, maxima and minima with their indices, bounds and conditions, and limits.
+Bounds that are not written are those of the arrays and families that the index stands at.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A strict inequality, or one with \ne, between polynomials in one number fails at a real root of their difference,
-# which need not be rational: (x^2 - 2)^2 > 0. That both sides are equal there needs no evaluation.
-"""Roots at which strict relations fail."""
+r"""Roots at which strict relations fail.
+
+A strict inequality, or one with \ne, between polynomials in one number fails at a real root of their difference,
+which need not be rational: (x^2 - 2)^2 > 0. That both sides are equal there needs no evaluation.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The difference of two averages as a polynomial in means, its samples with their rounding errors, and what is proved of
-# them: a bound of the variance, and the range where they are bounded.
-"""Unbiased samples of a difference of averages."""
+"""Unbiased samples of a difference of averages.
+
+The difference of two averages as a polynomial in means, its samples with their rounding errors, and what is proved of
+them: a bound of the variance, and the range where they are bounded.
+"""
 
 from __future__ import annotations
 

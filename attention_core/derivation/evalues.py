@@ -1,6 +1,7 @@
-# Tests of a mean from samples that may stop early: the error of the first kind holds at every stopping time.
-# Catoni's supermartingale needs a bound of the variance alone; bounded samples also feed a betting process.
 r"""Anytime-valid tests of E[D] = 0 or E[D] <= 0.
+
+Tests of a mean from samples that may stop early: the error of the first kind holds at every stopping time.
+Catoni's supermartingale needs a bound of the variance alone; bounded samples also feed a betting process.
 
 Catoni: with psi(x) = sgn(x) log(1 + |x| + x^2 / 2) and Var D <= V, exp(sum psi(l D_i) - n l^2 V / 2) is a nonnegative
 supermartingale when E[D] <= 0 (Wang and Ramdas, "Catoni-style confidence sequences for heavy-tailed mean estimation",

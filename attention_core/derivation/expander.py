@@ -1,6 +1,8 @@
-# The nodes of a graph as expansions in the variable that tends somewhere, each from the expansions of its arguments.
-# Functions that jump or have a kink are settled by which expansion ends up above which.
-"""Expansions of nodes along one way to a limit."""
+"""Expansions of nodes along one way to a limit.
+
+The nodes of a graph as expansions in the variable that tends somewhere, each from the expansions of its arguments.
+Functions that jump or have a kink are settled by which expansion ends up above which.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Values far out: towards infinity, towards the ends of intervals and towards 0, in steps that grow like a tower, and
-# around every number that the claim names. Slow growth such as log(1 + e^x) shows nowhere else.
-"""A search at values of extreme size."""
+"""A search at values of extreme size.
+
+Values far out: towards infinity, towards the ends of intervals and towards 0, in steps that grow like a tower, and
+around every number that the claim names. Slow growth such as log(1 + e^x) shows nowhere else.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A graph at many points at once in float64, to look for cases that are worth an exact comparison.
-# Nothing is decided here: what looks like a violation is compared again in exact or ball arithmetic.
-"""Fast evaluation of a graph at many points."""
+"""Fast evaluation of a graph at many points.
+
+A graph at many points at once in float64, to look for cases that are worth an exact comparison.
+Nothing is decided here: what looks like a violation is compared again in exact or ball arithmetic.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Vectors with given inner products: rational orthonormal frames, orthogonal families, given lengths.
-# A frame is a signed permutation times a Cayley transform: rotations alone would miss determinant -1.
-"""Exact orthogonal vectors."""
+"""Exact orthogonal vectors.
+
+Vectors with given inner products: rational orthonormal frames, orthogonal families, given lengths.
+A frame is a signed permutation times a Cayley transform: rotations alone would miss determinant -1.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Functions that a document defines: `Put $f(t) := ...$`, then `f(x_i)^2`, `\nabla_x f(x)`, `f` for itself.
-# An application is the body with the arguments put in; indices bound in the body have names of their own.
-"""Functions with arguments in brackets."""
+r"""Functions with arguments in brackets.
+
+Functions that a document defines: `Put $f(t) := ...$`, then `f(x_i)^2`, `\nabla_x f(x)`, `f` for itself.
+An application is the body with the arguments put in; indices bound in the body have names of their own.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Cases that satisfy the hypotheses by construction: frames for Gram conditions, solutions of linear equations,
-# intervals for bounds. How is said by `plans`, and what is `admissible` is checked before a case is used.
-"""Generation of cases at given sizes."""
+"""Generation of cases at given sizes.
+
+Cases that satisfy the hypotheses by construction: frames for Gram conditions, solutions of linear equations,
+intervals for bounds. How is said by `plans`, and what is `admissible` is checked before a case is used.
+"""
 
 from __future__ import annotations
 

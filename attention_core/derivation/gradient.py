@@ -1,6 +1,8 @@
-# Derivatives of a node, as nodes: reverse accumulation through the graph.
-# Where a function has a kink (|x| at 0, max at a tie) the derivative is a node that is undefined there.
-"""Reverse-mode differentiation of the scalar graph."""
+"""Reverse-mode differentiation of the scalar graph.
+
+Derivatives of a node, as nodes: reverse accumulation through the graph.
+Where a function has a kink (|x| at 0, max at a tie) the derivative is a node that is undefined there.
+"""
 
 from __future__ import annotations
 

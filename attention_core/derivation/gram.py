@@ -1,6 +1,8 @@
-# Hypotheses about inner products, recognised by their form: A^T A = I, A^T B = 0, k_i^T k_j = 0, \|k\| = c, k^T k = c.
-# They are constructed with frames; everything else is left to linear equations and intervals.
-"""Gram conditions on vectors of leaves."""
+r"""Gram conditions on vectors of leaves.
+
+Hypotheses about inner products, recognised by their form: A^T A = I, A^T B = 0, k_i^T k_j = 0, \|k\| = c, k^T k = c.
+They are constructed with frames; everything else is left to linear equations and intervals.
+"""
 
 from __future__ import annotations
 

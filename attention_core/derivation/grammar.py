@@ -1,6 +1,8 @@
-# The grammar of formulas, for Lark's LALR parser. What each rule builds is in `tree`.
-# A product is greedy: `\sum` and `\log` without brackets take the factors that follow, up to + or - or a relation.
-"""The grammar of formulas as text."""
+r"""The grammar of formulas as text.
+
+The grammar of formulas, for Lark's LALR parser. What each rule builds is in `tree`.
+A product is greedy: `\sum` and `\log` without brackets take the factors that follow, up to + or - or a relation.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A step at given sizes: one graph of numbers, shared subexpressions once, constants folded exactly.
-# Every decider reads this graph: exact and ball evaluation, normal forms, derivatives, moments, limits.
-"""The scalar graph."""
+"""The scalar graph.
+
+A step at given sizes: one graph of numbers, shared subexpressions once, constants folded exactly.
+Every decider reads this graph: exact and ball evaluation, normal forms, derivatives, moments, limits.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What would make a refuted step true: a factor, or one hypothesis that is missing.
-# Guesses are tried, not argued: one is named if the step holds under it in some cases; no verdict changes by it.
-"""Guesses about refuted steps."""
+"""Guesses about refuted steps.
+
+What would make a refuted step true: a factor, or one hypothesis that is missing.
+Guesses are tried, not argued: one is named if the step holds under it in some cases; no verdict changes by it.
+"""
 
 from __future__ import annotations
 

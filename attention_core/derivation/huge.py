@@ -1,6 +1,8 @@
-# Terms at sizes too large to write out: sums over a range are enclosed piece by piece, arrays are known by blocks.
-# Every value encloses the true one, so that what is apart here is apart; what has no such form is `Unsupported`.
-"""Enclosed values of terms at huge sizes."""
+"""Enclosed values of terms at huge sizes.
+
+Terms at sizes too large to write out: sums over a range are enclosed piece by piece, arrays are known by blocks.
+Every value encloses the true one, so that what is apart here is apart; what has no such form is `Unsupported`.
+"""
 
 from __future__ import annotations
 

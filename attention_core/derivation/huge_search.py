@@ -1,6 +1,8 @@
-# Sizes beyond all that can be written out, with plain arrays that have them: all entries alike, one for itself, I.
-# Every hypothesis is checked at the point; a claim is refuted only where enclosed sides are apart.
-"""A search at huge sizes."""
+"""A search at huge sizes.
+
+Sizes beyond all that can be written out, with plain arrays that have them: all entries alike, one for itself, I.
+Every hypothesis is checked at the point; a claim is refuted only where enclosed sides are apart.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Written relations as typed hypotheses, for all values of the indices that are not declared.
-# Also what a definition defines: its name and the indices it is written with.
-"""Relations of declarations and premises."""
+"""Relations of declarations and premises.
+
+Written relations as typed hypotheses, for all values of the indices that are not declared.
+Also what a definition defines: its name and the indices it is written with.
+"""
 
 from __future__ import annotations
 

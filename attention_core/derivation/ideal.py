@@ -1,6 +1,8 @@
-# Declared identities as polynomials known to be 0: a Groebner basis as far as it goes, and reduction modulo it.
-# Every reduction stays in the ideal, so reaching 0 is sound even where the basis was cut short.
-"""Reduction modulo the declared identities."""
+"""Reduction modulo the declared identities.
+
+Declared identities as polynomials known to be 0: a Groebner basis as far as it goes, and reduction modulo it.
+Every reduction stays in the ideal, so reaching 0 is sound even where the basis was cut short.
+"""
 
 from __future__ import annotations
 

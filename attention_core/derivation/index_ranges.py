@@ -1,6 +1,8 @@
-# Which values an index runs over: i = 1, \dots, n and i \in \{1, \dots, n\} and i \in [n] say the same.
-# Conditions come as chains cut at commas; here they are put together again before anybody reads one alone.
-r"""Ranges of indices as they are written."""
+r"""Ranges of indices as they are written.
+
+Which values an index runs over: i = 1, \dots, n and i \in \{1, \dots, n\} and i \in [n] say the same.
+Conditions come as chains cut at commas; here they are put together again before anybody reads one alone.
+"""
 
 from __future__ import annotations
 

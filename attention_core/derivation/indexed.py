@@ -1,6 +1,8 @@
-# Normal forms for all sizes at once: entries with symbolic indices, exponentials and roots; a sum is one atom.
-# Used for PROVED: if the generic entry of the difference reduces to 0, the claim holds at every size.
-"""Polynomials in entries, exponentials and sums over indices."""
+"""Polynomials in entries, exponentials and sums over indices.
+
+Normal forms for all sizes at once: entries with symbolic indices, exponentials and roots; a sum is one atom.
+Used for PROVED: if the generic entry of the difference reduces to 0, the claim holds at every size.
+"""
 
 from __future__ import annotations
 

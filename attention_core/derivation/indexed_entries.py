@@ -1,6 +1,8 @@
-# Terms to polynomials with symbolic indices: what the entry (i, j) of a term is, for every operation that has a rule.
-# The rules: linearity of sums, contraction of deltas, e^(a+b) = e^a e^b; an operation without one is given up.
-"""Entries of terms at symbolic indices."""
+"""Entries of terms at symbolic indices.
+
+Terms to polynomials with symbolic indices: what the entry (i, j) of a term is, for every operation that has a rule.
+The rules: linearity of sums, contraction of deltas, e^(a+b) = e^a e^b; an operation without one is given up.
+"""
 
 from __future__ import annotations
 

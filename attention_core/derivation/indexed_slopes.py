@@ -1,6 +1,8 @@
-# Derivatives of polynomials by one entry with symbolic indices: the same entry is told from others by deltas, and the
-# derivative of a sum is a sum with indices of its own.
-"""Derivatives of polynomials in entries and sums."""
+"""Derivatives of polynomials in entries and sums.
+
+Derivatives of polynomials by one entry with symbolic indices: the same entry is told from others by deltas, and the
+derivative of a sum is a sum with indices of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Sums over symbolic indices: a sum is one atom whose name does not depend on what its indices are called; deltas in it
-# are contracted, what has no index comes out of it, and declared inner products are put in their place.
-"""Sums over indices, renamed and contracted."""
+"""Sums over indices, renamed and contracted.
+
+Sums over symbolic indices: a sum is one atom whose name does not depend on what its indices are called; deltas in it
+are contracted, what has no index comes out of it, and declared inner products are put in their place.
+"""
 
 from __future__ import annotations
 

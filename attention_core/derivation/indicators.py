@@ -1,6 +1,8 @@
-# Kronecker's delta and indicators of indices, and subscripts whose letter nothing declares.
-# The letter is what is missing there: advice to declare the entry would make a known entry a free number.
-r"""`\delta_{ij}`, `\mathbf{1}[i = j]`, and what to say of `J_{ij}` where i is not declared."""
+r"""`\delta_{ij}`, `\mathbf{1}[i = j]`, and what to say of `J_{ij}` where i is not declared.
+
+Kronecker's delta and indicators of indices, and subscripts whose letter nothing declares.
+The letter is what is missing there: advice to declare the entry would make a known entry a free number.
+"""
 
 from __future__ import annotations
 

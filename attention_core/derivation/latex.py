@@ -1,6 +1,8 @@
-# What LaTeX commands mean: functions, relations, operators, letters, styles, spaces, words of prose.
-# A command that is in none of these tables is refused by name.
-"""The tables of the lexer."""
+"""The tables of the lexer.
+
+What LaTeX commands mean: functions, relations, operators, letters, styles, spaces, words of prose.
+A command that is in none of these tables is refused by name.
+"""
 
 from __future__ import annotations
 

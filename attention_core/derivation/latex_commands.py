@@ -1,6 +1,8 @@
-# Commands with letters: symbols, functions, fractions, styles, alphabets, words, boxes, arrows, environments.
-# Each function takes the lexer it works for, with the place behind the command, and returns where the text goes on.
-"""The tokens of LaTeX commands."""
+"""The tokens of LaTeX commands.
+
+Commands with letters: symbols, functions, fractions, styles, alphabets, words, boxes, arrows, environments.
+Each function takes the lexer it works for, with the place behind the command, and returns where the text goes on.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The laws a symbol can be drawn from: their moments, their support where it is finite, what their parameters must be.
-# Parameters of a family's law may mention the member through its index.
-"""Laws of random symbols."""
+"""Laws of random symbols.
+
+The laws a symbol can be drawn from: their moments, their support where it is finite, what their parameters must be.
+Parameters of a family's law may mention the member through its index.
+"""
 
 from __future__ import annotations
 

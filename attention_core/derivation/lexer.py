@@ -1,6 +1,8 @@
-# From LaTeX to tokens: style falls away, bars find their partners, transposes and functions are recognised.
-# Nothing is expanded and nothing is run; a command that is not in the tables is refused by name.
-"""The lexer of displays and inline formulas."""
+"""The lexer of displays and inline formulas.
+
+From LaTeX to tokens: style falls away, bars find their partners, transposes and functions are recognised.
+Nothing is expanded and nothing is run; a command that is not in the tables is refused by name.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What a step says about a limit: which symbol moves, where to, and what the two sides do on the way.
-# Read from `% as: S \to \infty`, from a premise `S \to \infty \implies`, or from \lim itself.
-"""Claims about limits as relations between `limit` terms."""
+r"""Claims about limits as relations between `limit` terms.
+
+What a step says about a limit: which symbol moves, where to, and what the two sides do on the way.
+Read from `% as: S \to \infty`, from a premise `S \to \infty \implies`, or from \lim itself.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Limits at a point of the other variables: both sides are expanded exactly in the variable that tends somewhere.
-# Numbers at finite places are never looked at; what has no expansion here stays undecided.
-"""Limits decided by asymptotic expansions."""
+"""Limits decided by asymptotic expansions.
+
+Limits at a point of the other variables: both sides are expanded exactly in the variable that tends somewhere.
+Numbers at finite places are never looked at; what has no expansion here stays undecided.
+"""
 
 from __future__ import annotations
 

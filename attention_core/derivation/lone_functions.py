@@ -1,6 +1,8 @@
-# One function of random numbers that is averaged alone: probabilities of half lines, |x|, max and min of normal
-# numbers, a geometric number that is cut off.
-"""Expectations of single functions."""
+"""Expectations of single functions.
+
+One function of random numbers that is averaged alone: probabilities of half lines, |x|, max and min of normal
+numbers, a geometric number that is cut off.
+"""
 
 from __future__ import annotations
 

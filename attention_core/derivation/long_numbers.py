@@ -1,6 +1,8 @@
-# Rationals with many digits as people write them: 3 * 10^400, 2^-1400, 1 - 2^-100; whole only where nothing is short.
-# The text is exact unless it says "about".
-"""Long numbers as text."""
+"""Long numbers as text.
+
+Rationals with many digits as people write them: 3 * 10^400, 2^-1400, 1 - 2^-100; whole only where nothing is short.
+The text is exact unless it says "about".
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A typed term at given sizes becomes arrays of nodes in one scalar graph: each operation by its row of a table.
-# The table is filled by `lower_arithmetic`, `lower_arrays` and `lower_limits`.
-"""From terms to the scalar graph."""
+"""From terms to the scalar graph.
+
+A typed term at given sizes becomes arrays of nodes in one scalar graph: each operation by its row of a table.
+The table is filled by `lower_arithmetic`, `lower_arrays` and `lower_limits`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Leaves, sums and products, functions entry by entry, entries and slices: the first half of the table of `lower`.
-# Derivatives are taken and expectations are replaced by moments here, so that the graph holds neither.
-"""Lowering of arithmetic, functions, derivatives and expectations."""
+"""Lowering of arithmetic, functions, derivatives and expectations.
+
+Leaves, sums and products, functions entry by entry, entries and slices: the first half of the table of `lower`.
+Derivatives are taken and expectations are replaced by moments here, so that the graph holds neither.
+"""
 
 from __future__ import annotations
 

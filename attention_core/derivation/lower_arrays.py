@@ -1,6 +1,8 @@
-# Sums and extremes over indices, softmax and argmax, blocks and dotted matrices, determinants and inverses.
-# The second half of the table of `lower`.
-"""Lowering of reductions and matrix forms."""
+"""Lowering of reductions and matrix forms.
+
+Sums and extremes over indices, softmax and argmax, blocks and dotted matrices, determinants and inverses.
+The second half of the table of `lower`.
+"""
 
 from __future__ import annotations
 

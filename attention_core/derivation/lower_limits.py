@@ -1,6 +1,8 @@
-# Limits become nodes that keep their body apart: it is expanded in the variable, never evaluated at a finite place.
-# A size may tend to infinity as well, as long as no shape and no range of an index grows with it.
-"""Lowering of limits."""
+"""Lowering of limits.
+
+Limits become nodes that keep their body apart: it is expanded in the variable, never evaluated at a finite place.
+A size may tend to infinity as well, as long as no shape and no range of an index grows with it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The syntax tree as MathML, which browsers render without a script.
-# Every text that comes from a document is escaped; brackets are kept as they were written.
-"""Formulas as MathML."""
+"""Formulas as MathML.
+
+The syntax tree as MathML, which browsers render without a script.
+Every text that comes from a document is escaped; brackets are kept as they were written.
+"""
 
 from __future__ import annotations
 

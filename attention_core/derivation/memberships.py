@@ -1,6 +1,8 @@
-# What stands left of \in and \sim: symbols with their domains, families with dots between them, random symbols.
-# Laws and domains themselves are read in `drawing` and `domains`; how every symbol is entered is at the end.
-"""Symbols that a paragraph introduces."""
+r"""Symbols that a paragraph introduces.
+
+What stands left of \in and \sim: symbols with their domains, families with dots between them, random symbols.
+Laws and domains themselves are read in `drawing` and `domains`; how every symbol is entered is at the end.
+"""
 
 from __future__ import annotations
 

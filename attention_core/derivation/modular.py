@@ -1,6 +1,8 @@
-# Large sizes: both sides of a rational equation modulo a prime, at random points (Schwartz and Zippel).
-# A difference there is a difference; agreement is evidence with a stated probability, never EXACT.
-"""Evaluation modulo a prime at sizes too large for normal forms."""
+"""Evaluation modulo a prime at sizes too large for normal forms.
+
+Large sizes: both sides of a rational equation modulo a prime, at random points (Schwartz and Zippel).
+A difference there is a difference; agreement is evidence with a stated probability, never EXACT.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Which hypotheses of a step are needed: each is dropped in turn and a counterexample is looked for.
-# "Not shown to be needed" is all that can be said where none is found.
-"""Dropping hypotheses one by one."""
+"""Dropping hypotheses one by one.
+
+Which hypotheses of a step are needed: each is dropped in turn and a counterexample is looked for.
+"Not shown to be needed" is all that can be said where none is found.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Normal forms with symbolic entries: a quotient of polynomials in the leaves and in atoms such as e^x and sqrt(x).
-# If the difference of two sides reduces to 0, they agree where both are defined; if not, nothing is concluded.
-"""Exact expansion of the scalar graph, the ground of EXACT."""
+"""Exact expansion of the scalar graph, the ground of EXACT.
+
+Normal forms with symbolic entries: a quotient of polynomials in the leaves and in atoms such as e^x and sqrt(x).
+If the difference of two sides reduces to 0, they agree where both are defined; if not, nothing is concluded.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Moments, exponentials and waves of normal numbers, and products of them: completing the square moves the mean, and
-# Stein's recursion takes the moment there. Waves are exponentials with an imaginary slope.
-"""Expectations of products of powers, exponentials and waves of normal numbers."""
+"""Expectations of products of powers, exponentials and waves of normal numbers.
+
+Moments, exponentials and waves of normal numbers, and products of them: completing the square moves the mean, and
+Stein's recursion takes the moment there. Waves are exponentials with an imaginary slope.
+"""
 
 from __future__ import annotations
 

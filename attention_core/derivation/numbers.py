@@ -1,6 +1,8 @@
-# Evaluation at a point: exact rationals as long as they last, then balls that enclose the true value.
-# A value is an `fmpq` (exact) or an `arb` (a ball at the precision of the moment); nothing is ever rounded unseen.
-"""Exact and enclosed values of a graph."""
+"""Exact and enclosed values of a graph.
+
+Evaluation at a point: exact rationals as long as they last, then balls that enclose the true value.
+A value is an `fmpq` (exact) or an `arb` (a ball at the precision of the moment); nothing is ever rounded unseen.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# `attention-core derive --html`: the documents as one self-contained page, each step coloured by its verdict.
-# Whatever comes from a document is escaped; the page loads nothing and runs no script.
-"""Checked documents as HTML."""
+"""Checked documents as HTML.
+
+`attention-core derive --html`: the documents as one self-contained page, each step coloured by its verdict.
+Whatever comes from a document is escaped; the page loads nothing and runs no script.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Where the document has the conditions of a statement: in front of it, behind a premise or behind the conclusion, and
-# with which words. A page shows them there; what a step assumes is read elsewhere.
-"""Conditions in the places where a document has them."""
+"""Conditions in the places where a document has them.
+
+Where the document has the conditions of a statement: in front of it, behind a premise or behind the conclusion, and
+with which words. A page shows them there; what a step assumes is read elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Words of a document as HTML: formulas between dollar signs become MathML, and one that cannot be read stays as it is
-# written. Everything else is escaped.
-"""Prose with inline formulas as HTML."""
+"""Prose with inline formulas as HTML.
+
+Words of a document as HTML: formulas between dollar signs become MathML, and one that cannot be read stays as it is
+written. Everything else is escaped.
+"""
 
 from __future__ import annotations
 

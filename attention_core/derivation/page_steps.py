@@ -1,6 +1,8 @@
-# One step as rows of a table: the relation with its verdict, what the verdict rests on, and what is wrong with it.
-# Its colour says whether it is as the document says and as well known as is required.
-"""Steps with their verdicts as HTML."""
+"""Steps with their verdicts as HTML.
+
+One step as rows of a table: the relation with its verdict, what the verdict rests on, and what is wrong with it.
+Its colour says whether it is as the document says and as well known as is required.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Which paragraphs declare something, and which of their formulas are conditions or only say where symbols live.
-# A paragraph that opens with none of the words below is prose and is not read.
-"""Paragraphs that declare, told from others."""
+"""Paragraphs that declare, told from others.
+
+Which paragraphs declare something, and which of their formulas are conditions or only say where symbols live.
+A paragraph that opens with none of the words below is prose and is not read.
+"""
 
 from __future__ import annotations
 

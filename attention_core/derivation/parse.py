@@ -1,6 +1,8 @@
-# From tokens to the syntax tree, by Lark's LALR parser with `grammar` and `tree`.
-# What is not expected is told with what stands before it, as it is written.
-"""From tokens to the syntax tree."""
+"""From tokens to the syntax tree.
+
+From tokens to the syntax tree, by Lark's LALR parser with `grammar` and `tree`.
+What is not expected is told with what stands before it, as it is written.
+"""
 
 from __future__ import annotations
 

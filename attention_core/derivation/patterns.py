@@ -1,6 +1,8 @@
-# Plain arrays at which norms, means and softmax are extreme: one-hot, one large column, two-valued, geometric.
-# Each array of a step takes one of them at some scale; which go together is drawn, or changed one array at a time.
-"""Patterns of arrays."""
+"""Patterns of arrays.
+
+Plain arrays at which norms, means and softmax are extreme: one-hot, one large column, two-valued, geometric.
+Each array of a step takes one of them at some scale; which go together is drawn, or changed one array at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# One statement while `rows` gathers it: its own tokens apart from its conditions, its reasons and its tags, and which
-# segment goes on with it.
-"""A statement that is being gathered."""
+"""A statement that is being gathered.
+
+One statement while `rows` gathers it: its own tokens apart from its conditions, its reasons and its tags, and which
+segment goes on with it.
+"""
 
 from __future__ import annotations
 

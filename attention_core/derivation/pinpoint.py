@@ -1,6 +1,8 @@
-# Where a relation could fail that random small numbers never hit: at the numbers the claim names, between them, at
-# one-hot and two-valued arrays, and where a search in float64 comes closest. A case refutes only when compared exactly.
-"""A directed search for counterexamples."""
+"""A directed search for counterexamples.
+
+Where a relation could fail that random small numbers never hit: at the numbers the claim names, between them, at
+one-hot and two-valued arrays, and where a search in float64 comes closest. A case refutes only when compared exactly.
+"""
 
 from __future__ import annotations
 

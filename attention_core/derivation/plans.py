@@ -1,6 +1,8 @@
-# How cases are made at given sizes: which entries there are, which of them follow from others or are held by Gram
-# conditions, and the constraints that the hypotheses put on the rest.
-"""Plans: the hypotheses at one tuple of sizes."""
+"""Plans: the hypotheses at one tuple of sizes.
+
+How cases are made at given sizes: which entries there are, which of them follow from others or are held by Gram
+conditions, and the constraints that the hypotheses put on the rest.
+"""
 
 from __future__ import annotations
 

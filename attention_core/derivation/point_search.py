@@ -1,6 +1,8 @@
-# Points at one tuple are scored in float64 by how far they are from holding; the most promising are compared exactly,
-# with simple numbers near them first. Only an exact comparison refutes.
-"""Points scored in float64 and certified exactly."""
+"""Points scored in float64 and certified exactly.
+
+Points at one tuple are scored in float64 by how far they are from holding; the most promising are compared exactly,
+with simple numbers near them first. Only an exact comparison refutes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Far larger sizes than a search can try in full: up a ladder, a few cases at each, as a count of operations allows.
-# It may only refute; a size where a case cannot be made, or the sides cannot be told apart, is passed over.
-"""Claims at large sizes."""
+"""Claims at large sizes.
+
+Far larger sizes than a search can try in full: up a ladder, a few cases at each, as a count of operations allows.
+It may only refute; a size where a case cannot be made, or the sides cannot be told apart, is passed over.
+"""
 
 from __future__ import annotations
 

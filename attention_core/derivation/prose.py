@@ -1,6 +1,8 @@
-# The words between the formulas of a declaration: what they change of its meaning, and which of them cannot be read.
-# A word that changes the meaning and is not known makes the paragraph unreadable.
-"""The words of a declaration."""
+"""The words of a declaration.
+
+The words between the formulas of a declaration: what they change of its meaning, and which of them cannot be read.
+A word that changes the meaning and is not known makes the paragraph unreadable.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# From agreement to EXACT or PROVED: normal forms at every small tuple of sizes, rewriting for all sizes.
-# A stage here may only raise AGREES, and only by a complete argument; sampling never gets further.
-"""Proof stages."""
+"""Proof stages.
+
+From agreement to EXACT or PROVED: normal forms at every small tuple of sizes, rewriting for all sizes.
+A stage here may only raise AGREES, and only by a complete argument; sampling never gets further.
+"""
 
 from __future__ import annotations
 

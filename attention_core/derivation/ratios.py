@@ -1,6 +1,8 @@
-# Quotients of polynomials with rational coefficients, in lowest terms, modulo what is known of roots and magnitudes.
-# What grows beyond its bounds is given up: nothing is concluded from it.
-"""Exact arithmetic of quotients of polynomials."""
+"""Exact arithmetic of quotients of polynomials.
+
+Quotients of polynomials with rational coefficients, in lowest terms, modulo what is known of roots and magnitudes.
+What grows beyond its bounds is given up: nothing is concluded from it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Whether a variable can go where its limit is taken, as far as symbols decide that the claim does not mention.
-# Hypotheses about those are not part of the limit; cases that satisfy them close to the place show that it is in reach.
-"""Reach of a limit under hypotheses about other symbols."""
+"""Reach of a limit under hypotheses about other symbols.
+
+Whether a variable can go where its limit is taken, as far as symbols decide that the claim does not mention.
+Hypotheses about those are not part of the limit; cases that satisfy them close to the place show that it is in reach.
+"""
 
 from __future__ import annotations
 

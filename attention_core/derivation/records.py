@@ -1,6 +1,8 @@
-# What a check answers: verdicts, their evidence, counterexamples, one report per step and one per document.
-# Plain frozen records, without any of the machinery that fills them in.
-"""Verdicts and reports."""
+"""Verdicts and reports.
+
+What a check answers: verdicts, their evidence, counterexamples, one report per step and one per document.
+Plain frozen records, without any of the machinery that fills them in.
+"""
 
 from __future__ import annotations
 

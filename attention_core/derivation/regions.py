@@ -1,6 +1,8 @@
-# Rational functions of one random number on an interval where their signs are settled.
-# A sign that changes inside the interval divides it: the caller starts again on each part.
-"""Coefficients that depend on a random number."""
+"""Coefficients that depend on a random number.
+
+Rational functions of one random number on an interval where their signs are settled.
+A sign that changes inside the interval divides it: the caller starts again on each part.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What a step is about: the symbols it mentions, those they depend on, and the hypotheses that speak of any of them.
-# Everything else a document has declared is left out, so that it is neither drawn nor shown.
-"""Names and hypotheses that matter to a step."""
+"""Names and hypotheses that matter to a step.
+
+What a step is about: the symbols it mentions, those they depend on, and the hypotheses that speak of any of them.
+Everything else a document has declared is left out, so that it is neither drawn nor shown.
+"""
 
 from __future__ import annotations
 

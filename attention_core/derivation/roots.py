@@ -1,7 +1,9 @@
-# Sums of rational multiples of sqrt(n) e^r, exactly: what 1/sqrt(h) and fixed scores bring into expansions.
-# Roots of different square-free numbers are independent over the rationals, and exponentials of different algebraic
-# numbers over the algebraic ones (Lindemann and Weierstrass), so that zero is recognised.
-"""Numbers sum_i q_i sqrt(n_i) e^{r_i} with rational q, square-free n, and r a sum of rational multiples of roots."""
+"""Numbers sum_i q_i sqrt(n_i) e^{r_i} with rational q, square-free n, and r a sum of rational multiples of roots.
+
+Sums of rational multiples of sqrt(n) e^r, exactly: what 1/sqrt(h) and fixed scores bring into expansions.
+Roots of different square-free numbers are independent over the rationals, and exponentials of different algebraic
+numbers over the algebraic ones (Lindemann and Weierstrass), so that zero is recognised.
+"""
 
 from __future__ import annotations
 

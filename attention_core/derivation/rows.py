@@ -1,6 +1,8 @@
-# The rows of one display become the tokens of its statements: rows that start with a relation go on with the row above,
-# text joins, binds or gives a reason. Nothing is dropped: what belongs nowhere makes the display unreadable.
-"""Rows of a display gathered into statements."""
+"""Rows of a display gathered into statements.
+
+The rows of one display become the tokens of its statements: rows that start with a relation go on with the row above,
+text joins, binds or gives a reason. Nothing is dropped: what belongs nowhere makes the display unreadable.
+"""
 
 from __future__ import annotations
 

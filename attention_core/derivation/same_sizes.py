@@ -1,6 +1,8 @@
-# Sizes that hypotheses make equal, such as E = h d: shapes are written in the sizes that are left, so that they fit.
-# Equations between polynomials are solved for one size each; what is not solved never refutes a shape.
-"""Sizes made equal by hypotheses."""
+"""Sizes made equal by hypotheses.
+
+Sizes that hypotheses make equal, such as E = h d: shapes are written in the sizes that are left, so that they fit.
+Equations between polynomials are solved for one size each; what is not solved never refutes a shape.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Samples of a node in float64, each with a bound of its own error: no rounding can tip a test.
-# What the generator returns is taken as draws from the standard laws; all that is computed from them is bounded.
-"""Random samples of nodes with certified rounding errors."""
+"""Random samples of nodes with certified rounding errors.
+
+Samples of a node in float64, each with a bound of its own error: no rounding can tip a test.
+What the generator returns is taken as draws from the standard laws; all that is computed from them is bounded.
+"""
 
 from __future__ import annotations
 

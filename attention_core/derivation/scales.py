@@ -1,6 +1,8 @@
-# How fast things grow: products of exponentials, powers and logarithms of one variable that tends to infinity.
-# Orders are decided by exact signs; a ball that holds 0 asks for more bits and is never taken for 0.
-"""Scales of growth."""
+"""Scales of growth.
+
+How fast things grow: products of exponentials, powers and logarithms of one variable that tends to infinity.
+Orders are decided by exact signs; a ball that holds 0 asks for more bits and is never taken for 0.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A row is cut at its words, commas, wide gaps and alignment marks; what each run of tokens between them is, is told by
-# its form alone: a relation, what goes on with one, a condition, the range of an index.
-"""Segments of a row."""
+"""Segments of a row.
+
+A row is cut at its words, commas, wide gaps and alignment marks; what each run of tokens between them is, is told by
+its form alone: a relation, what goes on with one, a condition, the range of an index.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Which shapes may be added, compared and multiplied, and the terms that come out.
-# A shape that does not fit raises `ShapeMismatch`, which refutes the step that says so.
-"""Sums and products of typed terms."""
+"""Sums and products of typed terms.
+
+Which shapes may be added, compared and multiplied, and the terms that come out.
+A shape that does not fit raises `ShapeMismatch`, which refutes the step that says so.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# An equation that agrees to 64 bits may still be false: 1 + e^{-100} = 1. A few of its cases are compared once more
-# with far more bits, where nothing has proved it.
-"""A few cases compared with many bits."""
+"""A few cases compared with many bits.
+
+An equation that agrees to 64 bits may still be false: 1 + e^{-100} = 1. A few of its cases are compared once more
+with far more bits, where nothing has proved it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A relation at one tuple of sizes and indices, ready to be compared at cases.
-# Values that no precision can tell apart are told from those that a case was merely drawn too large for.
-"""The places where a relation is tried."""
+"""The places where a relation is tried.
+
+A relation at one tuple of sizes and indices, ready to be compared at cases.
+Values that no precision can tell apart are told from those that a case was merely drawn too large for.
+"""
 
 from __future__ import annotations
 

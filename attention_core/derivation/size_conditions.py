@@ -1,6 +1,8 @@
-# Conditions among sizes and indices alone that nothing satisfies, by elimination of one variable after the other.
-# Whole numbers are rounded on the way, so that 2 n = 7 is seen; what stays open is not called impossible.
-"""Certified contradictions among sizes."""
+"""Certified contradictions among sizes.
+
+Conditions among sizes and indices alone that nothing satisfies, by elimination of one variable after the other.
+Whole numbers are rounded on the way, so that 2 n = 7 is seen; what stays open is not called impossible.
+"""
 
 from __future__ import annotations
 

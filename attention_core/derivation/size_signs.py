@@ -1,6 +1,8 @@
-# Inequalities for all sizes: what stays of the difference is a sum of things that cannot be negative.
-# Sizes are written as their smallest value and what is above it; a coefficient below 0 leaves the claim open.
-"""Signs of polynomials in sizes and of sums over indices."""
+"""Signs of polynomials in sizes and of sums over indices.
+
+Inequalities for all sizes: what stays of the difference is a sum of things that cannot be negative.
+Sizes are written as their smallest value and what is above it; a coefficient below 0 leaves the claim open.
+"""
 
 from __future__ import annotations
 

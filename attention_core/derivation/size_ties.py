@@ -1,6 +1,8 @@
-# Conditions among sizes and indices with powers, roots or logarithms, and the numbers that conditions and claims name.
-# Such a condition is evaluated at whole numbers; nothing about it is assumed beyond that.
-"""Nonlinear conditions among sizes, and numbers worth trying."""
+"""Nonlinear conditions among sizes, and numbers worth trying.
+
+Conditions among sizes and indices with powers, roots or logarithms, and the numbers that conditions and claims name.
+Such a condition is evaluated at whole numbers; nothing about it is assumed beyond that.
+"""
 
 from __future__ import annotations
 

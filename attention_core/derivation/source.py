@@ -1,6 +1,8 @@
-# Where things stand in a document: headings, paragraphs with inline formulas, displays and the options above them.
-# Markdown and TeX alike; only lines are looked at here, no formula is read.
-"""Documents cut into blocks with line numbers."""
+"""Documents cut into blocks with line numbers.
+
+Where things stand in a document: headings, paragraphs with inline formulas, displays and the options above them.
+Markdown and TeX alike; only lines are looked at here, no formula is read.
+"""
 
 from __future__ import annotations
 

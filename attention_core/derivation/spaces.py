@@ -1,6 +1,8 @@
-# Which sizes and indices a step is tried at: every feasible tuple up to 3, and some larger ones.
-# Conditions among sizes and indices alone (n >= 3, a != b) are applied here, before anything is drawn.
-"""Tuples of sizes and indices."""
+"""Tuples of sizes and indices.
+
+Which sizes and indices a step is tried at: every feasible tuple up to 3, and some larger ones.
+Conditions among sizes and indices alone (n >= 3, a != b) are applied here, before anything is drawn.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Proved bounds of how far samples scatter: exact second moments, ranges, or norms by Minkowski and Hoelder.
-# Without one of these a random claim stays undecided; nothing here is estimated from samples.
-"""Variance bounds of what is averaged."""
+"""Variance bounds of what is averaged.
+
+Proved bounds of how far samples scatter: exact second moments, ranges, or norms by Minkowski and Hoelder.
+Without one of these a random claim stays undecided; nothing here is estimated from samples.
+"""
 
 from __future__ import annotations
 

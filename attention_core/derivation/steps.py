@@ -1,6 +1,8 @@
-# From a document to its steps: blocks are read in turn, declarations enter the context, displays become relations.
-# A place that cannot be read is a step of its own that says so, and the rest of the document goes on.
-"""The steps of a document."""
+"""The steps of a document.
+
+From a document to its steps: blocks are read in turn, declarations enter the context, displays become relations.
+A place that cannot be read is a step of its own that says so, and the rest of the document goes on.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The syntax tree as it is written: nothing is resolved yet, a subscript may be an index or part of a name.
-# `elaborate` turns it into typed terms once the declarations are known.
-"""Frozen records for expressions, chains of relations and statements."""
+"""Frozen records for expressions, chains of relations and statements.
+
+The syntax tree as it is written: nothing is resolved yet, a subscript may be an index or part of a name.
+`elaborate` turns it into typed terms once the declarations are known.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What the cases of a relation have shown so far, and which of them a search may go on from.
-# Nothing is decided here.
-"""The record of a search for a counterexample."""
+"""The record of a search for a counterexample.
+
+What the cases of a relation have shown so far, and which of them a search may go on from.
+Nothing is decided here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Typed terms: every expression with its symbolic shape, names resolved, products told apart.
-# Shapes are polynomials in the declared sizes, so that `q k^\top` of two columns is a matrix even at d = 1.
-"""Sizes, shapes and terms."""
+r"""Sizes, shapes and terms.
+
+Typed terms: every expression with its symbolic shape, names resolved, products told apart.
+Shapes are polynomials in the declared sizes, so that `q k^\top` of two columns is a matrix even at d = 1.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# One token of a formula, and the walk along tokens that stays outside brackets.
-# They are made by `lexer`, regrouped by `rows` and read by `parse`.
-"""Tokens."""
+"""Tokens.
+
+One token of a formula, and the walk along tokens that stays outside brackets.
+They are made by `lexer`, regrouped by `rows` and read by `parse`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Exact asymptotic expansions: sums of coefficients times scales, with an O-term that bounds what was left out.
-# Nothing is evaluated at a finite place; every operation keeps a true statement "= terms + O(error)".
-"""Arithmetic of asymptotic expansions as a variable tends to infinity."""
+"""Arithmetic of asymptotic expansions as a variable tends to infinity.
+
+Exact asymptotic expansions: sums of coefficients times scales, with an O-term that bounds what was left out.
+Nothing is evaluated at a finite place; every operation keeps a true statement "= terms + O(error)".
+"""
 
 from __future__ import annotations
 

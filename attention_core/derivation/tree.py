@@ -1,6 +1,8 @@
-# What each rule of `grammar` builds: the nodes of `syntax`.
-# Numbers are exact, and the order of a derivative is counted in its variables.
-"""The syntax tree, built rule by rule."""
+"""The syntax tree, built rule by rule.
+
+What each rule of `grammar` builds: the nodes of `syntax`.
+Numbers are exact, and the order of a derivative is counted in its variables.
+"""
 
 from __future__ import annotations
 

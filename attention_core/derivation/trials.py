@@ -1,6 +1,8 @@
-# Cases at one site: drawn, compared, and for an inequality altered a little from where it is tightest.
-# The first that refutes ends the search; the others are counted.
-"""The cases that are tried at one tuple of sizes and indices."""
+"""The cases that are tried at one tuple of sizes and indices.
+
+Cases at one site: drawn, compared, and for an inequality altered a little from where it is tightest.
+The first that refutes ends the search; the others are counted.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A syntax tree back as LaTeX, for messages, `--explain` and the names that subscripts spell.
-# Not the source text (that is kept where a step is shown) but close to it.
-"""Expressions as text."""
+"""Expressions as text.
+
+A syntax tree back as LaTeX, for messages, `--explain` and the names that subscripts spell.
+Not the source text (that is kept where a step is shown) but close to it.
+"""
 
 from __future__ import annotations
 

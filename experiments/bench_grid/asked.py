@@ -1,6 +1,8 @@
-# What the grid is asked, figure by figure: how `auto` stands beside torch's default and beside the best of its class.
-# Every number is of samples that were interleaved in one run; nothing is taken from two runs or two processes.
-"""The table of figures at the head of docs/benchmark_figures.md."""
+"""The table of figures at the head of docs/benchmark_figures.md.
+
+What the grid is asked, figure by figure: how `auto` stands beside torch's default and beside the best of its class.
+Every number is of samples that were interleaved in one run; nothing is taken from two runs or two processes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The published grid: models, masks, forms, decoding and growth; writes docs/benchmark_figures.md and its pictures.
-# `python experiments/bench_grid/run.py` wants a quiet machine and half an hour; what is done is kept in build/bench.
-"""The tables and pictures of docs/benchmark_figures.md."""
+"""The tables and pictures of docs/benchmark_figures.md.
+
+The published grid: models, masks, forms, decoding and growth; writes docs/benchmark_figures.md and its pictures.
+`python experiments/bench_grid/run.py` wants a quiet machine and half an hour; what is done is kept in build/bench.
+"""
 
 from __future__ import annotations
 

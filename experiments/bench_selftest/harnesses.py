@@ -1,6 +1,8 @@
-# Three harnesses behind one face: a pair of functions and a clock in, "is the second slower, faster, or neither" out.
-# Each is used as its documentation shows; the peers' own timers are given, so that simulated clocks serve them as well.
-"""The harnesses that are compared."""
+"""The harnesses that are compared.
+
+Three harnesses behind one face: a pair of functions and a clock in, "is the second slower, faster, or neither" out.
+Each is used as its documentation shows; the peers' own timers are given, so that simulated clocks serve them as well.
+"""
 
 from __future__ import annotations
 

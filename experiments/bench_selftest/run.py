@@ -1,6 +1,8 @@
-# How often is A against A called a difference, and how often is a slow-down of 5 % missed? By which harness?
-# `python experiments/bench_selftest/run.py` prints the tables of README.md; --simulated needs no quiet machine.
-"""False alarms and misses of benchmark harnesses."""
+"""False alarms and misses of benchmark harnesses.
+
+How often is A against A called a difference, and how often is a slow-down of 5 % missed? By which harness?
+`python experiments/bench_selftest/run.py` prints the tables of README.md; --simulated needs no quiet machine.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Where was X born?: no pretraining, vanilla, synthesizer and rotary on the real files; writes docs/birthplaces.md.
-# Hours on two cores. What is done is kept in build/birthplaces; the same command goes on, to the same bits.
-"""Pretrain, fine-tune, evaluate, and tell what came of it."""
+"""Pretrain, fine-tune, evaluate, and tell what came of it.
+
+Where was X born?: no pretraining, vanilla, synthesizer and rotary on the real files; writes docs/birthplaces.md.
+Hours on two cores. What is done is kept in build/birthplaces; the same command goes on, to the same bits.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The page of the birthplaces: one table of runs as they were, their curves, and what the answers tell.
-# It names no question and no person of the real files: those stay in build/birthplaces.
-"""What came of the runs, as text."""
+"""What came of the runs, as text.
+
+The page of the birthplaces: one table of runs as they were, their curves, and what the answers tell.
+It names no question and no person of the real files: those stay in build/birthplaces.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The other side: transformers' Trainer with the library peft, and the assignment's trained vectors before an open base.
-# Both are built of these libraries alone; nothing of finetune runs here.
-"""Peers of experiments/encoder_bench."""
+"""Peers of experiments/encoder_bench.
+
+The other side: transformers' Trainer with the library peft, and the assignment's trained vectors before an open base.
+Both are built of these libraries alone; nothing of finetune runs here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Full fine-tuning, LoRA, head tuning and memory beside transformers' Trainer with peft: docs/encoder_figures.md.
-# `python experiments/encoder_bench/run.py --write docs/encoder_figures.md`: some minutes; both sides in one process.
-"""Speed, losses, memory and files of encoder fine-tuning, side by side."""
+"""Speed, losses, memory and files of encoder fine-tuning, side by side.
+
+Full fine-tuning, LoRA, head tuning and memory beside transformers' Trainer with peft: docs/encoder_figures.md.
+`python experiments/encoder_bench/run.py --write docs/encoder_figures.md`: some minutes; both sides in one process.
+"""
 
 from __future__ import annotations
 

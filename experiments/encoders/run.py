@@ -1,6 +1,8 @@
-# Real data with a real pretrained encoder: every method, optimisers, a grid, and 50 labels with and without masked-LM.
-# `python experiments/encoders/run.py --write docs/encoder_results.md` goes on where it was, by build/encoders.
-"""MiniLM (6 layers of 384) on subsets of SST-2, BoolQ and Yelp."""
+"""MiniLM (6 layers of 384) on subsets of SST-2, BoolQ and Yelp.
+
+Real data with a real pretrained encoder: every method, optimisers, a grid, and 50 labels with and without masked-LM.
+`python experiments/encoders/run.py --write docs/encoder_results.md` goes on where it was, by build/encoders.
+"""
 
 from __future__ import annotations
 

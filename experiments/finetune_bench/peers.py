@@ -1,6 +1,8 @@
-# What finetune is measured against: minGPT from a checkout of its own, and span corruption item by item.
-# Nothing of minGPT is here but calls of it: its folder is named on the command line.
-"""The other sides of the benchmark."""
+"""The other sides of the benchmark.
+
+What finetune is measured against: minGPT from a checkout of its own, and span corruption item by item.
+Nothing of minGPT is here but calls of it: its folder is named on the command line.
+"""
 
 from __future__ import annotations
 

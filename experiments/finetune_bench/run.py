@@ -1,6 +1,8 @@
-# Training speed beside minGPT, span corruption beside a loop, memory of a step, checkpoints: docs/finetune_figures.md.
-# `python experiments/finetune_bench/run.py --mingpt FOLDER --write docs/finetune_figures.md` wants a quiet machine.
-"""The figures of finetune, both sides in one process, step by step in turn."""
+"""The figures of finetune, both sides in one process, step by step in turn.
+
+Training speed beside minGPT, span corruption beside a loop, memory of a step, checkpoints: docs/finetune_figures.md.
+`python experiments/finetune_bench/run.py --mingpt FOLDER --write docs/finetune_figures.md` wants a quiet machine.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Does pretraining store facts that fine-tuning reaches? The generated world's answer, in seconds a model.
-# `python experiments/main_effect/run.py --write docs/main_effect.md`: vanilla, synthesizer, rotary, some seeds.
-"""The main effect of pretraining on a generated world, and what people never seen get."""
+"""The main effect of pretraining on a generated world, and what people never seen get.
+
+Does pretraining store facts that fine-tuning reaches? The generated world's answer, in seconds a model.
+`python experiments/main_effect/run.py --write docs/main_effect.md`: vanilla, synthesizer, rotary, some seeds.
+"""
 
 from __future__ import annotations
 

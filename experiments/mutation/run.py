@@ -1,6 +1,7 @@
-# Break what judges others (oracle, rounding, budgets) in a seeded sample of small ways, mutmut's, and see which breaks
-# their tests miss; every one that is missed stands in survivors.json with the reason, or is told as open.
 """Mutation testing of the oracle and the budgets: python experiments/mutation/run.py --write docs/mutation.md
+
+Break what judges others (oracle, rounding, budgets) in a seeded sample of small ways, mutmut's, and see which breaks
+their tests miss; every one that is missed stands in survivors.json with the reason, or is told as open.
 
 Wants a checkout of its own with mutmut installed (`tox run -e mutation`): mutmut works in the folder `mutants`. What is
 done is kept there, and a run goes on where the last one stopped; `--again` tries those that survived once more.

@@ -1,5 +1,7 @@
-# A small run of the trainer in float64 without dropout, started in one or several processes by test_finetune_processes.
-"""What each process of the test does."""
+"""What each process of the test does.
+
+A small run of the trainer in float64 without dropout, started in one or several processes by test_finetune_processes.
+"""
 
 from __future__ import annotations
 

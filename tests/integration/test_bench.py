@@ -1,5 +1,7 @@
-# `attention-core bench` as a person calls it: one whole run, going on from its file, and every bad word's one clear line.
-"""The command `attention-core bench`."""
+"""The command `attention-core bench`.
+
+`attention-core bench` as a person calls it: one whole run, going on from its file, and every bad word's one clear line.
+"""
 
 from __future__ import annotations
 

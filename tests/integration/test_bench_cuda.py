@@ -1,6 +1,8 @@
-# The benchmark on a CUDA device: events, cache flush, memory and limits. Skipped where there is none; by hand:
-# `attention-core bench --device cuda --shapes Llama-3-8B:4096 --dtype bfloat16`.
-"""Benchmarks on a GPU."""
+"""Benchmarks on a GPU.
+
+The benchmark on a CUDA device: events, cache flush, memory and limits. Skipped where there is none; by hand:
+`attention-core bench --device cuda --shapes Llama-3-8B:4096 --dtype bfloat16`.
+"""
 
 from __future__ import annotations
 

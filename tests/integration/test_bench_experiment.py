@@ -1,5 +1,7 @@
-# The comparison of harnesses: on a machine without noise every harness finds 5 % and calls the same the same.
-"""The experiment bench_selftest."""
+"""The experiment bench_selftest.
+
+The comparison of harnesses: on a machine without noise every harness finds 5 % and calls the same the same.
+"""
 
 from __future__ import annotations
 

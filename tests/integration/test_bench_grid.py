@@ -1,5 +1,7 @@
-# experiments/bench_grid: the figures that its page is asked for, of results that are made up, reached and not reached.
-"""The figures at the head of docs/benchmark_figures.md."""
+"""The figures at the head of docs/benchmark_figures.md.
+
+experiments/bench_grid: the figures that its page is asked for, of results that are made up, reached and not reached.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# The suite is asked before a kernel is timed: what it says is handed on with what to do, and known failures are declared.
-"""Verdicts of benchmarks."""
+"""Verdicts of benchmarks.
+
+The suite is asked before a kernel is timed: what it says is handed on with what to do, and known failures are declared.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# experiments/birthplaces: run whole, and cut short and gone on with, on a made-up world in the place of the real files.
-"""The experiment on birthplaces."""
+"""The experiment on birthplaces.
+
+experiments/birthplaces: run whole, and cut short and gone on with, on a made-up world in the place of the real files.
+"""
 
 from __future__ import annotations
 

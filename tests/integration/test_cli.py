@@ -1,6 +1,8 @@
-# The command line as a person meets it: processes of their own, one clear line for everything that can be wrong.
-# The targets are NumPy functions, whose workers start quickly, and one law is asked; one call verifies all of them.
-"""attention-core in a process."""
+"""attention-core in a process.
+
+The command line as a person meets it: processes of their own, one clear line for everything that can be wrong.
+The targets are NumPy functions, whose workers start quickly, and one law is asked; one call verifies all of them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Documents as pytest meets them: pytest in a process of its own, over a folder with good, wrong and odd documents.
-# What a step's verdict is, is tested elsewhere; here it is what becomes of the verdict.
-"""pytest derivations, pytest notes.md, pytest notes.md::step."""
+"""pytest derivations, pytest notes.md, pytest notes.md::step.
+
+Documents as pytest meets them: pytest in a process of its own, over a folder with good, wrong and odd documents.
+What a step's verdict is, is tested elsewhere; here it is what becomes of the verdict.
+"""
 
 from __future__ import annotations
 

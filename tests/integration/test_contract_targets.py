@@ -1,5 +1,7 @@
-# Targets of the other contracts by name: a pair in a file, an attribute of an object, a row of the kernel table.
-"""`attention-core verify` on mask builders, heads and the rest, through a worker process."""
+"""`attention-core verify` on mask builders, heads and the rest, through a worker process.
+
+Targets of the other contracts by name: a pair in a file, an attribute of an object, a row of the kernel table.
+"""
 
 from __future__ import annotations
 

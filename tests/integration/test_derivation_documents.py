@@ -1,6 +1,8 @@
-# The documents of derivations/: every step is as its document says, and the table of derivations/README.md is current.
-# Verdicts may be raised by a proof or not, as time allows, so the table is compared in what holds and what is refuted.
-"""derivations/*.md and derivations/README.md."""
+"""derivations/*.md and derivations/README.md.
+
+The documents of derivations/: every step is as its document says, and the table of derivations/README.md is current.
+Verdicts may be raised by a proof or not, as time allows, so the table is compared in what holds and what is refuted.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The page for users shows a document, what the command says about it, and how it is put right; all of it is so.
-# The options, verdicts and declarations it lists are those of the code.
-"""The example of docs/derivations.md."""
+"""The example of docs/derivations.md.
+
+The page for users shows a document, what the command says about it, and how it is put right; all of it is so.
+The options, verdicts and declarations it lists are those of the code.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Documents go in as a user writes them, verdicts come out: through the command and through `check_document`.
-# The three examples of the specification are here in full; every test was seen to fail with a broken step.
-"""`attention-core derive` and `check_document`."""
+"""`attention-core derive` and `check_document`.
+
+Documents go in as a user writes them, verdicts come out: through the command and through `check_document`.
+The three examples of the specification are here in full; every test was seen to fail with a broken step.
+"""
 
 from __future__ import annotations
 

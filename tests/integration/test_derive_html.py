@@ -1,6 +1,8 @@
-# The page of `attention-core derive --html`: every step in its place with its verdict, nothing unescaped, tags that nest.
-# Documents are small; what verdicts say is tested elsewhere.
-"""attention-core derive --html."""
+"""attention-core derive --html.
+
+The page of `attention-core derive --html`: every step in its place with its verdict, nothing unescaped, tags that nest.
+Documents are small; what verdicts say is tested elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The page for users shows a whole file for every contract; each of them must conform, as the page says.
-# The examples are read from docs/verify.md and run in this process.
-"""The examples of docs/verify.md."""
+"""The examples of docs/verify.md.
+
+The page for users shows a whole file for every contract; each of them must conform, as the page says.
+The examples are read from docs/verify.md and run in this process.
+"""
 
 from __future__ import annotations
 

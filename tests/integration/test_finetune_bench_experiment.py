@@ -1,5 +1,7 @@
-# experiments/finetune_bench: its yardstick is right, its page has every figure, and without a checkout it says so.
-"""The benchmark of finetune, without measuring anything."""
+"""The benchmark of finetune, without measuring anything.
+
+experiments/finetune_bench: its yardstick is right, its page has every figure, and without a checkout it says so.
+"""
 
 from __future__ import annotations
 

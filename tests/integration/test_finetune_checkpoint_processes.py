@@ -1,5 +1,7 @@
-# Checkpoints in a process of the target's own: killed while it saves, and started anew.
-"""What only a worker process shows: each start of one costs seconds."""
+"""What only a worker process shows: each start of one costs seconds.
+
+Checkpoints in a process of the target's own: killed while it saves, and started anew.
+"""
 
 from __future__ import annotations
 

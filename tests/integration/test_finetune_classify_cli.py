@@ -1,5 +1,7 @@
-# `finetune classify` as a person meets it: the assignments' command lines, and one line for what cannot be used.
-"""Classification on the command line."""
+"""Classification on the command line.
+
+`finetune classify` as a person meets it: the assignments' command lines, and one line for what cannot be used.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# The `finetune` command as a person meets it: the assignment's commands, and one clear line for what cannot be used.
-"""finetune on the command line."""
+"""finetune on the command line.
+
+The `finetune` command as a person meets it: the assignment's commands, and one clear line for what cannot be used.
+"""
 
 from __future__ import annotations
 

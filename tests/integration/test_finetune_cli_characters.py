@@ -1,5 +1,7 @@
-# finetune characters: bits per character fall, the same command goes on, and what cannot be used is one line.
-"""A character model on any text."""
+"""A character model on any text.
+
+finetune characters: bits per character fall, the same command goes on, and what cannot be used is one line.
+"""
 
 from __future__ import annotations
 

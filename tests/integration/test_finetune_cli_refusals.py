@@ -1,6 +1,8 @@
-# The `finetune` command and what must not happen in silence: going on with other data, files written over each other,
-# numbers that are none, values in a configuration that an option does not take. One line and status 2 each.
-"""What finetune refuses, and what it tells beside a result."""
+"""What finetune refuses, and what it tells beside a result.
+
+The `finetune` command and what must not happen in silence: going on with other data, files written over each other,
+numbers that are none, values in a configuration that an option does not take. One line and status 2 each.
+"""
 
 from __future__ import annotations
 

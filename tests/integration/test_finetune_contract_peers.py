@@ -1,5 +1,7 @@
-# Models of transformers, untrained, behind the face of `causal-lm`: nobody wrote them with these laws in mind.
-"""No right model of another library is refuted."""
+"""No right model of another library is refuted.
+
+Models of transformers, untrained, behind the face of `causal-lm`: nobody wrote them with these laws in mind.
+"""
 
 from __future__ import annotations
 

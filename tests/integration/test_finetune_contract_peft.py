@@ -1,6 +1,8 @@
-# The library `peft` behind the face of the contract `peft`, on models of transformers: its methods conform, save where
-# findings 10 to 15 and 19 of docs/findings.md say otherwise; those must go on failing until they are mended.
-"""The library's methods, graded: right where they are right, strict known failures where they are not."""
+"""The library's methods, graded: right where they are right, strict known failures where they are not.
+
+The library `peft` behind the face of the contract `peft`, on models of transformers: its methods conform, save where
+findings 10 to 15 and 19 of docs/findings.md say otherwise; those must go on failing until they are mended.
+"""
 
 from __future__ import annotations
 

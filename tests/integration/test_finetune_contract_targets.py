@@ -1,5 +1,7 @@
-# `attention-core verify --contract span-corruption file.py:Class`: a right data set and five wrong ones are graded.
-"""Grading data sets by name, through a worker process."""
+"""Grading data sets by name, through a worker process.
+
+`attention-core verify --contract span-corruption file.py:Class`: a right data set and five wrong ones are graded.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# experiments/encoder_bench: both sides are the same training, to rounding, and its page has every figure.
-"""The comparison with transformers' Trainer and peft, on models of a moment."""
+"""The comparison with transformers' Trainer and peft, on models of a moment.
+
+experiments/encoder_bench: both sides are the same training, to rounding, and its page has every figure.
+"""
 
 from __future__ import annotations
 

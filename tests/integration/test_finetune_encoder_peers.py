@@ -1,5 +1,8 @@
-# The collator and classifiers of transformers behind the faces of `masked-lm` and `classifier`: written without these laws.
-"""Maskings and classifiers of another library, as right as they are used."""
+"""Maskings and classifiers of another library, as right as they are used.
+
+The collator and classifiers of transformers behind the faces of `masked-lm` and `classifier`: written without these
+laws.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.models.heads against transformers: trained classifiers from the same files give the same logits.
-"""Classification heads of checkpoints."""
+"""Classification heads of checkpoints.
+
+finetune.models.heads against transformers: trained classifiers from the same files give the same logits.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Real signals to real commands: 130 or 143, one line, a checkpoint, and the same command ends at the same bits.
-"""Interrupting `finetune pretrain` and `finetune characters`."""
+"""Interrupting `finetune pretrain` and `finetune characters`.
+
+Real signals to real commands: 130 or 143, one line, a checkpoint, and the same command ends at the same bits.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What pretraining stores, fine-tuning reaches; without pretraining, or where the corpus says otherwise, it does not.
-# People of whom a model has read nothing get a place all the same; the answer's log-probability is what there is to tell.
-"""The main effect on the generated world, for dot products and for a synthesizer."""
+"""The main effect on the generated world, for dot products and for a synthesizer.
+
+What pretraining stores, fine-tuning reaches; without pretraining, or where the corpus says otherwise, it does not.
+People of whom a model has read nothing get a place all the same; the answer's log-probability is what there is to tell.
+"""
 
 from __future__ import annotations
 

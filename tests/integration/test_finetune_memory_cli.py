@@ -1,5 +1,7 @@
-# `finetune memory` and `finetune largest-batch` as a person meets them.
-"""Memory on the command line."""
+"""Memory on the command line.
+
+`finetune memory` and `finetune largest-batch` as a person meets them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.memory_worker: memory really runs out, in a process of its own, and the search goes on in the next.
-"""The largest batch under a real limit."""
+"""The largest batch under a real limit.
+
+finetune.memory_worker: memory really runs out, in a process of its own, and the search goes on in the next.
+"""
 
 from __future__ import annotations
 

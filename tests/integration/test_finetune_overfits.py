@@ -1,5 +1,7 @@
-# Ten questions are learnt by heart by every form of attention; with any fault of training the same check fails.
-"""Tiny fine-tunes that must overfit."""
+"""Tiny fine-tunes that must overfit.
+
+Ten questions are learnt by heart by every form of attention; with any fault of training the same check fails.
+"""
 
 from __future__ import annotations
 

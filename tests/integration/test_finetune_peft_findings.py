@@ -1,6 +1,8 @@
-# Faults of the library `peft` (0.21.2 with transformers 5.23.0), each the smallest snippet: a strict known failure there,
-# and the same question put to ours, which answers it. docs/findings.md tells of them.
-"""What the library gets wrong, as tests that must go on failing until it is mended."""
+"""What the library gets wrong, as tests that must go on failing until it is mended.
+
+Faults of the library `peft` (0.21.2 with transformers 5.23.0), each the smallest snippet: a strict known failure there,
+and the same question put to ours, which answers it. docs/findings.md tells of them.
+"""
 
 from __future__ import annotations
 

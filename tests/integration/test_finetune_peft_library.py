@@ -1,6 +1,8 @@
-# finetune.peft against the library `peft`: the same weights give the same outputs and gradients, and each reads the
-# other's files. Weights go from one to the other through these files alone.
-"""Ours and the library's, on models of transformers."""
+"""Ours and the library's, on models of transformers.
+
+finetune.peft against the library `peft`: the same weights give the same outputs and gradients, and each reads the
+other's files. Weights go from one to the other through these files alone.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.peft.names: adapters of our encoder in the hands of the library, on transformers' model, and back.
-"""Adapters go over to the library `peft` and come back."""
+"""Adapters go over to the library `peft` and come back.
+
+finetune.peft.names: adapters of our encoder in the hands of the library, on transformers' model, and back.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.processes: two processes over gloo take the same steps as one, and go on after an interruption.
-"""Training with Hugging Face Accelerate."""
+"""Training with Hugging Face Accelerate.
+
+finetune.processes: two processes over gloo take the same steps as one, and go on after an interruption.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# `finetune select` as a person meets it.
-"""Selection on the command line."""
+"""Selection on the command line.
+
+`finetune select` as a person meets it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# finetune.models.huggingface and classifier against transformers itself: the same files give the same numbers.
-# Models are tiny, with random weights, made here; differences are held against a bound derived in numeric/encoder_error.
-"""Encoders of transformers and ours, from the same folder."""
+"""Encoders of transformers and ours, from the same folder.
+
+finetune.models.huggingface and classifier against transformers itself: the same files give the same numbers.
+Models are tiny, with random weights, made here; differences are held against a bound derived in numeric/encoder_error.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What people get wrong in their first hour: each mistake is told in one line that says what to write instead.
-# Targets are found by their names, as on the command line, and run in this process; few laws are asked.
-"""Hints."""
+"""Hints.
+
+What people get wrong in their first hour: each mistake is told in one line that says what to write instead.
+Targets are found by their names, as on the command line, and run in this process; few laws are asked.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# attention_core.interfaces: every contract says what an implementation is called with, returns and can declare.
-"""`attention-core contracts`, for all contracts there are, those that other packages add included."""
+"""`attention-core contracts`, for all contracts there are, those that other packages add included.
+
+attention_core.interfaces: every contract says what an implementation is called with, returns and can declare.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A run of two processes, each with a worker that hangs, is interrupted in the ways people and CI systems do it.
-# The targets leave their process ids, so that the test can see that none is left.
-"""Interrupting `attention-core verify`."""
+"""Interrupting `attention-core verify`.
+
+A run of two processes, each with a worker that hangs, is interrupted in the ways people and CI systems do it.
+The targets leave their process ids, so that the test can see that none is left.
+"""
 
 from __future__ import annotations
 

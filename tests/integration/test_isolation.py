@@ -1,6 +1,8 @@
-# What a hostile or unlucky target may do to its worker, and that the parent goes on with a result that names the case.
-# NumPy targets: their workers start quickly. Crash, hang, exit, noise and secrets on the command line: test_cli.py.
-"""The worker process against floods, hunger, children, patches and deep recursion."""
+"""The worker process against floods, hunger, children, patches and deep recursion.
+
+What a hostile or unlucky target may do to its worker, and that the parent goes on with a result that names the case.
+NumPy targets: their workers start quickly. Crash, hang, exit, noise and secrets on the command line: test_cli.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The distribution as a user meets it: its metadata, commands, files, pins, and the README's commands.
-# Tests of the installed distribution run under tox, which installs the wheel; a bare checkout skips them.
-"""The distribution, the pins and the documented commands agree with each other."""
+"""The distribution, the pins and the documented commands agree with each other.
+
+The distribution as a user meets it: its metadata, commands, files, pins, and the README's commands.
+Tests of the installed distribution run under tox, which installs the wheel; a bare checkout skips them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Errors planted in right steps are refuted: a few documents, the kinds of break that cannot leave a step true there.
-# All documents and all kinds: tox run -e derivations, with its figures in docs/derivation_figures.md.
-"""Breaks of right steps."""
+"""Breaks of right steps.
+
+Errors planted in right steps are refuted: a few documents, the kinds of break that cannot leave a step true there.
+All documents and all kinds: tox run -e derivations, with its figures in docs/derivation_figures.md.
+"""
 
 from __future__ import annotations
 

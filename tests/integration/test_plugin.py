@@ -1,6 +1,8 @@
-# The pytest plugin as a person meets it: pytest in a process of its own, over NumPy targets whose workers start quickly.
-# -k keeps a run to a few laws; that there is one item for every law is seen without running any.
-"""pytest --attention TARGET --pyargs attention_core.conformance."""
+"""pytest --attention TARGET --pyargs attention_core.conformance.
+
+The pytest plugin as a person meets it: pytest in a process of its own, over NumPy targets whose workers start quickly.
+-k keeps a run to a few laws; that there is one item for every law is seen without running any.
+"""
 
 from __future__ import annotations
 

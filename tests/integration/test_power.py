@@ -1,5 +1,7 @@
-# The harness of docs/power.md: the same seed gives the same run, kept results follow the code, pages come from results.
-"""Fast checks of experiments/power; the measurement itself is `tox run -e power`."""
+"""Fast checks of experiments/power; the measurement itself is `tox run -e power`.
+
+The harness of docs/power.md: the same seed gives the same run, kept results follow the code, pages come from results.
+"""
 
 from __future__ import annotations
 

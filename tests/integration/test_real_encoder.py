@@ -1,5 +1,7 @@
-# A real pretrained encoder, all-MiniLM-L6-v2, through all that classifies; skipped where the extra `encoder` is absent.
-"""The encoder that installs as a package: its outputs beside transformers', what it knows, and what it learns."""
+"""The encoder that installs as a package: its outputs beside transformers', what it knows, and what it learns.
+
+A real pretrained encoder, all-MiniLM-L6-v2, through all that classifies; skipped where the extra `encoder` is absent.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# experiments/written_forms: its files, and one contract of it put through both runs.
-"""The experiment on attention as people write it."""
+"""The experiment on attention as people write it.
+
+experiments/written_forms: its files, and one contract of it put through both runs.
+"""
 
 from __future__ import annotations
 

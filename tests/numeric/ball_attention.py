@@ -1,7 +1,9 @@
-# Attention by plain loops in ball arithmetic: every number is an interval that is sure to hold the truth.
-# Derivatives come from power series in one variable t, so no formula of a gradient is used here.
-# It knows nothing of NumPy's broadcasting: heads, masks and sums are written out one by one.
-"""Ball-arithmetic attention, values and derivatives, for small problems."""
+"""Ball-arithmetic attention, values and derivatives, for small problems.
+
+Attention by plain loops in ball arithmetic: every number is an interval that is sure to hold the truth.
+Derivatives come from power series in one variable t, so no formula of a gradient is used here.
+It knows nothing of NumPy's broadcasting: heads, masks and sums are written out one by one.
+"""
 
 from __future__ import annotations
 

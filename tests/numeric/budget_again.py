@@ -1,6 +1,8 @@
-# The error budget written a second time, number by number: loops over rows, keys and columns, no arrays.
-# Slow and plain on purpose: what the module says in whole arrays must come out here as well.
-"""The formulas of derivations/error_budget.md, one row at a time."""
+"""The formulas of derivations/error_budget.md, one row at a time.
+
+The error budget written a second time, number by number: loops over rows, keys and columns, no arrays.
+Slow and plain on purpose: what the module says in whole arrays must come out here as well.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Correct kernels, some wrong ones, and regimes of inputs, to see how close error comes to its bound.
-# `python -m tests.numeric.budget_kernels` prints the table of docs/budget_figures.md.
-"""Kernels and cases for the tests of the error budget."""
+"""Kernels and cases for the tests of the error budget.
+
+Correct kernels, some wrong ones, and regimes of inputs, to see how close error comes to its bound.
+`python -m tests.numeric.budget_kernels` prints the table of docs/budget_figures.md.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The values of formulas of a document: read by the derivation engine at a step, computed in ball arithmetic.
-# Tests compare them with what the code computes, so that neither can change alone.
-"""Formulas of derivations/ as numbers."""
+"""Formulas of derivations/ as numbers.
+
+The values of formulas of a document: read by the derivation engine at a step, computed in ball arithmetic.
+Tests compare them with what the code computes, so that neither can change alone.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What a law does with one small case: the cases that it hands to the target, and what it then demands of the answers.
-# The target is a plain correct attention; the law's own code runs unchanged.
-"""A law's calls and demands, recorded."""
+"""A law's calls and demands, recorded.
+
+What a law does with one small case: the cases that it hands to the target, and what it then demands of the answers.
+The target is a plain correct attention; the law's own code runs unchanged.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Small problems for the oracle, and the rounding argument that bounds a weight in float64.
-# Sizes are distinct, so that swapped axes cannot pass; masks are spelled out pair by pair.
-"""Cases shared by the tests of the oracle."""
+"""Cases shared by the tests of the oracle.
+
+Small problems for the oracle, and the rounding argument that bounds a weight in float64.
+Sizes are distinct, so that swapped axes cannot pass; masks are spelled out pair by pair.
+"""
 
 from __future__ import annotations
 

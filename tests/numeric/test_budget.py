@@ -1,6 +1,8 @@
-# The error budget: no correct kernel beyond it, wrong ones beyond it, and the bound itself tried to its edge.
-# Figures over more seeds stand in docs/budget_figures.md; budget_kernels.py computes them.
-"""Tests of attention_core.conformance.budget."""
+"""Tests of attention_core.conformance.budget.
+
+The error budget: no correct kernel beyond it, wrong ones beyond it, and the bound itself tried to its edge.
+Figures over more seeds stand in docs/budget_figures.md; budget_kernels.py computes them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The budget in arrays and the budget in loops are two writings of one document, and must give the same numbers.
-# A sign, a count, an axis or a dtype that differs between them shows here.
-"""Tests of attention_core.conformance.budget against budget_again."""
+"""Tests of attention_core.conformance.budget against budget_again.
+
+The budget in arrays and the budget in loops are two writings of one document, and must give the same numbers.
+A sign, a count, an axis or a dtype that differs between them shows here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The budget's formulas in the code against those of the documents, read from there and computed in ball arithmetic.
-# Change a formula in one place alone, and this fails; every document and step that the code names exists.
-"""Code and documents hold together."""
+"""Code and documents hold together.
+
+The budget's formulas in the code against those of the documents, read from there and computed in ball arithmetic.
+Change a formula in one place alone, and this fails; every document and step that the code names exists.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Where the error budget has nothing, or little, to say: large errors, dead rows, garbage, empty sizes.
-# What one row cannot know must not spoil its neighbours, and no bound is NaN or negative.
-"""Tests of attention_core.conformance.budget at its edges."""
+"""Tests of attention_core.conformance.budget at its edges.
+
+Where the error budget has nothing, or little, to say: large errors, dead rows, garbage, empty sizes.
+What one row cannot know must not spoil its neighbours, and no bound is NaN or negative.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Numbers of parameters and rates in the code against the steps of the documents that count them, on the same sizes.
-# Change one of the two alone, and this fails.
-"""Counts and documents hold together."""
+"""Counts and documents hold together.
+
+Numbers of parameters and rates in the code against the steps of the documents that count them, on the same sizes.
+Change one of the two alone, and this fails.
+"""
 
 from __future__ import annotations
 

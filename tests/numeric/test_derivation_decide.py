@@ -1,6 +1,8 @@
-# What is decided and how: exact values, balls with as many bits as are needed, constructed hypotheses, certified refutations.
-# Every statement stands beside a near miss, so that a decider that says the same to everything fails here.
-"""Verdicts on small statements."""
+"""Verdicts on small statements.
+
+What is decided and how: exact values, balls with as many bits as are needed, constructed hypotheses, certified
+refutations. Every statement stands beside a near miss, so that a decider that says the same to everything fails here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The tests keep their promises: supermartingales by exact expectations, both error rates by counting over seeds.
-# Heavy tails are drawn on purpose; a rate is compared with the quantile of a binomial, not with a lucky count.
-"""Anytime-valid tests of a mean."""
+"""Anytime-valid tests of a mean.
+
+The tests keep their promises: supermartingales by exact expectations, both error rates by counting over seeds.
+Heavy tails are drawn on purpose; a rate is compared with the quantile of a binomial, not with a lucky count.
+"""
 
 from __future__ import annotations
 

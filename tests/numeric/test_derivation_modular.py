@@ -1,6 +1,8 @@
-# Large sizes modulo a prime: what fails only at large sizes is found there and shown at a point.
-# The bound on a missed difference is checked against the degrees it comes from.
-"""Evaluation modulo a prime."""
+"""Evaluation modulo a prime.
+
+Large sizes modulo a prime: what fails only at large sizes is found there and shown at a point.
+The bound on a missed difference is checked against the degrees it comes from.
+"""
 
 from __future__ import annotations
 

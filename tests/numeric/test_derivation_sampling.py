@@ -1,6 +1,8 @@
-# Samples in float64 carry bounds of their errors, and intervals hold what they say: both against ball arithmetic.
-# Random expressions at random points; a bound that is too small by any factor would be seen here.
-"""Sampling, ranges and variance bounds."""
+"""Sampling, ranges and variance bounds.
+
+Samples in float64 carry bounds of their errors, and intervals hold what they say: both against ball arithmetic.
+Random expressions at random points; a bound that is too small by any factor would be seen here.
+"""
 
 from __future__ import annotations
 

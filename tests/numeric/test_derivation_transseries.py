@@ -1,6 +1,8 @@
-# Expansions against enclosures: what an O-term bounds stays bounded by it as the variable grows.
-# Expressions are drawn at random; the oracle is ball arithmetic at places far out, with thousands of bits.
-"""Arithmetic of asymptotic expansions."""
+"""Arithmetic of asymptotic expansions.
+
+Expansions against enclosures: what an O-term bounds stays bounded by it as the variable grows.
+Expressions are drawn at random; the oracle is ball arithmetic at places far out, with thousands of bits.
+"""
 
 from __future__ import annotations
 

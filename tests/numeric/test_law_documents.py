@@ -1,6 +1,8 @@
-# The laws' formulas in the code against the steps of the documents that their sources name, on the same numbers:
-# what a law hands to the target and demands of it is recorded, and both sides of the step are computed from it.
-"""Laws and documents hold together."""
+"""Laws and documents hold together.
+
+The laws' formulas in the code against the steps of the documents that their sources name, on the same numbers:
+what a law hands to the target and demands of it is recorded, and both sides of the step are computed from it.
+"""
 
 from __future__ import annotations
 

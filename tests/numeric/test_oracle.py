@@ -1,6 +1,8 @@
-# The oracle against ball arithmetic and published numbers: nothing here trusts its own formulas.
-# What is masked, dead or garbage is compared with what the definition says, exactly where it is exact.
-"""Tests of attention_core.oracle."""
+"""Tests of attention_core.oracle.
+
+The oracle against ball arithmetic and published numbers: nothing here trusts its own formulas.
+What is masked, dead or garbage is compared with what the definition says, exactly where it is exact.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# First and second derivatives of the oracle against power series in ball arithmetic, and against torch.
-# A bound is gamma(number of roundings) times the same formula with every term made positive.
-"""Tests of the gradients of attention_core.oracle."""
+"""Tests of the gradients of attention_core.oracle.
+
+First and second derivatives of the oracle against power series in ball arithmetic, and against torch.
+A bound is gamma(number of roundings) times the same formula with every term made positive.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The oracle's arithmetic around infinities and NaN, and its merge, against plain loops over Python's own floats.
-# Found wanting by mutation testing: a sign or a count in them could change and no other test noticed.
-"""masked_matmul and merge, element by element."""
+"""masked_matmul and merge, element by element.
+
+The oracle's arithmetic around infinities and NaN, and its merge, against plain loops over Python's own floats.
+Found wanting by mutation testing: a sign or a count in them could change and no other test noticed.
+"""
 
 from __future__ import annotations
 

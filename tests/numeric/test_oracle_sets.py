@@ -1,6 +1,8 @@
-# The oracle's masks against their sets, pair by pair; its position formulas against balls.
-# Slopes and frequencies are compared with the published ones.
-"""Tests of masks and positions of attention_core.oracle."""
+"""Tests of masks and positions of attention_core.oracle.
+
+The oracle's masks against their sets, pair by pair; its position formulas against balls.
+Slopes and frequencies are compared with the published ones.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Rounding to a format against torch's own casts, bit for bit, at every number and every midpoint.
-# float32 inputs keep torch from rounding twice on its way from float64.
-"""Tests of attention_core.conformance.rounding."""
+"""Tests of attention_core.conformance.rounding.
+
+Rounding to a format against torch's own casts, bit for bit, at every number and every midpoint.
+float32 inputs keep torch from rounding twice on its way from float64.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Steps that the code names for what they prove, computed beside what they are used for: their bounds are the ones that
-# the error budget adds up, and the definitions are the oracle's. Every step that is named anywhere must be computed.
-"""Named steps hold what uses them."""
+"""Named steps hold what uses them.
+
+Steps that the code names for what they prove, computed beside what they are used for: their bounds are the ones that
+the error budget adds up, and the definitions are the oracle's. Every step that is named anywhere must be computed.
+"""
 
 from __future__ import annotations
 

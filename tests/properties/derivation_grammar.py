@@ -1,6 +1,8 @@
-# Documents made at random from the forms of the language, most of them nonsense: what is read, decided or refused.
-# Every symbol is declared, so that the shapes and the deciders are reached and not only the reader.
-"""A grammar that makes documents."""
+"""A grammar that makes documents.
+
+Documents made at random from the forms of the language, most of them nonsense: what is read, decided or refused.
+Every symbol is declared, so that the shapes and the deciders are reached and not only the reader.
+"""
 
 from __future__ import annotations
 

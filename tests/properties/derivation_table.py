@@ -1,6 +1,8 @@
-# Relations that were written down before the search was read: false ones of every kind that a search could pass over, and
-# true ones beside them. Each is (kind, declarations, display).
-"""False and true relations."""
+"""False and true relations.
+
+Relations that were written down before the search was read: false ones of every kind that a search could pass over, and
+true ones beside them. Each is (kind, declarations, display).
+"""
 
 from __future__ import annotations
 

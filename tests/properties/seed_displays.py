@@ -1,6 +1,8 @@
-# Displays as they stand in written answers, below the declarations that they need: what people really write.
-# Wrong ones are kept: here only reading is judged.
-"""Documents of displays: from written answers, and from the questions."""
+"""Documents of displays: from written answers, and from the questions.
+
+Displays as they stand in written answers, below the declarations that they need: what people really write.
+Wrong ones are kept: here only reading is judged.
+"""
 
 from __future__ import annotations
 

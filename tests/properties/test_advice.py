@@ -1,6 +1,8 @@
-# Advice on conventions: a function that is right under other conventions is told which; a wrong one is told nothing.
-# The functions are built from the reference by turning one convention; only the laws that notice are run.
-"""Advice."""
+"""Advice.
+
+Advice on conventions: a function that is right under other conventions is told which; a wrong one is told nothing.
+The functions are built from the reference by turning one convention; only the laws that notice are run.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-# Counterexamples of state: the program shows the earlier call that it needs, fails where it is run alone, or says that it may pass.
-"""Counterexamples that depend on earlier calls, in processes of their own."""
+"""Counterexamples that depend on earlier calls, in processes of their own.
+
+Counterexamples of state: the program shows the earlier call that it needs, fails where it is run alone, or says that
+it may pass.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The array libraries: memory is built exactly as described, and what comes back is what the library held.
-# Numbers here are small and whole, exact in every dtype.
-"""Torch and NumPy (and JAX, where installed) behind their common face."""
+"""Torch and NumPy (and JAX, where installed) behind their common face.
+
+The array libraries: memory is built exactly as described, and what comes back is what the library held.
+Numbers here are small and whole, exact in every dtype.
+"""
 
 from __future__ import annotations
 

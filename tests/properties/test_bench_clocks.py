@@ -1,5 +1,7 @@
-# The wall clock counts what it is told to count; the worker's note and its messages survive what kernels print.
-"""Clocks and workers of benchmarks."""
+"""Clocks and workers of benchmarks.
+
+The wall clock counts what it is told to count; the worker's note and its messages survive what kernels print.
+"""
 
 from __future__ import annotations
 

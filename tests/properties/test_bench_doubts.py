@@ -1,5 +1,7 @@
-# A time that no kernel can have is told below its cell, wherever results are shown; a fast exponential is no reason.
-"""Times below the machine's limit."""
+"""Times below the machine's limit.
+
+A time that no kernel can have is told below its cell, wherever results are shown; a fast exponential is no reason.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Errors on the very inputs: right kernels are within their budget in every cell, wrong ones are refuted.
-"""Errors of benchmarked kernels."""
+"""Errors of benchmarked kernels.
+
+Errors on the very inputs: right kernels are within their budget in every cell, wrong ones are refuted.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Messages between the benchmark and its worker: what comes is what was sent; anything else ends the exchange.
-"""The exchange of benchmark messages."""
+"""The exchange of benchmark messages.
+
+Messages between the benchmark and its worker: what comes is what was sent; anything else ends the exchange.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Files are written whole, through links, with the mode they had; what is no file is refused before anything is measured.
-"""Files that a benchmark writes."""
+"""Files that a benchmark writes.
+
+Files are written whole, through links, with the mode they had; what is no file is refused before anything is measured.
+"""
 
 from __future__ import annotations
 

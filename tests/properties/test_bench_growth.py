@@ -1,5 +1,7 @@
-# Exponents of growth: exact powers come back, intervals hold the truth as often as they say, bends widen them.
-"""Growth with the length."""
+"""Growth with the length.
+
+Exponents of growth: exact powers come back, intervals hold the truth as often as they say, bends widen them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Kernels that are right when they are judged, and something else once they are timed: each is told, the others stand.
-"""bench/measure.py: Measurement.look_again."""
+"""bench/measure.py: Measurement.look_again.
+
+Kernels that are right when they are judged, and something else once they are timed: each is told, the others stand.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Limits: what binds a workload, and that peaks are the best of what was measured (on a clock that tells its times).
-"""Limits of a machine."""
+"""Limits of a machine.
+
+Limits: what binds a workload, and that peaks are the best of what was measured (on a clock that tells its times).
+"""
 
 from __future__ import annotations
 

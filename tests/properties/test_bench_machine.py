@@ -1,5 +1,7 @@
-# How busy the machine is: seen where something is busy, said where it matters, and asked before a tuning is kept.
-"""What is known of the machine."""
+"""What is known of the machine.
+
+How busy the machine is: seen where something is busy, said where it matters, and asked before a tuning is kept.
+"""
 
 from __future__ import annotations
 

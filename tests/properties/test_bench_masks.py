@@ -1,5 +1,7 @@
-# Masks in words: the same pairs as the oracle's and as the structured masks', and bad words.
-"""Masks of benchmark cases."""
+"""Masks of benchmark cases.
+
+Masks in words: the same pairs as the oracle's and as the structured masks', and bad words.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Pictures and the page: every picture is drawn for what results hold, names are shown as they are, nothing is injected.
-"""Pictures and HTML of benchmarks."""
+"""Pictures and HTML of benchmarks.
+
+Pictures and the page: every picture is drawn for what results hold, names are shown as they are, nothing is injected.
+"""
 
 from __future__ import annotations
 

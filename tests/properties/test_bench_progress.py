@@ -1,5 +1,8 @@
-# What is told while a benchmark runs: now and then in a log, on one changing line in a terminal, and nothing if that is asked.
-"""Progress of benchmarks."""
+"""Progress of benchmarks.
+
+What is told while a benchmark runs: now and then in a log, on one changing line in a terminal, and nothing if that is
+asked.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# JSON as what is declared: the values that are, and the words for those that are not (files: test_bench_results.py).
-"""Reading JSON as dataclasses."""
+"""Reading JSON as dataclasses.
+
+JSON as what is declared: the values that are, and the words for those that are not (files: test_bench_results.py).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Markdown tables of results, and whether two runs agree on the order of kernels.
-"""Benchmarks as Markdown."""
+"""Benchmarks as Markdown.
+
+Markdown tables of results, and whether two runs agree on the order of kernels.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# The table in the terminal: an order, a reason where there is no time, and figures that people can read.
-"""Benchmarks in the terminal."""
+"""Benchmarks in the terminal.
+
+The table in the terminal: an order, a reason where there is no time, and figures that people can read.
+"""
 
 from __future__ import annotations
 

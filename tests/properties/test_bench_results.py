@@ -1,5 +1,7 @@
-# Results as JSON and back, and files that hold none or were changed.
-"""Results of benchmarks."""
+"""Results of benchmarks.
+
+Results as JSON and back, and files that hold none or were changed.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A run over kernels that behave and kernels that do not: each costs its own column, and nothing that is finished is lost.
-# Verdicts are given here; that the suite is asked is tested on the command line (tests/integration/test_bench.py).
-"""Running benchmarks."""
+"""Running benchmarks.
+
+A run over kernels that behave and kernels that do not: each costs its own column, and nothing that is finished is lost.
+Verdicts are given here; that the suite is asked is tested on the command line (tests/integration/test_bench.py).
+"""
 
 from __future__ import annotations
 

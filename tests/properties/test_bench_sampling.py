@@ -1,6 +1,8 @@
-# How samples are taken: order of the blocks, warm-up, calls a sample, when to stop, and a function that fails midway.
-# Clocks are simulated, so that nothing depends on this machine.
-"""Interleaved sampling."""
+"""Interleaved sampling.
+
+How samples are taken: order of the blocks, warm-up, calls a sample, when to stop, and a function that fails midway.
+Clocks are simulated, so that nothing depends on this machine.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# The self-test's own arithmetic on given comparisons, and one short run of it: what it says depends on no wall clock.
-"""The harness put to the test."""
+"""The harness put to the test.
+
+The self-test's own arithmetic on given comparisons, and one short run of it: what it says depends on no wall clock.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Where workloads come from: known models, sizes in words, TOML files; every bad word has its one clear line.
-"""Shapes."""
+"""Shapes.
+
+Where workloads come from: known models, sizes in words, TOML files; every bad word has its one clear line.
+"""
 
 from __future__ import annotations
 

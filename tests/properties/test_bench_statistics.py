@@ -1,7 +1,9 @@
-# The rules of decision, on simulated machines whose true ratio is known: how often each is wrong.
-# Nothing here reads a real clock. Over 200 seeds of every machine the intervals held the truth in 94 to 98 of 100
-# trials, and A/A was never called a difference; asserted are the limits that the project promises.
-"""The paired median, its interval, and the verdict."""
+"""The paired median, its interval, and the verdict.
+
+The rules of decision, on simulated machines whose true ratio is known: how often each is wrong.
+Nothing here reads a real clock. Over 200 seeds of every machine the intervals held the truth in 94 to 98 of 100
+trials, and A/A was never called a difference; asserted are the limits that the project promises.
+"""
 
 from __future__ import annotations
 

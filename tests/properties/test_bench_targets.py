@@ -1,5 +1,7 @@
-# Kernels in words become calls in their own conventions: layouts, polarity, flags, structure; or say why they cannot.
-"""Targets of benchmarks."""
+"""Targets of benchmarks.
+
+Kernels in words become calls in their own conventions: layouts, polarity, flags, structure; or say why they cannot.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# What the suite says of a target in options of `verify` is said by `bench` as it is written there, and the other way.
-"""Words of benchmarks."""
+"""Words of benchmarks.
+
+What the suite says of a target in options of `verify` is said by `bench` as it is written there, and the other way.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# What a workload counts before anything is allocated, and the shapes and directions that it refuses.
-"""Workloads."""
+"""Workloads.
+
+What a workload counts before anything is allocated, and the shapes and directions that it refuses.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# From a canonical case to the call of a target and back: which parameters are claims, how they are spelled, how arrays lie.
-# Signatures are data here; the functions behind them are never called unless a test says so.
-"""The binding of a target."""
+"""The binding of a target.
+
+From a canonical case to the call of a target and back: which parameters are claims, how they are spelled, how arrays
+lie. Signatures are data here; the functions behind them are never called unless a test says so.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# attention_core.cache: any cuts give the rows of one causal pass, windows drop what nobody will see, bad calls raise.
-"""KeyValueCache against one pass over the whole sequence, exactly where arithmetic is exact."""
+"""KeyValueCache against one pass over the whole sequence, exactly where arithmetic is exact.
+
+attention_core.cache: any cuts give the rows of one causal pass, windows drop what nobody will see, bad calls raise.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A case knows how to get smaller: every step is smaller in a well-founded order, so minimising always ends.
-# The order is counted in steps here, on its own terms, not read from the code.
-"""Cases: reductions, JSON, words."""
+"""Cases: reductions, JSON, words.
+
+A case knows how to get smaller: every step is smaller in a well-founded order, so minimising always ends.
+The order is counted in steps here, on its own terms, not read from the code.
+"""
 
 from __future__ import annotations
 

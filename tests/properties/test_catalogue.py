@@ -1,5 +1,7 @@
-# The catalogue of faults is sound: every row builds, faults leave their budget on a stated call, correct rows do not.
-"""A mutant that is none, or a correct row that is wrong, would make every figure of docs/power.md a lie."""
+"""A mutant that is none, or a correct row that is wrong, would make every figure of docs/power.md a lie.
+
+The catalogue of faults is sound: every row builds, faults leave their budget on a stated call, correct rows do not.
+"""
 
 from __future__ import annotations
 

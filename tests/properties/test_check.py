@@ -1,6 +1,8 @@
-# The engine's front door: what a session makes of laws, of known failures, of saved cases and of broken targets.
-# Sessions run one or two laws on functions of three lines; the laws themselves are tested elsewhere.
-"""check_implementation and sessions."""
+"""check_implementation and sessions.
+
+The engine's front door: what a session makes of laws, of known failures, of saved cases and of broken targets.
+Sessions run one or two laws on functions of three lines; the laws themselves are tested elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What a contract hands to the search: cases within what is declared, plain ones for its core, and its own laws.
-# No target runs here: a subject is a binding alone, and contracts of sizes get a stand-in for theirs.
-"""The parts of the built-in contracts."""
+"""The parts of the built-in contracts.
+
+What a contract hands to the search: cases within what is declared, plain ones for its core, and its own laws.
+No target runs here: a subject is a binding alone, and contracts of sizes get a stand-in for theirs.
+"""
 
 from __future__ import annotations
 

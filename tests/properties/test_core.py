@@ -1,6 +1,8 @@
-# Refusing is allowed, but what refuses everything, or all but one tiny size, conforms to no contract.
-# Targets refuse in every place a call can reach: the function itself, the factory, or what a factory built.
-"""The core of every contract."""
+"""The core of every contract.
+
+Refusing is allowed, but what refuses everything, or all but one tiny size, conforms to no contract.
+Targets refuse in every place a call can reach: the function itself, the factory, or what a factory built.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Declared sizes hold for every contract: cases outside of them are never asked.
-"""`--sizes` and `--scale` of the contracts beside attention."""
+"""`--sizes` and `--scale` of the contracts beside attention.
+
+Declared sizes hold for every contract: cases outside of them are never asked.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# PROVED for all sizes: true equations are closed by the index normal form, near misses never are.
-# The near misses are made to catch captured indices, lost ranges and sums of things that depend on the index.
-"""Proofs at all sizes, and their soundness."""
+"""Proofs at all sizes, and their soundness.
+
+PROVED for all sizes: true equations are closed by the index normal form, near misses never are.
+The near misses are made to catch captured indices, lost ranges and sums of things that depend on the index.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What could be read in two ways is not guessed at: spaced digits, bold and plain, options that reach no display.
-# Each of these once let a false step pass, or refuted a true one.
-"""Numbers with spaces, bold letters, options, premises, and what messages say."""
+"""Numbers with spaces, bold letters, options, premises, and what messages say.
+
+What could be read in two ways is not guessed at: spaced digits, bold and plain, options that reach no display.
+Each of these once let a false step pass, or refuted a true one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What a paragraph assumes: relations behind words that assume. Claims, doubts, denials and questions assume nothing.
-# The words are those that a reader tried who wanted a false claim to pass; none of them is a list of the program's own.
-"""Relations in prose."""
+"""Relations in prose.
+
+What a paragraph assumes: relations behind words that assume. Claims, doubts, denials and questions assume nothing.
+The words are those that a reader tried who wanted a false claim to pass; none of them is a list of the program's own.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Completed cases against the hypotheses they were completed for, in float64 and exactly, and the two against each other.
-# Hypotheses that need more than one vector at a time are left to the generator of cases.
-"""Cases that follow from their free entries."""
+"""Cases that follow from their free entries.
+
+Completed cases against the hypotheses they were completed for, in float64 and exactly, and the two against each other.
+Hypotheses that need more than one vector at a time are left to the generator of cases.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# VACUOUS needs an argument: what a search did not find is looked for at the numbers the step names, else UNDECIDED.
-# Each case that can be met stands beside one that cannot.
-"""Hypotheses that cannot be met, and sides that are nowhere defined."""
+"""Hypotheses that cannot be met, and sides that are nowhere defined.
+
+VACUOUS needs an argument: what a search did not find is looked for at the numbers the step names, else UNDECIDED.
+Each case that can be met stands beside one that cannot.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# One declaration that cannot be read leaves the others of its paragraph; a hypothesis that cannot be read stops it.
-# A symbol whose new declaration cannot be read does not keep its old one.
-"""Paragraphs that are read in part."""
+"""Paragraphs that are read in part.
+
+One declaration that cannot be read leaves the others of its paragraph; a hypothesis that cannot be read stops it.
+A symbol whose new declaration cannot be read does not keep its old one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Displays whose environments do not match, that begin with a relation, that are boxed, or that are too long a chain.
-# Each message names the line and says what to write.
-"""Displays cut into statements."""
+"""Displays cut into statements.
+
+Displays whose environments do not match, that begin with a relation, that are boxed, or that are too long a chain.
+Each message names the line and says what to write.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# What fails only far out: at huge numbers, next to the ends of an interval, next to 0.
-"""The search at values of extreme size."""
+"""The search at values of extreme size.
+
+What fails only far out: at huge numbers, next to the ends of an interval, next to 0.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# The values in float64 against those of ball arithmetic, for every operation that is supported.
-# Points where an operation is not defined are `nan`, so that they are never taken for cases.
-"""Graphs at many points."""
+"""Graphs at many points.
+
+The values in float64 against those of ball arithmetic, for every operation that is supported.
+Points where an operation is not defined are `nan`, so that they are never taken for cases.
+"""
 
 from __future__ import annotations
 

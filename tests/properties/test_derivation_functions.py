@@ -1,6 +1,8 @@
-# Functions that a document defines are put in where they are applied, with their own indices and shapes.
-# Every true statement stands beside a false one.
-"""`Put $f(t) := ...$`."""
+"""`Put $f(t) := ...$`.
+
+Functions that a document defines are put in where they are applied, with their own indices and shapes.
+Every true statement stands beside a false one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# A refuted step says what would make it true when that can be found; a step that holds says which hypotheses it needs.
-# Each guess is confirmed here by writing it into the document.
-"""Guesses about refuted steps, and necessity."""
+"""Guesses about refuted steps, and necessity.
+
+A refuted step says what would make it true when that can be found; a step that holds says which hypotheses it needs.
+Each guess is confirmed here by writing it into the document.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Bad and hostile documents end in a verdict with a line and advice: never a crash, never a hang, nothing is run.
-# Times are not measured here: what could hang is cut by counts (tokens, nesting, operations, digits), which is tested.
-"""What is refused, and with which words."""
+"""What is refused, and with which words.
+
+Bad and hostile documents end in a verdict with a line and advice: never a crash, never a hang, nothing is run.
+Times are not measured here: what could hang is cut by counts (tokens, nesting, operations, digits), which is tested.
+"""
 
 from __future__ import annotations
 

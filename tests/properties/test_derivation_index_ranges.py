@@ -1,6 +1,8 @@
-# Ranges of indices are understood in every way they are written, and never as their first value or as every value.
-# Each form is tried on a claim and on a hypothesis that only hold on the range that is meant.
-"""The range of an index: behind a comma, behind "for", in a declaration."""
+"""The range of an index: behind a comma, behind "for", in a declaration.
+
+Ranges of indices are understood in every way they are written, and never as their first value or as every value.
+Each form is tried on a claim and on a hypothesis that only hold on the range that is meant.
+"""
 
 from __future__ import annotations
 

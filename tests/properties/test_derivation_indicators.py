@@ -1,6 +1,8 @@
-# Kronecker's delta and indicators are read; an entry whose index nothing declares is never made a number of its own.
-# The advice that a message gives is followed in a test: it must not turn a true statement into a refuted one.
-"""Indices that are missing, and indicators of indices."""
+"""Indices that are missing, and indicators of indices.
+
+Kronecker's delta and indicators are read; an entry whose index nothing declares is never made a number of its own.
+The advice that a message gives is followed in a test: it must not turn a true statement into a refuted one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What LaTeX means by an argument without braces: one character. Inside braces a number keeps all its digits.
-# The readings are seen through the values of closed formulas.
-"""Arguments with and without braces."""
+"""Arguments with and without braces.
+
+What LaTeX means by an argument without braces: one character. Inside braces a number keeps all its digits.
+The readings are seen through the values of closed formulas.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Limits are decided by expansions: true ones agree, false ones are refuted, what has no expansion stays undecided.
-# Some claims look true at every finite place one would try and are false, and the other way round.
-"""`\\lim`, `\\to`, `% as:`."""
+r"""`\lim`, `\to`, `% as:`.
+
+Limits are decided by expansions: true ones agree, false ones are refuted, what has no expansion stays undecided.
+Some claims look true at every finite place one would try and are false, and the other way round.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Formulas as MathML: well-formed, with the children each element needs, nothing lost, everything escaped.
-# The formulas are those of all documents of derivations/, and small ones whose rendering is written out here.
-"""MathML of syntax trees."""
+"""MathML of syntax trees.
+
+Formulas as MathML: well-formed, with the children each element needs, nothing lost, everything escaped.
+The formulas are those of all documents of derivations/, and small ones whose rendering is written out here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Expectations with closed forms: right ones are confirmed, wrong ones refuted at a small case.
-# Independence is needed wherever two random symbols meet, and what is no law is refused.
-"""E, Var, Cov and Pr without random samples."""
+"""E, Var, Cov and Pr without random samples.
+
+Expectations with closed forms: right ones are confirmed, wrong ones refuted at a small case.
+Independence is needed wherever two random symbols meet, and what is no law is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Notation with a meaning of its own is read with that meaning, and what has two meanings is not read with either.
-# Every row here was once read in another way, or refuted for its notation.
-"""Norms, inner products, derivatives, inverse functions, random symbols outside expectations."""
+"""Norms, inner products, derivatives, inverse functions, random symbols outside expectations.
+
+Notation with a meaning of its own is read with that meaning, and what has two meanings is not read with either.
+Every row here was once read in another way, or refuted for its notation.
+"""
 
 from __future__ import annotations
 

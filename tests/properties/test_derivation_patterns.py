@@ -1,6 +1,8 @@
-# Which plain arrays are tried: one-hot ones, large columns and rows, two-valued and geometric ones, members as rows.
-# Replacing the pattern of one symbol leaves the others as they are.
-"""Patterns of arrays."""
+"""Patterns of arrays.
+
+Which plain arrays are tried: one-hot ones, large columns and rows, two-valued and geometric ones, members as rows.
+Replacing the pattern of one symbol leaves the others as they are.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Wrong statements that fail only where small random numbers never are, each beside the right one it resembles.
-# The counterexamples are exact: every value of them is evaluated again by hand where that is short.
-"""The directed search for counterexamples."""
+"""The directed search for counterexamples.
+
+Wrong statements that fail only where small random numbers never are, each beside the right one it resembles.
+The counterexamples are exact: every value of them is evaluated again by hand where that is short.
+"""
 
 from __future__ import annotations
 

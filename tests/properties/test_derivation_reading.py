@@ -1,6 +1,8 @@
-# What people write is read: displays of written answers as they stand, and the parts of LaTeX one by one.
-# A display counts as read when every step of it gets a verdict other than UNREADABLE, limits aside.
-"""Reading displays, declarations and formulas."""
+"""Reading displays, declarations and formulas.
+
+What people write is read: displays of written answers as they stand, and the parts of LaTeX one by one.
+A display counts as read when every step of it gets a verdict other than UNREADABLE, limits aside.
+"""
 
 from __future__ import annotations
 

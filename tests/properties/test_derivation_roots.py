@@ -1,6 +1,8 @@
-# Exact sums of roots and exponentials: arithmetic against balls, and zero recognised where balls cannot.
-# Random numbers of the form q sqrt(n) e^r with small n.
-"""Numbers made of roots and exponentials."""
+"""Numbers made of roots and exponentials.
+
+Exact sums of roots and exponentials: arithmetic against balls, and zero recognised where balls cannot.
+Random numbers of the form q sqrt(n) e^r with small n.
+"""
 
 from __future__ import annotations
 

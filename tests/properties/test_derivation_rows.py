@@ -1,6 +1,8 @@
-# No relation of a display is dropped in silence: it becomes a step, a hypothesis that was said, a reason that is named
-# in the evidence, or the display says that it cannot be read.
-"""Rows of displays cut into statements."""
+"""Rows of displays cut into statements.
+
+No relation of a display is dropped in silence: it becomes a step, a hypothesis that was said, a reason that is named
+in the evidence, or the display says that it cannot be read.
+"""
 
 from __future__ import annotations
 

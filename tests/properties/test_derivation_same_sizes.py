@@ -1,5 +1,7 @@
-# Sizes that hypotheses make equal are equal for shapes; where it is not clear whether they are, nothing is refuted.
-"""Shapes under equations among sizes."""
+"""Shapes under equations among sizes.
+
+Sizes that hypotheses make equal are equal for shapes; where it is not clear whether they are, nothing is refuted.
+"""
 
 from __future__ import annotations
 

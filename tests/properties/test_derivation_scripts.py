@@ -1,6 +1,8 @@
-# What stands above a letter: a power, a transpose, a label. T above a letter is a power where T is declared as a number.
-# What could be two of these is refused, with what to write instead.
-"""Superscripts, and products that have two readings."""
+"""Superscripts, and products that have two readings.
+
+What stands above a letter: a power, a transpose, a label. T above a letter is a power where T is declared as a number.
+What could be two of these is refused, with what to write instead.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Conditions among sizes with powers, roots and logarithms: the sizes that meet them are found and tried.
-# Every right statement stands beside a wrong one, with the size at which it is refuted.
-"""Nonlinear conditions among sizes."""
+"""Nonlinear conditions among sizes.
+
+Conditions among sizes with powers, roots and logarithms: the sizes that meet them are found and tried.
+Every right statement stands beside a wrong one, with the size at which it is refuted.
+"""
 
 from __future__ import annotations
 

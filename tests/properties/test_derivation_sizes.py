@@ -1,6 +1,8 @@
-# Statements about sizes: what fails at a size beyond the small ones is refuted, what is right stays accepted.
-# EXACT and PROVED are given only where all sizes are settled; conditions that nothing satisfies are VACUOUS.
-"""Sizes as numbers, and how far they are tried."""
+"""Sizes as numbers, and how far they are tried.
+
+Statements about sizes: what fails at a size beyond the small ones is refuted, what is right stays accepted.
+EXACT and PROVED are given only where all sizes are settled; conditions that nothing satisfies are VACUOUS.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Where displays stand: code, comments and escaped dollars open none, and no line is too long to be cut.
-# Times are not measured: reading is bounded by counts, and what a stack of calls would not bear is read here.
-"""Documents cut into blocks."""
+"""Documents cut into blocks.
+
+Where displays stand: code, comments and escaped dollars open none, and no line is too long to be cut.
+Times are not measured: reading is bounded by counts, and what a stack of calls would not bear is read here.
+"""
 
 from __future__ import annotations
 

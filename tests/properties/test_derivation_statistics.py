@@ -1,6 +1,8 @@
-# Random samples as the last resort: true claims pass with both error rates, planted false ones are ruled out.
-# Nothing passes without a proved bound of the variance, and alpha is shared by the steps of a document.
-"""`% check: mc`."""
+"""`% check: mc`.
+
+Random samples as the last resort: true claims pass with both error rates, planted false ones are ruled out.
+Nothing passes without a proved bound of the variance, and alpha is shared by the steps of a document.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# No false relation of the table is accepted, and no true one refuted; the table was written before the search was read.
-"""A table of false and true relations."""
+"""A table of false and true relations.
+
+No false relation of the table is accepted, and no true one refuted; the table was written before the search was read.
+"""
 
 from __future__ import annotations
 

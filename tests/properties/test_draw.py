@@ -1,6 +1,8 @@
-# Large cases: how often each rare event that hides bugs is reached, and that no case is drawn beyond the wish.
-# A share below the stated one is a defect of the generator: a fault that needs the event would be found too rarely.
-"""Reachability and bounds of the seeded source."""
+"""Reachability and bounds of the seeded source.
+
+Large cases: how often each rare event that hides bugs is reached, and that no case is drawn beyond the wish.
+A share below the stated one is a defect of the generator: a fault that needs the event would be found too rarely.
+"""
 
 from __future__ import annotations
 

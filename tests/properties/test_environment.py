@@ -1,6 +1,8 @@
-# What a worker may see of the environment: tables of variables, and a parent in a process of its own whose initial
-# environment is read from outside, as a target would read it.
-"""The environment of workers."""
+"""The environment of workers.
+
+What a worker may see of the environment: tables of variables, and a parent in a process of its own whose initial
+environment is read from outside, as a target would read it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# The comparisons that judge: a table of every kind of number on either side, and of every bound.
-"""Evidence: excess, require_close, require_same, require_finite."""
+"""Evidence: excess, require_close, require_same, require_finite.
+
+The comparisons that judge: a table of every kind of number on either side, and of every bound.
+"""
 
 from __future__ import annotations
 

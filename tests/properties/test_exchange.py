@@ -1,6 +1,8 @@
-# Arrays as they cross to the code under test: encoding is exact, views hold the values and nothing else counts.
-# Everything here compares bits or whole numbers, so nothing is allowed to differ.
-"""The exchange types."""
+"""The exchange types.
+
+Arrays as they cross to the code under test: encoding is exact, views hold the values and nothing else counts.
+Everything here compares bits or whole numbers, so nothing is allowed to differ.
+"""
 
 from __future__ import annotations
 

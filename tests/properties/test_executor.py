@@ -1,6 +1,8 @@
-# What carries out a request: every way in which a target can behave comes back as a response, and none is missed.
-# The targets are one-line functions; their results are small whole numbers, so comparisons are exact.
-"""The executor."""
+"""The executor.
+
+What carries out a request: every way in which a target can behave comes back as a response, and none is missed.
+The targets are one-line functions; their results are small whole numbers, so comparisons are exact.
+"""
 
 from __future__ import annotations
 

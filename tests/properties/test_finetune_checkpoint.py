@@ -1,5 +1,7 @@
-# finetune.checkpoint: what goes in comes out, writing is all or nothing, and nothing is ever unpickled.
-"""Checkpoints: round trip, atomic writing, refusals."""
+"""Checkpoints: round trip, atomic writing, refusals.
+
+finetune.checkpoint: what goes in comes out, writing is all or nothing, and nothing is ever unpickled.
+"""
 
 from __future__ import annotations
 

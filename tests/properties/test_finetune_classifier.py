@@ -1,5 +1,7 @@
-# finetune.models.classifier: pooling over real tokens alone, the tied table, losses as sums with their counts.
-"""Heads on an encoder."""
+"""Heads on an encoder.
+
+finetune.models.classifier: pooling over real tokens alone, the tied table, losses as sums with their counts.
+"""
 
 from __future__ import annotations
 

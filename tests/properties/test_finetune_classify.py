@@ -1,5 +1,7 @@
-# finetune.classify: every method learns ten examples by heart, on loss as well; a killed run goes on to the same bits.
-"""Fine-tuning a classifier, on an encoder of a few thousand numbers."""
+"""Fine-tuning a classifier, on an encoder of a few thousand numbers.
+
+finetune.classify: every method learns ten examples by heart, on loss as well; a killed run goes on to the same bits.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.classify_config: the defaults of methods, and schedules that end with the run.
-"""Settings of a run."""
+"""Settings of a run.
+
+finetune.classify_config: the defaults of methods, and schedules that end with the run.
+"""
 
 from __future__ import annotations
 

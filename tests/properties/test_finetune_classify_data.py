@@ -1,5 +1,7 @@
-# finetune.classify_data: sides as asked for, and what is said about them before anything is trained.
-"""The data of a run."""
+"""The data of a run.
+
+finetune.classify_data: sides as asked for, and what is said about them before anything is trained.
+"""
 
 from __future__ import annotations
 

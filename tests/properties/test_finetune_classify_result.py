@@ -1,5 +1,7 @@
-# finetune.classify_result: what is written, test read once for the best by dev, and the model that comes back.
-"""What comes out of a run."""
+"""What comes out of a run.
+
+finetune.classify_result: what is written, test read once for the best by dev, and the model that comes back.
+"""
 
 from __future__ import annotations
 

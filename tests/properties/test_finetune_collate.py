@@ -1,5 +1,7 @@
-# finetune.data.collate: padding, masks made of lengths, shapes, and orders that are permutations.
-"""Batches of texts."""
+"""Batches of texts.
+
+finetune.data.collate: padding, masks made of lengths, shapes, and orders that are permutations.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.corpus: files as they are found, and one line for each way they can be unusable.
-"""Reading text and questions."""
+"""Reading text and questions.
+
+finetune.data.corpus: files as they are found, and one line for each way they can be unusable.
+"""
 
 from __future__ import annotations
 

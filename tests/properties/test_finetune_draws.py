@@ -1,5 +1,7 @@
-# finetune.data.draws: draws depend on what they are asked for and on nothing else, and look like chance.
-"""The counter-based random numbers."""
+"""The counter-based random numbers.
+
+finetune.data.draws: draws depend on what they are asked for and on nothing else, and look like chance.
+"""
 
 from __future__ import annotations
 

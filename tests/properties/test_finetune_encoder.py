@@ -1,6 +1,8 @@
-# finetune.models.encoder: padding, segments, prefixes, sizes; what transformers computes is compared in
-# integration/test_finetune_transformers.py. Bounds come from numeric/encoder_error.
-"""The encoder by itself."""
+"""The encoder by itself.
+
+finetune.models.encoder: padding, segments, prefixes, sizes; what transformers computes is compared in
+integration/test_finetune_transformers.py. Bounds come from numeric/encoder_error.
+"""
 
 from __future__ import annotations
 

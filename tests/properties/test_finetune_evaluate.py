@@ -1,5 +1,7 @@
-# finetune.evaluate: answers are those of one question at a time, cut at the mask; intervals are the published ones.
-"""Answers, exact match and intervals."""
+"""Answers, exact match and intervals.
+
+finetune.evaluate: answers are those of one question at a time, cut at the mask; intervals are the published ones.
+"""
 
 from __future__ import annotations
 

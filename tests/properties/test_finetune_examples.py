@@ -1,5 +1,7 @@
-# finetune.data.examples: columns that belong together, counts, baselines, and a digest that sees every change.
-"""Labelled texts."""
+"""Labelled texts.
+
+finetune.data.examples: columns that belong together, counts, baselines, and a digest that sees every change.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.features: what the frozen encoder makes of texts, kept under a key that changes with all it depends on.
-"""Features of a frozen encoder."""
+"""Features of a frozen encoder.
+
+finetune.features: what the frozen encoder makes of texts, kept under a key that changes with all it depends on.
+"""
 
 from __future__ import annotations
 

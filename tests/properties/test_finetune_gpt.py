@@ -1,5 +1,7 @@
-# finetune.models.gpt against the same model written in NumPy, float64, row by row; its cache, losses and sizes.
-"""The GPT: value, causality, cache, loss, parameter counts, refusals."""
+"""The GPT: value, causality, cache, loss, parameter counts, refusals.
+
+finetune.models.gpt against the same model written in NumPy, float64, row by row; its cache, losses and sizes.
+"""
 
 from __future__ import annotations
 

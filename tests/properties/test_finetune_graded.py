@@ -1,5 +1,7 @@
-# finetune.graded: our own models, trainer, checkpoints and masking conform to their contracts.
-"""Our own implementations, graded."""
+"""Our own implementations, graded.
+
+finetune.graded: our own models, trainer, checkpoints and masking conform to their contracts.
+"""
 
 from __future__ import annotations
 

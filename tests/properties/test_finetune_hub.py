@@ -1,5 +1,7 @@
-# finetune.data.hub: the hub's rows as ours; the library stands in, since a test reaches no network.
-"""Data from the hub."""
+"""Data from the hub.
+
+finetune.data.hub: the hub's rows as ours; the library stands in, since a test reaches no network.
+"""
 
 from __future__ import annotations
 

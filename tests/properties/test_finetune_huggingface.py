@@ -1,6 +1,8 @@
-# finetune.models.huggingface: folders that cannot be read are refused in one line; names go both ways.
-# That the numbers are transformers' is shown in integration/test_finetune_transformers.py.
-"""Reading Hugging Face's folders, without transformers."""
+"""Reading Hugging Face's folders, without transformers.
+
+finetune.models.huggingface: folders that cannot be read are refused in one line; names go both ways.
+That the numbers are transformers' is shown in integration/test_finetune_transformers.py.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.interruption: a signal ends a run between two steps, what it did is kept, and going on changes no bit.
-"""Signals in a run of training, raised within a step in this process."""
+"""Signals in a run of training, raised within a step in this process.
+
+finetune.interruption: a signal ends a run between two steps, what it did is kept, and going on changes no bit.
+"""
 
 from __future__ import annotations
 

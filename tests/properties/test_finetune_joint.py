@@ -1,5 +1,7 @@
-# finetune.joint: L_cls + alpha L_mlm as one formula, in any number of parts, with both sources gone through fairly.
-"""Joint training."""
+"""Joint training.
+
+finetune.joint: L_cls + alpha L_mlm as one formula, in any number of parts, with both sources gone through fairly.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.knowledge: withheld answers by their log-probability, and answers beside what the corpus tells.
-""" "Not known", its curve, and the split by the corpus."""
+""" "Not known", its curve, and the split by the corpus.
+
+finetune.knowledge: withheld answers by their log-probability, and answers beside what the corpus tells.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.labelled: BoolQ, SST-2 and Yelp from files, and one clear line for each way a row can be wrong.
-"""Readers of labelled data."""
+"""Readers of labelled data.
+
+finetune.data.labelled: BoolQ, SST-2 and Yelp from files, and one clear line for each way a row can be wrong.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of causal language models: each refutes the fault it names, every fault is refuted, no correct model is.
-"""Power and false alarms of the laws of causal language models."""
+"""Power and false alarms of the laws of causal language models.
+
+Laws of causal language models: each refutes the fault it names, every fault is refuted, no correct model is.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.laws.chance: the bound holds against exact binomial tails, and is not idle.
-"""Chernoff's bound."""
+"""Chernoff's bound.
+
+finetune.laws.chance: the bound holds against exact binomial tails, and is not idle.
+"""
 
 from __future__ import annotations
 

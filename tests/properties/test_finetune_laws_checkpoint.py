@@ -1,5 +1,7 @@
-# Laws of checkpoints: each refutes the fault it names, every fault is refuted, no correct one is.
-"""Power and false alarms of the laws of checkpoints, for targets in this process."""
+"""Power and false alarms of the laws of checkpoints, for targets in this process.
+
+Laws of checkpoints: each refutes the fault it names, every fault is refuted, no correct one is.
+"""
 
 from __future__ import annotations
 

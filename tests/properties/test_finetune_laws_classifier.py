@@ -1,5 +1,7 @@
-# Laws of sequence classifiers: each refutes the fault it names, every fault is refuted, no correct classifier is.
-"""Power and false alarms of the laws of classifiers."""
+"""Power and false alarms of the laws of classifiers.
+
+Laws of sequence classifiers: each refutes the fault it names, every fault is refuted, no correct classifier is.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-# finetune.laws.logits_probe: logits of whatever a model returns, arguments that it takes, gradients as autograd gives them.
-"""What stands between a classifier and its laws."""
+"""What stands between a classifier and its laws.
+
+finetune.laws.logits_probe: logits of whatever a model returns, arguments that it takes, gradients as autograd gives
+them.
+"""
 
 from __future__ import annotations
 

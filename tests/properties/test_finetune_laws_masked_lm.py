@@ -1,5 +1,8 @@
-# Laws of masking for masked language modelling: each refutes the fault it names, every fault is refuted, correct ones conform.
-"""Power and false alarms of the laws of masking."""
+"""Power and false alarms of the laws of masking.
+
+Laws of masking for masked language modelling: each refutes the fault it names, every fault is refuted, correct ones
+conform.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of fine-tuning methods: each refutes the fault it names, every fault is refuted, no correct method is, nor ours.
-"""Power and false alarms of the laws of parameter-efficient fine-tuning."""
+"""Power and false alarms of the laws of parameter-efficient fine-tuning.
+
+Laws of fine-tuning methods: each refutes the fault it names, every fault is refuted, no correct method is, nor ours.
+"""
 
 from __future__ import annotations
 

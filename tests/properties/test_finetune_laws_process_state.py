@@ -1,5 +1,7 @@
-# Training code leaves its process as it was, in every contract: what is right holds, what changes a setting is refuted.
-"""Power and false alarms of the law of the process, on the contracts of training code."""
+"""Power and false alarms of the law of the process, on the contracts of training code.
+
+Training code leaves its process as it was, in every contract: what is right holds, what changes a setting is refuted.
+"""
 
 from __future__ import annotations
 

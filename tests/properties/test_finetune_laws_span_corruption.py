@@ -1,5 +1,7 @@
-# Laws of span corruption: each refutes the fault it names, every fault is refuted, and no correct data set is.
-"""Power and false alarms of the laws of span corruption."""
+"""Power and false alarms of the laws of span corruption.
+
+Laws of span corruption: each refutes the fault it names, every fault is refuted, and no correct data set is.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of trainers: each refutes the fault it names, every fault is refuted, no correct trainer is.
-"""Power and false alarms of the laws of trainers."""
+"""Power and false alarms of the laws of trainers.
+
+Laws of trainers: each refutes the fault it names, every fault is refuted, no correct trainer is.
+"""
 
 from __future__ import annotations
 

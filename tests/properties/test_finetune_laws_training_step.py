@@ -1,5 +1,7 @@
-# Laws of training steps: each refutes the fault it names, every fault is refuted, no correct step is.
-"""Power and false alarms of the laws of training steps."""
+"""Power and false alarms of the laws of training steps.
+
+Laws of training steps: each refutes the fault it names, every fault is refuted, no correct step is.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of vocabularies: each refutes the fault it names, every fault is refuted, correct ones conform.
-"""Power and false alarms of the laws of vocabularies."""
+"""Power and false alarms of the laws of vocabularies.
+
+Laws of vocabularies: each refutes the fault it names, every fault is refuted, correct ones conform.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.locks: one holder at a time; a lock ends with whoever held it.
-"""Locks."""
+"""Locks.
+
+finetune.locks: one holder at a time; a lock ends with whoever held it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.masked_lm: what may be chosen, how often, what becomes of it, and that inputs stay.
-"""Masked language modelling, 80/10/10."""
+"""Masked language modelling, 80/10/10.
+
+finetune.data.masked_lm: what may be chosen, how often, what becomes of it, and that inputs stay.
+"""
 
 from __future__ import annotations
 

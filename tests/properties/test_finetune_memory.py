@@ -1,5 +1,7 @@
-# finetune.memory: profiler, hooks and formula agree; the search for the largest batch survives running out.
-"""Memory of a training step, and the largest batch."""
+"""Memory of a training step, and the largest batch.
+
+finetune.memory: profiler, hooks and formula agree; the search for the largest batch survives running out.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.memory_formula: bytes by formula are the bytes that autograd keeps, for every method, dropout and size.
-"""The formula of memory against what autograd saves."""
+"""The formula of memory against what autograd saves.
+
+finetune.memory_formula: bytes by formula are the bytes that autograd keeps, for every method, dropout and size.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.metrics: lines of JSON that go on after an interruption, and TensorBoard's absence told.
-"""Sinks for a trainer's records."""
+"""Sinks for a trainer's records.
+
+finetune.metrics: lines of JSON that go on after an interruption, and TensorBoard's absence told.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.models.mingpt: both shapes of minGPT's checkpoints become our weights, and what does not fit is refused.
-"""Loading minGPT's checkpoints."""
+"""Loading minGPT's checkpoints.
+
+finetune.models.mingpt: both shapes of minGPT's checkpoints become our weights, and what does not fit is refused.
+"""
 
 from __future__ import annotations
 

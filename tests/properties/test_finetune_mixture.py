@@ -1,5 +1,7 @@
-# finetune.data.mixture: an example is what its own source makes of it, whatever it is mixed with and asked with.
-"""Several sources as one."""
+"""Several sources as one.
+
+finetune.data.mixture: an example is what its own source makes of it, whatever it is mixed with and asked with.
+"""
 
 from __future__ import annotations
 

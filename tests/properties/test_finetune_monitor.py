@@ -1,5 +1,7 @@
-# finetune.monitor: the first of the best by dev is kept, on the disk before anything else happens, and comes back.
-"""What a run is watched by."""
+"""What a run is watched by.
+
+finetune.monitor: the first of the best by dev is kept, on the disk before anything else happens, and comes back.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.multi_span: equal in distribution to the published rule, and undone by its inverse.
-"""T5's span corruption."""
+"""T5's span corruption.
+
+finetune.data.multi_span: equal in distribution to the published rule, and undone by its inverse.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.muon: which matrices Muon has, that one rate and one state reach both optimisers, and the size of its step.
-"""Muon and AdamW as one optimiser."""
+"""Muon and AdamW as one optimiser.
+
+finetune.muon: which matrices Muon has, that one rate and one state reach both optimisers, and the size of its step.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.names: the assignment's examples, letter for letter, and what does not fit.
-"""Questions with places as examples."""
+"""Questions with places as examples.
+
+finetune.data.names: the assignment's examples, letter for letter, and what does not fit.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.optimiser: which parameters decay, found by module, and the learning rate as a function of tokens.
-"""AdamW's groups and the schedule."""
+"""AdamW's groups and the schedule.
+
+finetune.optimiser: which parameters decay, found by module, and the learning rate as a function of tokens.
+"""
 
 from __future__ import annotations
 

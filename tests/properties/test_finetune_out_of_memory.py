@@ -1,5 +1,7 @@
-# finetune.out_of_memory: running out of memory is told from other errors, and leaves nothing behind.
-"""Out of memory."""
+"""Out of memory.
+
+finetune.out_of_memory: running out of memory is told from other errors, and leaves nothing behind.
+"""
 
 from __future__ import annotations
 

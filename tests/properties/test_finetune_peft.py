@@ -1,6 +1,8 @@
-# finetune.peft on our own models: what is trained, what is not, merging, disabling, padding, files.
-# That the numbers are those of the library is shown in integration/test_finetune_peft_library.py.
-"""The laws of every method, and each method's own."""
+"""The laws of every method, and each method's own.
+
+finetune.peft on our own models: what is trained, what is not, merging, disabling, padding, files.
+That the numbers are those of the library is shown in integration/test_finetune_peft_library.py.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.pictures: files that are pictures, the same for the same data, in the formats that they are asked for.
-"""Pictures of results."""
+"""Pictures of results.
+
+finetune.pictures: files that are pictures, the same for the same data, in the formats that they are asked for.
+"""
 
 from __future__ import annotations
 

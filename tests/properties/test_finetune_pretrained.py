@@ -1,5 +1,7 @@
-# finetune.pretrained: an encoder with its tokenizer, and a clear line for one that cannot be had or does not fit.
-"""Pretrained encoders."""
+"""Pretrained encoders.
+
+finetune.pretrained: an encoder with its tokenizer, and a clear line for one that cannot be had or does not fit.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.recipe_numbers: what the help of a command calls its default is what the command trains with.
-"""The numbers of the help, held against the configuration that each command hands to its trainer."""
+"""The numbers of the help, held against the configuration that each command hands to its trainer.
+
+finetune.recipe_numbers: what the help of a command calls its default is what the command trains with.
+"""
 
 from __future__ import annotations
 

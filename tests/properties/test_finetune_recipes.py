@@ -1,5 +1,7 @@
-# finetune.recipes: the assignment's numbers, and files of parameters that say what they are of.
-"""Recipes and files of parameters."""
+"""Recipes and files of parameters.
+
+finetune.recipes: the assignment's numbers, and files of parameters that say what they are of.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.running_text: stretches of a text, each with the character behind every place as its target.
-"""Running text as a source."""
+"""Running text as a source.
+
+finetune.data.running_text: stretches of a text, each with the character behind every place as its target.
+"""
 
 from __future__ import annotations
 

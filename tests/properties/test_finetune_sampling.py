@@ -1,5 +1,7 @@
-# finetune.models.sampling: the distributions as they are defined, and generation with and without a cache.
-"""Greedy, temperature, top-k and top-p sampling."""
+"""Greedy, temperature, top-k and top-p sampling.
+
+finetune.models.sampling: the distributions as they are defined, and generation with and without a cache.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.scores: sums over all examples, modes that come back, no gradients.
-"""Accuracy and loss of a classifier."""
+"""Accuracy and loss of a classifier.
+
+finetune.scores: sums over all examples, modes that come back, no gradients.
+"""
 
 from __future__ import annotations
 

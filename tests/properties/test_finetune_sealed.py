@@ -1,5 +1,7 @@
-# finetune.sealed: the test set is measured once, for one choice; the ledger remembers it for every process.
-"""A test set that is read once."""
+"""A test set that is read once.
+
+finetune.sealed: the test set is measured once, for one choice; the ledger remembers it for every process.
+"""
 
 from __future__ import annotations
 

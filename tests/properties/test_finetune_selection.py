@@ -1,5 +1,7 @@
-# finetune.selection: chosen by dev alone, test out of reach until all is done, a killed worker's trials gone on with.
-"""Selection on an encoder of a few thousand numbers."""
+"""Selection on an encoder of a few thousand numbers.
+
+finetune.selection: chosen by dev alone, test out of reach until all is done, a killed worker's trials gone on with.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.selection_result: test read once for each choice, the table, the bars at 0 with a reason, counts by part.
-"""What a selection comes to."""
+"""What a selection comes to.
+
+finetune.selection_result: test read once for each choice, the table, the bars at 0 with a reason, counts by part.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.models.sizes: sizes that no machine holds are refused before anything is allocated, whoever names them.
-"""Models of 10^9 layers, features or rows."""
+"""Models of 10^9 layers, features or rows.
+
+finetune.models.sizes: sizes that no machine holds are refused before anything is allocated, whoever names them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.span_corruption: the specification of the assignment, in both public variants, and the inverse.
-"""Span corruption: form, lengths, ratio, coverage, determinism, reconstruction."""
+"""Span corruption: form, lengths, ratio, coverage, determinism, reconstruction.
+
+finetune.data.span_corruption: the specification of the assignment, in both public variants, and the inverse.
+"""
 
 from __future__ import annotations
 

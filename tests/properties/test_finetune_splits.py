@@ -1,5 +1,7 @@
-# finetune.data.splits: sides that text and seed decide, groups that stay whole, leaks reported by row.
-"""Splits by hash, and the leak check."""
+"""Splits by hash, and the leak check.
+
+finetune.data.splits: sides that text and seed decide, groups that stay whole, leaks reported by row.
+"""
 
 from __future__ import annotations
 

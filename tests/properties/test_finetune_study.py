@@ -1,5 +1,7 @@
-# finetune.study: each combination once among all who ask, broken-off trials again, a database that cannot be used told.
-"""Trials in a database."""
+"""Trials in a database.
+
+finetune.study: each combination once among all who ask, broken-off trials again, a database that cannot be used told.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.texts: pairs as pairs, truncation that is counted, tokenizers of folders, and those of other models.
-"""Texts into ids."""
+"""Texts into ids.
+
+finetune.data.texts: pairs as pairs, truncation that is counted, tokenizers of folders, and those of other models.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# finetune.data.tokenize against the library `tokenizers`, on vocabularies made here and on the real ones, and the
-# statements about byte pairs that the first assignment asks about (question 1.3), each decided by a property.
-"""Byte pairs and WordPiece."""
+"""Byte pairs and WordPiece.
+
+finetune.data.tokenize against the library `tokenizers`, on vocabularies made here and on the real ones, and the
+statements about byte pairs that the first assignment asks about (question 1.3), each decided by a property.
+"""
 
 from __future__ import annotations
 

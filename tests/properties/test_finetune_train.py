@@ -1,5 +1,7 @@
-# finetune.train: what a step does, that parts and processes do not matter, and that resuming changes no bit.
-"""The trainer, on models of a few numbers."""
+"""The trainer, on models of a few numbers.
+
+finetune.train: what a step does, that parts and processes do not matter, and that resuming changes no bit.
+"""
 
 from __future__ import annotations
 

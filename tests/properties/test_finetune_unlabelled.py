@@ -1,5 +1,7 @@
-# finetune.data.unlabelled: lines and blocks, and that what is hidden depends on seed, epoch and block alone.
-"""Text for masked-LM training."""
+"""Text for masked-LM training.
+
+finetune.data.unlabelled: lines and blocks, and that what is hidden depends on seed, epoch and block alone.
+"""
 
 from __future__ import annotations
 

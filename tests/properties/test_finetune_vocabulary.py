@@ -1,5 +1,7 @@
-# finetune.data.vocabulary: ids as the assignment numbers them, a round trip, and reserved or unknown characters.
-"""The character vocabulary."""
+"""The character vocabulary.
+
+finetune.data.vocabulary: ids as the assignment numbers them, a round trip, and reserved or unknown characters.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# finetune.data.world: a seeded world in which names tell nothing of places, and people are held out.
-"""The generated world."""
+"""The generated world.
+
+finetune.data.world: a seeded world in which names tell nothing of places, and people are held out.
+"""
 
 from __future__ import annotations
 

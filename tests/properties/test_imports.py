@@ -1,6 +1,8 @@
-# Who may import whom, read from the source with ast, and that `import attention_core` stays light.
-# The oracle shares no code with what it judges: that only means something while nobody breaks it.
-"""Import directions and light imports."""
+"""Import directions and light imports.
+
+Who may import whom, read from the source with ast, and that `import attention_core` stays light.
+The oracle shares no code with what it judges: that only means something while nobody breaks it.
+"""
 
 from __future__ import annotations
 

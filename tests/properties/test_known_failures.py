@@ -1,6 +1,8 @@
-# The list of known failures: what it may say, and every mistake in it told with its place.
-# How a session keeps the list strict is in test_check.py.
-"""Lists of known failures."""
+"""Lists of known failures.
+
+The list of known failures: what it may say, and every mistake in it told with its place.
+How a session keeps the list strict is in test_check.py.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of position biases: each refutes the fault it names, every fault is refuted; row constants are free.
-"""Power and false alarms of the laws of position biases."""
+"""Power and false alarms of the laws of position biases.
+
+Laws of position biases: each refutes the fault it names, every fault is refuted; row constants are free.
+"""
 
 from __future__ import annotations
 

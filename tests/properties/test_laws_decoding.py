@@ -1,5 +1,7 @@
-# Calls of few tokens: decoding over long caches and wide heads in views; each law refutes its fault, right ones conform.
-"""Power and false alarms of the laws of few tokens."""
+"""Power and false alarms of the laws of few tokens.
+
+Calls of few tokens: decoding over long caches and wide heads in views; each law refutes its fault, right ones conform.
+"""
 
 from __future__ import annotations
 

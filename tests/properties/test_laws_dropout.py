@@ -1,5 +1,7 @@
-# Laws of dropout: each refutes the faults it names; correct dropout, in bytes too, is left in peace.
-"""Power, false alarms and stated risks of the laws of dropout."""
+"""Power, false alarms and stated risks of the laws of dropout.
+
+Laws of dropout: each refutes the faults it names; correct dropout, in bytes too, is left in peace.
+"""
 
 from __future__ import annotations
 

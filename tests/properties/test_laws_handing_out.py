@@ -1,5 +1,7 @@
-# What builders hand out belongs to the caller: those that keep it are refuted, unless they declare that nobody may write.
-"""Power and false alarms of the law of handed-out masks, biases and tables."""
+"""Power and false alarms of the law of handed-out masks, biases and tables.
+
+What builders hand out belongs to the caller: those that keep it are refuted, unless they declare that nobody may write.
+"""
 
 from __future__ import annotations
 

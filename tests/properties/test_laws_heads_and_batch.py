@@ -1,5 +1,7 @@
-# Laws of heads and batch: each refutes the faults it names, and none accuses a correct kernel.
-"""Power and false alarms of the laws of heads and batch, and of their order."""
+"""Power and false alarms of the laws of heads and batch, and of their order.
+
+Laws of heads and batch: each refutes the faults it names, and none accuses a correct kernel.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of key-value caches: each refutes the fault it names, every fault is refuted; ours conform with any window.
-"""Power and false alarms of the laws of key-value caches."""
+"""Power and false alarms of the laws of key-value caches.
+
+Laws of key-value caches: each refutes the fault it names, every fault is refuted; ours conform with any window.
+"""
 
 from __future__ import annotations
 

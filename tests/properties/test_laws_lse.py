@@ -1,5 +1,7 @@
-# Laws of attention-lse: each refutes the faults it names, and none accuses a correct kernel.
-"""Power and false alarms of the laws of the log-sum-exp, and the laws that the contract borrows."""
+"""Power and false alarms of the laws of the log-sum-exp, and the laws that the contract borrows.
+
+Laws of attention-lse: each refutes the faults it names, and none accuses a correct kernel.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of mask builders: every fault of every kind is refuted, correct builders of either alignment are not.
-"""Power and false alarms of the laws of mask builders."""
+"""Power and false alarms of the laws of mask builders.
+
+Laws of mask builders: every fault of every kind is refuted, correct builders of either alignment are not.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of multi-head attention: each refutes the fault it names, every fault is refuted, any naming is left in peace.
-"""Power and false alarms of the laws of multi-head self-attention."""
+"""Power and false alarms of the laws of multi-head self-attention.
+
+Laws of multi-head attention: each refutes the fault it names, every fault is refuted, any naming is left in peace.
+"""
 
 from __future__ import annotations
 

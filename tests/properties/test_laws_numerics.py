@@ -1,6 +1,8 @@
-# Each law of floating point refutes a fault that breaks it, and lets correct implementations pass.
-# The faults stand in tests/mutants/numerics.py, one per function.
-"""The laws of floating point on mutants, on correct references and on this package's kernels."""
+"""The laws of floating point on mutants, on correct references and on this package's kernels.
+
+Each law of floating point refutes a fault that breaks it, and lets correct implementations pass.
+The faults stand in tests/mutants/numerics.py, one per function.
+"""
 
 from __future__ import annotations
 

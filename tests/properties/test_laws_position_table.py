@@ -1,5 +1,7 @@
-# Laws of position tables: each refutes the fault it names, every fault is refuted; the columns' order is free.
-"""Power and false alarms of the laws of position tables."""
+"""Power and false alarms of the laws of position tables.
+
+Laws of position tables: each refutes the fault it names, every fault is refuted; the columns' order is free.
+"""
 
 from __future__ import annotations
 

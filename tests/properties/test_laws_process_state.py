@@ -1,5 +1,7 @@
-# A call leaves its process as it was: every fault is refuted and put back, and what loads, draws or restores is right.
-"""Power and false alarms of the law of the process."""
+"""Power and false alarms of the law of the process.
+
+A call leaves its process as it was: every fault is refuted and put back, and what loads, draws or restores is right.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of rotary positions: each refutes the fault it names, every fault is refuted; float32 angles are not.
-"""Power and false alarms of the laws of rotary positions."""
+"""Power and false alarms of the laws of rotary positions.
+
+Laws of rotary positions: each refutes the fault it names, every fault is refuted; float32 angles are not.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Laws of sharing: each refutes the faults it names; kernels whose results and gradients are their own are not.
-"""Power and false alarms of the laws of what calls and arguments share."""
+"""Power and false alarms of the laws of what calls and arguments share.
+
+Laws of sharing: each refutes the faults it names; kernels whose results and gradients are their own are not.
+"""
 
 from __future__ import annotations
 

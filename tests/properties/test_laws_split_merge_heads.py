@@ -1,5 +1,7 @@
-# Laws of splitting and merging heads: each refutes the fault it names, every fault is refuted, ours conform.
-"""Power and false alarms of the laws of splitting and merging heads."""
+"""Power and false alarms of the laws of splitting and merging heads.
+
+Laws of splitting and merging heads: each refutes the fault it names, every fault is refuted, ours conform.
+"""
 
 from __future__ import annotations
 

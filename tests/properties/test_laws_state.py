@@ -1,5 +1,7 @@
-# Laws of state: each refutes the faults it names; correct kernels, even with random sums, are left in peace.
-"""Power and false alarms of the laws of state."""
+"""Power and false alarms of the laws of state.
+
+Laws of state: each refutes the faults it names; correct kernels, even with random sums, are left in peace.
+"""
 
 from __future__ import annotations
 

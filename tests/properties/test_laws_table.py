@@ -1,6 +1,8 @@
-# The table of laws: every law says what it is, where it comes from, and which named fault it was seen to refute.
-# Whether it does refute that fault is run in the test file of its family.
-"""The table of laws of every contract."""
+"""The table of laws of every contract.
+
+The table of laws: every law says what it is, where it comes from, and which named fault it was seen to refute.
+Whether it does refute that fault is run in the test file of its family.
+"""
 
 from __future__ import annotations
 

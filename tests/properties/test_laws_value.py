@@ -1,6 +1,8 @@
-# Each law of the value refutes a fault that breaks it, and lets correct implementations pass.
-# The faults stand in tests/mutants/value.py, one per function.
-"""The laws of the value on mutants, on a correct reference and on this package's own kernels."""
+"""The laws of the value on mutants, on a correct reference and on this package's own kernels.
+
+Each law of the value refutes a fault that breaks it, and lets correct implementations pass.
+The faults stand in tests/mutants/value.py, one per function.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Null models: what they compute, when they count as relevant, and what their counts do to a verdict.
-# Cases here are small whole numbers, so that distances are far above rounding or exactly zero.
-"""The power of a case."""
+"""The power of a case.
+
+Null models: what they compute, when they count as relevant, and what their counts do to a verdict.
+Cases here are small whole numbers, so that distances are far above rounding or exactly zero.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Options are data: numbers, literals and a small arithmetic of sizes. Nothing that is written there runs as code.
-# Bad options are data too: (text, words of the error).
-"""From words to the record."""
+"""From words to the record.
+
+Options are data: numbers, literals and a small arithmetic of sizes. Nothing that is written there runs as code.
+Bad options are data too: (text, words of the error).
+"""
 
 from __future__ import annotations
 

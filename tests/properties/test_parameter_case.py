@@ -1,5 +1,7 @@
-# attention_core.conformance.parameter_case: cases shrink within their relations, arrays are exact, evidence is whole.
-"""Cases of sizes and options, and the subject that calls targets with them."""
+"""Cases of sizes and options, and the subject that calls targets with them.
+
+attention_core.conformance.parameter_case: cases shrink within their relations, arrays are exact, evidence is whole.
+"""
 
 from __future__ import annotations
 

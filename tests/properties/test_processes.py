@@ -1,5 +1,7 @@
-# Patience with a process, on clocks that the tests turn: no test waits. Ends of real processes: test_isolation.py.
-"""When a process that does not answer has had its time."""
+"""When a process that does not answer has had its time.
+
+Patience with a process, on clocks that the tests turn: no test waits. Ends of real processes: test_isolation.py.
+"""
 
 from __future__ import annotations
 

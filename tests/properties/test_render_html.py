@@ -1,5 +1,7 @@
-# The HTML page: whatever a target or a file says is text there, never markup, and nothing is loaded or run.
-"""Reports as HTML."""
+"""Reports as HTML.
+
+The HTML page: whatever a target or a file says is text there, never markup, and nothing is loaded or run.
+"""
 
 from __future__ import annotations
 

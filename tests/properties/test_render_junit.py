@@ -1,5 +1,7 @@
-# JUnit XML that any reader accepts, whatever stands in names and messages, with counts that agree with its elements.
-"""Reports as JUnit XML."""
+"""Reports as JUnit XML.
+
+JUnit XML that any reader accepts, whatever stands in names and messages, with counts that agree with its elements.
+"""
 
 from __future__ import annotations
 

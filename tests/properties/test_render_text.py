@@ -1,5 +1,7 @@
-# Reports for the terminal: what stands where, and that words of a target are never taken for markup.
-"""Reports as text."""
+"""Reports as text.
+
+Reports for the terminal: what stands where, and that words of a target are never taken for markup.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Reports as facts: the order of verdicts, what is missing, and a JSON whose keys other programs rely on.
-"""Reports."""
+"""Reports.
+
+Reports as facts: the order of verdicts, what is missing, and a JSON whose keys other programs rely on.
+"""
 
 from __future__ import annotations
 

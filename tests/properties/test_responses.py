@@ -1,6 +1,8 @@
-# Which exceptions decline a case, which refute, and which only say that something is missing on this machine.
-# The classes are made here as the libraries make them; their real modules are named in the table.
-"""Responses, sorted."""
+"""Responses, sorted.
+
+Which exceptions decline a case, which refute, and which only say that something is missing on this machine.
+The classes are made here as the libraries make them; their real modules are named in the table.
+"""
 
 from __future__ import annotations
 

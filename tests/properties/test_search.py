@@ -1,6 +1,8 @@
-# The search on laws made for the test: what each outcome becomes, that a seed repeats a run, and how small failures get.
-# The target is a correct attention; most of these laws never call it, so only the search itself is at work.
-"""The search for a counterexample."""
+"""The search for a counterexample.
+
+The search on laws made for the test: what each outcome becomes, that a seed repeats a run, and how small failures get.
+The target is a correct attention; most of these laws never call it, so only the search itself is at work.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# Sessions on targets in a worker: what a session decides before any law runs. The laws themselves are left out here.
-"""Sessions."""
+"""Sessions.
+
+Sessions on targets in a worker: what a session decides before any law runs. The laws themselves are left out here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Small cases: every rare event is reached, and what Hypothesis shrinks ends where a person would stop.
-# Shrink quality is stated as the exact smallest case, as in a library of strategies.
-"""The Hypothesis source."""
+"""The Hypothesis source.
+
+Small cases: every rare event is reached, and what Hypothesis shrinks ends where a person would stop.
+Shrink quality is stated as the exact smallest case, as in a library of strategies.
+"""
 
 from __future__ import annotations
 

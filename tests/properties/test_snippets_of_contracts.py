@@ -1,5 +1,7 @@
-# Counterexamples of the contracts beside attention are programs that fail on the fault and pass on what is correct.
-"""Snippets of faulty targets given by name, run in a fresh process, then turned on correct targets alike in form."""
+"""Snippets of faulty targets given by name, run in a fresh process, then turned on correct targets alike in form.
+
+Counterexamples of the contracts beside attention are programs that fail on the fault and pass on what is correct.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-# What laws ask for and what a target allows, put together: nothing is asked that was not claimed or declared.
-"""The spaces of cases."""
+"""The spaces of cases.
+
+What laws ask for and what a target allows, put together: nothing is asked that was not claimed or declared.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# What is computed once: truths and budgets of cases that differ in memory layout, seed or label alone are one thing,
-# and a first look asks for each of them once, under however many conventions it compares an answer.
-"""What a subject remembers."""
+"""What a subject remembers.
+
+What is computed once: truths and budgets of cases that differ in memory layout, seed or label alone are one thing,
+and a first look asks for each of them once, under however many conventions it compares an answer.
+"""
 
 from __future__ import annotations
 

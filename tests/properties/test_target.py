@@ -1,6 +1,8 @@
-# From the words of a target to the object: every mistake ends in one line that says what is wrong.
-# Bad targets are data: (text, words of the error).
-"""Finding targets."""
+"""Finding targets.
+
+From the words of a target to the object: every mistake ends in one line that says what is wrong.
+Bad targets are data: (text, words of the error).
+"""
 
 from __future__ import annotations
 

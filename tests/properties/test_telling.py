@@ -1,6 +1,8 @@
-# What a person reads first: the law that names the cause, then the law that compares with the truth.
-# Results are made by hand, except in the last test, where faulty functions are judged and ordered.
-"""The order of refuted laws."""
+"""The order of refuted laws.
+
+What a person reads first: the law that names the cause, then the law that compares with the truth.
+Results are made by hand, except in the last test, where faulty functions are judged and ordered.
+"""
 
 from __future__ import annotations
 

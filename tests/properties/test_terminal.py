@@ -1,6 +1,8 @@
-# What commands share: files are refused at the door, lines are not folded where nobody looks, Ctrl-C is no verdict.
-# Processes that are interrupted are in tests/integration/test_interrupted.py.
-"""Consoles, files, interruption."""
+"""Consoles, files, interruption.
+
+What commands share: files are refused at the door, lines are not folded where nobody looks, Ctrl-C is no verdict.
+Processes that are interrupted are in tests/integration/test_interrupted.py.
+"""
 
 from __future__ import annotations
 

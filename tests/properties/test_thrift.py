@@ -1,5 +1,7 @@
-# The settings are of a process; they are put back, since this one runs other tests.
-"""Settings of a process that only judges."""
+"""Settings of a process that only judges.
+
+The settings are of a process; they are put back, since this one runs other tests.
+"""
 
 from __future__ import annotations
 

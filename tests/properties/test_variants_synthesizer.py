@@ -1,5 +1,7 @@
-# attention_core.variants.synthesizer against the equation written as loops in float64, in its three forms.
-"""Synthesizer attention: value, causality, cut columns, cache, gradients, parameter counts, refusals."""
+"""Synthesizer attention: value, causality, cut columns, cache, gradients, parameter counts, refusals.
+
+attention_core.variants.synthesizer against the equation written as loops in float64, in its three forms.
+"""
 
 from __future__ import annotations
 

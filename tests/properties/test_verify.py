@@ -1,6 +1,8 @@
-# Targets by name: one report each whatever happens, exit statuses, and saved cases there and back.
-# No process is started here, save where a test says so; the command line itself is in tests/integration/test_cli.py.
-"""Verifying targets by name."""
+"""Verifying targets by name.
+
+Targets by name: one report each whatever happens, exit statuses, and saved cases there and back.
+No process is started here, save where a test says so; the command line itself is in tests/integration/test_cli.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-# Frames between the suite and a worker: every message comes back as it was, and nothing else is taken for one.
-# The other end may be hostile: garbled, truncated, oversized and forged frames end in WireError, never in code.
-"""The wire."""
+"""The wire.
+
+Frames between the suite and a worker: every message comes back as it was, and nothing else is taken for one.
+The other end may be hostile: garbled, truncated, oversized and forged frames end in WireError, never in code.
+"""
 
 from __future__ import annotations
 
