@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .dispatch import attention as attention
+    from attention_core.dispatch import attention as attention
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "attention"]

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from .heads import expand_kv_heads
+from attention_core.heads import expand_kv_heads
 
 
 class Problem(NamedTuple):

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .dot_product import dot_product_attention
-from .masking import causal, sliding_window
+from attention_core.dot_product import dot_product_attention
+from attention_core.masking import causal, sliding_window
 
 
 class KeyValueCache:

@@ -19,9 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .masking import Causal, Mask, SlidingWindow
-from .masking.pieces import MOST_PLANS, keep, plan
-from .variants.upcast import HALVES
+from attention_core.masking import Causal, Mask, SlidingWindow
+from attention_core.masking.pieces import MOST_PLANS, keep, plan
+from attention_core.variants.upcast import HALVES
 
 DEFAULT, FUSED, SPARSE, UNFUSED = "torch:default", "core:fused", "core:block_sparse", "torch:math"
 FLEX = "core:flex"

@@ -13,14 +13,14 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.nn.functional import scaled_dot_product_attention
 
-from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, FLEX, SPARSE, cheapest, computed_in, torch_skips
-from .loading import load
-from .masking import Mask
-from .masking.kept import dense_mask
-from .plans import check_kinds, is_plain, of_no_more_axes, planned, shares_heads, with_both_axes
-from .variants.block_sparse import block_sparse_attention
-from .variants.upcast import in_float32
+from attention_core.arguments import check_mask_fits, check_shapes
+from attention_core.choice import DEFAULT, FLEX, SPARSE, cheapest, computed_in, torch_skips
+from attention_core.loading import load
+from attention_core.masking import Mask
+from attention_core.masking.kept import dense_mask
+from attention_core.plans import check_kinds, is_plain, of_no_more_axes, planned, shares_heads, with_both_axes
+from attention_core.variants.block_sparse import block_sparse_attention
+from attention_core.variants.upcast import in_float32
 
 
 def attention(
@@ -72,7 +72,9 @@ def attention(
         kernel = SPARSE if plain else DEFAULT
     if kernel in (SPARSE, FLEX) and plain and isinstance(mask, Mask) and query.ndim <= 4:
         if kernel == FLEX:
-            from .variants.flex import flex_structured_attention  # half a second, for those who ask for it
+            from attention_core.variants.flex import (
+                flex_structured_attention,
+            )  # half a second, for those who ask for it
 
             return flex_structured_attention(query, key, value, mask, scale)
         block, _ = cheapest(query, key, value, mask)

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from .arguments import Problem, check_dropout, prepare
-from .nonfinite import pairwise_products, weighted_sum
+from attention_core.arguments import Problem, check_dropout, prepare
+from attention_core.nonfinite import pairwise_products, weighted_sum
 
 
 class Attended(NamedTuple):

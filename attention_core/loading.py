@@ -8,8 +8,8 @@ from importlib import import_module
 
 from torch import Tensor
 
-from .kernel_row import Kernel
-from .kernels import KERNELS
+from attention_core.kernel_row import Kernel
+from attention_core.kernels import KERNELS
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
 OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}

@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn import Parameter
 from torch.nn.functional import scaled_dot_product_attention
 
-from .arguments import check_mask_fits, check_shapes
-from .choice import DEFAULT, PLANS, SPARSE, choose, computed_in, table, torch_skips
-from .loading import load
-from .masking import Causal, Mask
-from .masking.kept import dense_mask
-from .variants.upcast import upcast_attention
+from attention_core.arguments import check_mask_fits, check_shapes
+from attention_core.choice import DEFAULT, PLANS, SPARSE, choose, computed_in, table, torch_skips
+from attention_core.loading import load
+from attention_core.masking import Causal, Mask
+from attention_core.masking.kept import dense_mask
+from attention_core.variants.upcast import upcast_attention
 
 MOST = 4096
 """Plans that are kept: a decoder meets a new length with every token."""

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from .dot_product import dot_product_attention
-from .heads import merge_heads, split_heads
+from attention_core.dot_product import dot_product_attention
+from attention_core.heads import merge_heads, split_heads
 
 __all__ = [
     "MultiHeadSelfAttention", "apply_causal_mask", "attn_scaled", "attn_softmax", "compute_outputs",

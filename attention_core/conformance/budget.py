@@ -11,11 +11,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from attention_core.conformance.error_backward import Backward
+from attention_core.conformance.error_rows import (
+    BoolArray,
+    Format,
+    Forwarded,
+    Rows,
+    float_format,
+    forward,
+    gamma,
+    sum_count,
+)
+from attention_core.conformance.rounding import FLUSH, HUGE, TINY, UNIT_ROUNDOFF, Array, round_to
 from attention_core.oracle import Gradients, Truth
-
-from .error_backward import Backward
-from .error_rows import BoolArray, Format, Forwarded, Rows, float_format, forward, gamma, sum_count
-from .rounding import FLUSH, HUGE, TINY, UNIT_ROUNDOFF, Array, round_to
 
 __all__ = [
     "FLUSH",

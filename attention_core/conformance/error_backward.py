@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from attention_core.conformance.error_rows import BoolArray, Forwarded, Rows, forward, gamma, magnitude, sum_count
+from attention_core.conformance.rounding import Array
 from attention_core.oracle import Truth
-
-from .error_rows import BoolArray, Forwarded, Rows, forward, gamma, magnitude, sum_count
-from .rounding import Array
 
 
 class Backward:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .rounding import Array
+from attention_core.conformance.rounding import Array
 
 KEYS_OF_A_PART = 16
 FEW_PARTS = 4

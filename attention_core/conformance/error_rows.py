@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from attention_core.conformance.error_merge import Merge, merge_errors
+from attention_core.conformance.rounding import FLUSH, HUGE, UNIT_ROUNDOFF, Array
 from attention_core.oracle import Truth
-
-from .error_merge import Merge, merge_errors
-from .rounding import FLUSH, HUGE, UNIT_ROUNDOFF, Array
 
 BoolArray = npt.NDArray[np.bool_]
 ORACLE = UNIT_ROUNDOFF["float64"]  # the truth is itself rounded: its own error belongs to the bound

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .builders import causal_mask, padding_mask, prefix_mask, segments_mask, sliding_window_mask
-from .checks import Align
-from .convert import to_additive, to_bool
-from .structured import (
+from attention_core.masking.builders import causal_mask, padding_mask, prefix_mask, segments_mask, sliding_window_mask
+from attention_core.masking.checks import Align
+from attention_core.masking.convert import to_additive, to_bool
+from attention_core.masking.structured import (
     And,
     Causal,
     Mask,

@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 from torch.nn.functional import pad
 
-from .checks import offset
-from .extent import Extent
-from .pieces import MOST_PLANS, keep
-from .structured import And, Mask, Or, Segments
+from attention_core.masking.checks import offset
+from attention_core.masking.extent import Extent
+from attention_core.masking.pieces import MOST_PLANS, keep
+from attention_core.masking.structured import And, Mask, Or, Segments
 
 BLOCK = 128
 """Queries and keys of a block; generated kernels for GPUs want multiples of it."""

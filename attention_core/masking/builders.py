@@ -8,8 +8,8 @@ from __future__ import annotations
 from jaxtyping import Bool
 from torch import Tensor
 
-from .checks import Align, Integers
-from .structured import causal, padding, prefix, segments, sliding_window
+from attention_core.masking.checks import Align, Integers
+from attention_core.masking.structured import causal, padding, prefix, segments, sliding_window
 
 
 def causal_mask(n_q: int, n_kv: int, align: Align = "top_left") -> Bool[Tensor, "n_q n_kv"]:

@@ -11,8 +11,8 @@ from collections.abc import Hashable
 import torch
 from torch import Tensor
 
-from .pieces import Piece, Plan
-from .structured import Mask
+from attention_core.masking.pieces import Piece, Plan
+from attention_core.masking.structured import Mask
 
 KEPT = 256
 """Numbers that are kept for each query and each key."""

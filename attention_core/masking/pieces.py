@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .extent import Extent
-from .structured import Mask
+from attention_core.masking.extent import Extent
+from attention_core.masking.structured import Mask
 
 Kind = Literal["open", "causal", "masked"]
 Rows = NDArray[np.int64]

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from .checks import Align, Integers, check_sizes, checked_align, count, integers, offset
-from .extent import Extent, extent_of_pairs, extent_of_segments
+from attention_core.masking.checks import Align, Integers, check_sizes, checked_align, count, integers, offset
+from attention_core.masking.extent import Extent, extent_of_pairs, extent_of_segments
 
 ALL = slice(None)
 

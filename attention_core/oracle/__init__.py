@@ -6,10 +6,10 @@ Definitions are written out from the formulas; speed comes only from whole-array
 
 from __future__ import annotations
 
-from .gradients import Gradients, gradients, second_gradients
-from .masks import allowed, causal_mask, padding, prefix, segments, sliding_window
-from .positions import alibi_slopes, rotary, sinusoidal
-from .truth import Truth, attention, merge
+from attention_core.oracle.gradients import Gradients, gradients, second_gradients
+from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window
+from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
+from attention_core.oracle.truth import Truth, attention, merge
 
 __all__ = [
     "Gradients",

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .masks import BoolArray, allowed_or_none
-from .truth import Array, Truth, attention, group_rows, grouped_allow, masked_matmul, prepare, ungroup_rows
+from attention_core.oracle.masks import BoolArray, allowed_or_none
+from attention_core.oracle.truth import (
+    Array,
+    Truth,
+    attention,
+    group_rows,
+    grouped_allow,
+    masked_matmul,
+    prepare,
+    ungroup_rows,
+)
 
 
 @dataclass(frozen=True)

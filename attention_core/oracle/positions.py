@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .truth import Array
+from attention_core.oracle.truth import Array
 
 
 def rotary(x: npt.ArrayLike, positions: npt.ArrayLike, base: float = 10000.0, pairing: str = "interleaved") -> Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .masks import BoolArray, allowed_or_none
+from attention_core.oracle.masks import BoolArray, allowed_or_none
 
 Array = npt.NDArray[np.float64]
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+HERE = f"{__package__}."  # how the adapters name each other
+
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 
 
@@ -38,8 +40,8 @@ def _statements(module: str) -> Iterator[ast.stmt]:
     for node in tree.body:
         # An optional import stands in a `try` whose handler says what is missing.
         for inner in node.body if isinstance(node, ast.Try) else [node]:
-            if isinstance(inner, ast.ImportFrom) and inner.level == 1 and inner.module:
-                yield from _statements(inner.module)
+            if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith(HERE):
+                yield from _statements((inner.module or "").removeprefix(HERE))
             else:
                 yield inner
 

@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 
 from attention_core.conformance.implementation import Unavailable
-
-from .torch_flex import attend_with
+from attention_core.peers.torch_flex import attend_with
 
 if not torch.cuda.is_available():
     raise Unavailable("runs on CUDA alone: on the CPU every size is compiled anew, half a minute each")

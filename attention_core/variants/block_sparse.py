@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ..arguments import broadcast, check_mask_fits, check_shapes
-from ..dot_product import dot_product_attention
-from ..masking import Causal, Mask
-from ..masking.kept import kept_masks, piece_mask
-from ..masking.pieces import Piece, Plan, plan
-from .fused import four_axes, fused, fused_attention, mask_of_four_axes
+from attention_core.arguments import broadcast, check_mask_fits, check_shapes
+from attention_core.dot_product import dot_product_attention
+from attention_core.masking import Causal, Mask
+from attention_core.masking.kept import kept_masks, piece_mask
+from attention_core.masking.pieces import Piece, Plan, plan
+from attention_core.variants.fused import four_axes, fused, fused_attention, mask_of_four_axes
 
 BLOCK = 128
 Masks = tuple[Tensor | None, ...]

@@ -20,13 +20,13 @@ from torch._inductor.exc import InductorError
 from torch.autograd.forward_ad import unpack_dual
 from torch.nn.attention import flex_attention as torch_flex
 
-from ..arguments import broadcast, check_mask_fits, check_shapes
-from ..masking import Causal, Mask
-from ..masking.blocks import BLOCK, block_mask
-from ..masking.checks import count
-from ..masking.pieces import keep
-from .block_sparse import Written, without_numbers
-from .fused import four_axes, fused_attention, mask_of_four_axes
+from attention_core.arguments import broadcast, check_mask_fits, check_shapes
+from attention_core.masking import Causal, Mask
+from attention_core.masking.blocks import BLOCK, block_mask
+from attention_core.masking.checks import count
+from attention_core.masking.pieces import keep
+from attention_core.variants.block_sparse import Written, without_numbers
+from attention_core.variants.fused import four_axes, fused_attention, mask_of_four_axes
 
 MOST = 128
 """Sizes whose kernels a process keeps; the oldest are forgotten, and compiled again when they come back."""

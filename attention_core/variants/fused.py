@@ -13,10 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from ..arguments import broadcast, check_dropout, check_mask_fits, check_shapes
-from ..dot_product import dot_product_attention
-from ..heads import expand_kv_heads
-from .row_blocks import row_blocks, suits_row_blocks
+from attention_core.arguments import broadcast, check_dropout, check_mask_fits, check_shapes
+from attention_core.dot_product import dot_product_attention
+from attention_core.heads import expand_kv_heads
+from attention_core.variants.row_blocks import row_blocks, suits_row_blocks
 
 
 def fused_attention(

@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..arguments import broadcast, check_mask_fits, check_shapes
-from ..dot_product import softmax_weights
-from .fused import four_axes, mask_of_four_axes
+from attention_core.arguments import broadcast, check_mask_fits, check_shapes
+from attention_core.dot_product import softmax_weights
+from attention_core.variants.fused import four_axes, mask_of_four_axes
 
 ROWS = 256
 

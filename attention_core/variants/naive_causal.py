@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..arguments import check_dropout, prepare
-from ..dot_product import attend
-from ..nonfinite import weighted_sum
+from attention_core.arguments import check_dropout, prepare
+from attention_core.dot_product import attend
+from attention_core.nonfinite import weighted_sum
 
 
 def naive_causal_attention(

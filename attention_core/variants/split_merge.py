@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..arguments import check_dropout, prepare
-from ..dot_product import attend
+from attention_core.arguments import check_dropout, prepare
+from attention_core.dot_product import attend
 
 
 def merge(

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..heads import merge_heads, split_heads
+from attention_core.heads import merge_heads, split_heads
 
 Form = Literal["per_head", "per_head_bias", "shared"]
 

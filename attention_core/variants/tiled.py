@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..arguments import Problem, check_dropout, prepare
-from ..dot_product import masked_scores
-from ..nonfinite import weighted_sum
+from attention_core.arguments import Problem, check_dropout, prepare
+from attention_core.dot_product import masked_scores
+from attention_core.nonfinite import weighted_sum
 
 
 def online_softmax(

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .fused import fused_attention
+from attention_core.variants.fused import fused_attention
 
 HALVES = (torch.bfloat16, torch.float16)
 
