@@ -88,6 +88,7 @@ def test_metadata_is_the_declared_one(installed: Distribution, project: dict[str
         "all",
         "bench",
         "dev",
+        "docs",
         "encoder",
         "finetune",
         "hub",
@@ -219,7 +220,7 @@ def test_ci_runs_both_commands_of_the_readme() -> None:
 def test_tox_is_a_table_of_contents(tox_ini: configparser.ConfigParser) -> None:
     named = {section.removeprefix("testenv:") for section in tox_ini.sections() if section.startswith("testenv:")}
     default = [name.strip() for name in tox_ini["tox"]["env_list"].split(",")]
-    assert default == ["lint", "types", "tests", "coverage"]
+    assert default == ["lint", "types", "docs", "tests", "coverage"]
     assert {*default, "verify", "bench"} <= named
     for name in named:
         description = tox_ini[f"testenv:{name}"].get("description", "")

@@ -1,0 +1,117 @@
+"""Weights as a picture: what a right attention gives on eight tokens, and what a faulty one gives, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+import numpy as np
+import torch
+from product import Row
+
+N = 8
+CELL = 18
+SEEN = 0.02
+"""The least difference of two weights that an eye can see."""
+
+
+def picture(row: Row) -> str:
+    """An SVG of right and faulty weights of the first plain call that shows the fault; empty where none does.
+
+    The values of the call are the identity, so its output is its weights.
+    """
+    if row.contract not in ("attention", "attention-lse") or row.record.get("array", "torch") != "torch":
+        return ""
+    for words, arguments, allowed, bias in calls():
+        right = truth(arguments.get("scale"), allowed, bias)
+        faulty = weights_of(row, arguments)
+        if faulty is None:
+            continue
+        shown = np.nan_to_num(faulty, nan=-1.0, posinf=9.0, neginf=-9.0)
+        if np.abs(shown - right).max() > SEEN:
+            return two_maps(words, right, faulty)
+    return ""
+
+
+def inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    """A query and a key of eight tokens, the same on every machine."""
+    rng = np.random.default_rng(3)
+    query, key = (rng.standard_normal((1, 1, N, 4)) * 1.5 for _ in range(2))
+    return torch.tensor(query), torch.tensor(key)
+
+
+def calls() -> Iterator[tuple[str, dict[str, Any], np.ndarray, np.ndarray]]:
+    """Calls by what a page says of them: arguments, the pairs that may attend, and the bias."""
+    everything, nothing = np.ones((N, N), bool), np.zeros((N, N))
+    late = np.tril(everything)
+    keys = everything.copy()
+    keys[:, 5:] = False
+    keys[2] = False
+    slope = -0.7 * np.abs(np.subtract.outer(np.arange(N), np.arange(N)))
+    yield "a plain call", {}, everything, nothing
+    yield "is_causal=True", {"is_causal": True}, late, nothing
+    yield "a bool mask: keys 5 to 7 hidden, and row 2 without any key", {"attn_mask": torch.tensor(keys)}, keys, nothing
+    yield "a float mask", {"attn_mask": torch.tensor(slope)}, everything, slope
+    yield "scale=0.1", {"scale": 0.1}, everything, nothing
+
+
+def truth(scale: float | None, allowed: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """The weights by the definition."""
+    query, key = (x.numpy()[0, 0] for x in inputs())
+    scores = (1 / math.sqrt(query.shape[-1]) if scale is None else scale) * query @ key.T + bias
+    powers = np.exp(scores - scores.max(-1, keepdims=True)) * allowed
+    total = powers.sum(-1, keepdims=True)
+    return np.asarray(np.divide(powers, total, out=np.zeros_like(powers), where=total > 0))
+
+
+def weights_of(row: Row, arguments: dict[str, Any]) -> np.ndarray | None:
+    """The output of a faulty attention where the values are the identity; None where it declines the call."""
+    query, key = inputs()
+    value = torch.eye(N, dtype=query.dtype).reshape(1, 1, N, N)
+    try:
+        target = row.make()
+        target = target() if row.record.get("factory") else target
+        with torch.no_grad():
+            result = target(query, key, value, **arguments)
+        result = result[0] if isinstance(result, tuple) else result
+        found = np.asarray(result.detach().double())
+    except Exception:
+        return None
+    return found.reshape(N, N) if found.size == N * N else None
+
+
+def two_maps(words: str, right: np.ndarray, faulty: np.ndarray) -> str:
+    """Two heat maps with their captions."""
+    width, height = 2 * N * CELL + 60, N * CELL + 62
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" font-family="sans-serif" font-size="12">',
+        f"<title>Weights of {N} queries over {N} keys, {escape(words)}</title>",
+        f'<rect width="{width}" height="{height}" rx="6" fill="#ffffff"/>',
+        *one_map(15, "right", right),
+        *one_map(N * CELL + 45, "faulty", faulty),
+        f'<text x="15" y="{height - 12}" fill="#333">rows: queries, columns: keys; red: not a weight</text>',
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def one_map(left: int, title: str, weights: np.ndarray) -> Iterator[str]:
+    """One heat map under its title."""
+    yield f'<text x="{left}" y="20" fill="#333">{title}</text>'
+    for i, j in np.ndindex(*weights.shape):
+        weight = float(weights[i, j])
+        place = f'x="{left + j * CELL}" y="{30 + i * CELL}" width="{CELL - 1}" height="{CELL - 1}"'
+        yield f'<rect {place} fill="{colour(weight)}"><title>{weight:.3g}</title></rect>'
+
+
+def colour(weight: float) -> str:
+    """White for 0 to dark blue for 1; red for what is not a weight (NaN, below 0, above 1)."""
+    if not -1e-6 <= weight <= 1 + 1e-6:
+        return "#c62828"
+    shade = math.sqrt(min(max(weight, 0.0), 1.0))
+    low, high = (236, 241, 248), (13, 71, 161)
+    red, green, blue = (round(a + (b - a) * shade) for a, b in zip(low, high, strict=True))
+    return f"#{red:02x}{green:02x}{blue:02x}"
