@@ -16,7 +16,8 @@ from attention_core.conformance.axes import Axes
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.exchange import Array, NDArray, Request, array
-from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
+from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, OtherForm, TargetError
+from attention_core.conformance.modules.aliases import SIZES
 from attention_core.conformance.scales import scale_of
 from attention_core.conformance.space import Profile
 
@@ -182,11 +183,20 @@ def other_contract(description: Mapping[str, Any]) -> str:
     return f"; {targets[suits]} is judged with --contract {suits}" if suits in targets else ""
 
 
+def not_called(implementation: Implementation, description: Mapping[str, Any]) -> TargetError:
+    """The error of a class where something is called; it names the form that the class suits, if there is one."""
+    message = f"{implementation.name} is a class: {BUILD}{other_contract(description)}"
+    suits = str(description.get("suits", ""))
+    if not suits or implementation.factory or not implementation.contract.startswith("attention"):
+        return TargetError(message)
+    return OtherForm(message, {"factory": True} if suits == "attention" else {"contract": suits})
+
+
 def _read_claims(implementation: Implementation, description: Mapping[str, Any]) -> Binding:
     if not description["callable"]:
         raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
     if description.get("is_class"):
-        raise TargetError(f"{implementation.name} is a class: {BUILD}{other_contract(description)}")
+        raise not_called(implementation, description)
     parameters = description["parameters"]
     declared = implementation.claims
     canonical = {name: name for name in CLAIMS}
@@ -237,7 +247,11 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
         which, one = ", ".join(map(repr, unfilled)), len(unfilled) == 1
         what = f"the parameter {which} without a default" if one else f"parameters without defaults: {which}"
         give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
-        raise TargetError(f"{implementation.name} has {what}: give {give}")
+        message = f"{implementation.name} has {what}: give {give}"
+        causal = any(ALIASES.get(p["name"], p["name"]) == "is_causal" for p in named)
+        if one and causal and SIZES.get(unfilled[0]) == "H":
+            raise OtherForm(message, {"contract": "self-attention"})
+        raise TargetError(message)
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
 
 

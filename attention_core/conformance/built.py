@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from attention_core.conformance.exchange import Settings
+from attention_core.conformance.modules.aliases import SIZES
 
 
 class UnknownSetting(AttributeError):
@@ -101,8 +102,15 @@ def signature_of(target: Any) -> list[inspect.Parameter]:
         return []
 
 
+QUERY_FIRST = ("query", "q", "queries", "Q")
+TOKENS_FIRST = ("x", "hidden_states", "inputs", *QUERY_FIRST)
+"""Names of the first input of a module of many heads."""
+
+
 def contract_of_class(target: Any, module: bool) -> str:
-    """The contract that a class suits by its methods, beside that of a factory of attention; "" where none does.
+    """The contract that a class suits by its constructor and methods; "" where none does.
+
+    It is "attention" where the class, built without arguments, is called with query, key and value.
 
     Args:
         target: the class.
@@ -115,9 +123,13 @@ def contract_of_class(target: Any, module: bool) -> str:
         >>> contract_of_class(Cache, False)
         'kv-cache'
     """
-    if module:
-        names = [p.name for p in signature_of(getattr(target, "forward", None))][1:]
-        sized = any(p.default is p.empty and not p.kind.name.startswith("VAR_") for p in signature_of(target))
-        takes = bool(names) and names[0] in ("x", "hidden_states", "inputs", "query", "q")
-        return "multi-head" if sized and takes else ""
-    return "kv-cache" if any(callable(getattr(target, name, None)) for name in ("append", "step", "reset")) else ""
+    built = [p for p in signature_of(target) if not p.kind.name.startswith("VAR_")]
+    required = any(p.default is p.empty for p in built)
+    calls = [vars(c)["__call__"] for c in target.__mro__ if "__call__" in vars(c)]
+    names = [p.name for call in ([target.forward] if module else calls[:1]) for p in signature_of(call)][1:]
+    if not module and any(callable(getattr(target, name, None)) for name in ("append", "step", "reset")):
+        return "kv-cache"
+    sized = required or any(SIZES.get(p.name) in ("E", "H") for p in built)
+    if module and sized:
+        return "multi-head" if names and names[0] in TOKENS_FIRST else ""
+    return "attention" if not required and len(names) >= 3 and names[0] in QUERY_FIRST else ""

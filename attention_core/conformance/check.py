@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.first_look.second_judgement import judge_under_found
-from attention_core.conformance.implementation import Implementation
+from attention_core.conformance.first_look.second_judgement import judge_other_form, judge_under_found
+from attention_core.conformance.implementation import Implementation, OtherForm, TargetError, usual_dead_rows
 from attention_core.conformance.report import LawResult, Report
 from attention_core.conformance.session import Session, select_laws
+
+Progress = Callable[[LawResult], None]
 
 
 def check_implementation(
     target: Any, effort: str = "standard", seed: int = 0, *, laws: Sequence[str] = (),
-    progress: Callable[[LawResult], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:  # fmt: skip
     """Put an attention implementation through the laws of its contract.
 
@@ -26,7 +28,8 @@ def check_implementation(
 
     Returns:
         A `Report` with `.verdict`, `.laws`, `.counterexamples` and `.to_json()`. The target runs in this process,
-        without isolation, and the report says so.
+        without isolation, and the report says so. A class that has another form than the contract's (of modules, of
+        caches) is judged in this form as well: `.under_found` is the report on it.
 
     Raises:
         TargetError: the target cannot be tested as given.
@@ -41,6 +44,32 @@ def check_implementation(
     if not implementation.name:
         name = getattr(implementation.function, "__qualname__", type(implementation.function).__name__)
         implementation = implementation.with_(name=name)
+    try:
+        return _judged(implementation, effort, seed, laws, progress)
+    except OtherForm as error:
+        if laws:
+            raise
+        report = Report(implementation.name, seed=seed, effort=effort, problem=str(error), failed=True, isolated=False)
+        judge_other_form(report, error, lambda changes: _in_form(implementation, changes, effort, seed, progress))
+        return report
+
+
+def _in_form(
+    implementation: Implementation, changes: Mapping[str, Any], effort: str, seed: int, progress: Progress | None
+) -> Report:
+    """The report on a target under another form; what it cannot be called with is the report's error."""
+    if implementation.dead_rows == usual_dead_rows(implementation.contract):  # where nobody declared it
+        changes = {"dead_rows": "", **changes}
+    try:
+        return _judged(implementation.with_(**changes), effort, seed, (), progress)
+    except TargetError as error:
+        return Report(implementation.name, seed=seed, effort=effort, problem=str(error), failed=True, isolated=False)
+
+
+def _judged(
+    implementation: Implementation, effort: str, seed: int, laws: Sequence[str], progress: Progress | None
+) -> Report:
+    """The report on a target in the form that is declared, and under the conventions found of it."""
     with Session(implementation, effort=effort, seed=seed) as session:
         chosen, found = select_laws(session.laws, laws), dict[str, LawResult]()
         for result in session.results(chosen):

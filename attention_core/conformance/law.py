@@ -33,6 +33,7 @@ class Law:
             judged a case does not conform.
         untested: what a target keeps untested where no case of this law says anything, as a name that `--untested`
             accepts.
+        absent: what a report notes of a target of which no case of this law says anything, or "".
         large, small: cases at effort "quick" from each source; other efforts multiply them.
     """
 
@@ -46,6 +47,7 @@ class Law:
     central: bool = False
     compares: bool = False
     untested: str = ""
+    absent: str = ""
     large: int = 4
     small: int = 12
 

@@ -27,6 +27,9 @@ NOT_RUN = "not run: "
 NAMED = 5
 """So many laws are named in one line; the others are counted."""
 
+FIXED = 3
+"""So many fixed values of a constructor are named in the verdict's line; the notes hold all."""
+
 
 @dataclass(frozen=True)
 class Counterexample:
@@ -124,6 +127,7 @@ class Report:
         untested: parameters that no law tests and that nobody accepted.
         accepted_untested: those that were accepted.
         constructed: those of them that are parameters of a constructor.
+        fixed: NAME=VALUE of what every module was built with: the verdict speaks of these values alone.
     """
 
     target: str
@@ -149,6 +153,7 @@ class Report:
     untested: list[str] = field(default_factory=list)
     accepted_untested: list[str] = field(default_factory=list)
     constructed: list[str] = field(default_factory=list)
+    fixed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in ("target", "problem", "unavailable", "traceback"):
@@ -202,7 +207,8 @@ class Report:
             return "; ".join([listed(self.refuted_as()), *passes, *([self.problem] if self.problem else [])])
         if self.verdict == "conforms":
             accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
-            return looked(self.laws) + accepted
+            fixed = f"; with {listed(self.fixed, FIXED)}" if self.fixed else ""
+            return looked(self.laws) + fixed + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else always_refused(self.laws))
 
@@ -268,6 +274,7 @@ class Report:
             "notes": list(self.notes),
             "untested": list(self.untested),
             "accepted_untested": list(self.accepted_untested),
+            "fixed": list(self.fixed),
             "under_found": None if self.under_found is None else self.under_found.to_dict(),
         }
 

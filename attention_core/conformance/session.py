@@ -130,10 +130,20 @@ class Session:
         silent = self.implementation.gradients and not self.contract.gradients
         return [f"gradients are not tested: no law of {self.contract.name} asks for any"] if silent else []
 
-    def _fixed(self) -> list[str]:
-        """What is to be said of constructor parameters that every module was built with one value of."""
-        names = fixed_in_constructor(self.recorder.fates)
-        return [f"fixed in the constructor, where no other value is tested: {', '.join(names)}"] if names else []
+    @property
+    def fixed(self) -> list[str]:
+        """What every module was built with beside its sizes, each as NAME=VALUE."""
+        return fixed_in_constructor(self.recorder.fates, self.recorder.built, getattr(self.subject, "form", None))
+
+    def _about_fixed(self) -> list[str]:
+        """What is to be said of a constructor's values of which no other is tested."""
+        fixed = self.fixed
+        return [f"fixed in the constructor, where no other value is tested: {', '.join(fixed)}"] if fixed else []
+
+    def _about_absent(self, results: Sequence[LawResult]) -> list[str]:
+        """What laws that may be without a case say of the target then."""
+        absent = {law.name: law.absent for law in self.laws if law.absent and self.implementation.gradients}
+        return [f"{absent[r.law]}: {r.message}" for r in results if r.law in absent and r.status == "not_applicable"]
 
     @property
     def first_look(self) -> FirstLook | None:
@@ -384,10 +394,11 @@ class Session:
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
-            advice, partial=not complete, first_look=look, notes=[*self.notes, *self._fixed()],
+            advice, partial=not complete, first_look=look,
+            notes=[*self.notes, *self._about_absent(results), *self._about_fixed()],
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
-            constructed=left_in_constructor(self.recorder.fates),
+            constructed=left_in_constructor(self.recorder.fates), fixed=self.fixed,
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:

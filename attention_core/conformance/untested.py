@@ -28,6 +28,7 @@ class RecordingRunner:
         self._runner = runner
         self.fates: Fates = {}
         self.history = History()
+        self.built: dict[str, Any] = {}  # parameter of the constructor -> what the latest instance was built with
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runner, name)
@@ -35,6 +36,9 @@ class RecordingRunner:
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         response: Response = self._runner.run(request, meanwhile)
         join(self.fates, fates_of(response))
+        if request.instance is not None and CONSTRUCTOR in response.bound:
+            _, places, *names = request.instance
+            self.built = dict(zip(response.bound[CONSTRUCTOR], places, strict=False)) | dict(*names)
         self.history.note(request)
         return response
 
@@ -87,9 +91,18 @@ def check_names(accepted: Sequence[str], known: Iterable[str], target: str) -> N
             raise TargetError(f"--untested {name}: {target} has no parameter of that name{hint}")
 
 
-def fixed_in_constructor(fates: Fates) -> list[str]:
-    """The parameters of a constructor that every call gave a value which says nothing, such as a dropout of 0."""
-    return [name for (label, name), fate in fates.items() if label == CONSTRUCTOR and fate == "bound"]
+def fixed_in_constructor(fates: Fates, built: Mapping[str, Any], form: Any) -> list[str]:
+    """What every module was built with beside its sizes, each as NAME=VALUE, such as a dropout of 0.
+
+    Args:
+        fates: what became of the parameters; fixed is one that every call gave a value which says nothing.
+        built: the values of parameters of the constructor.
+        form: the form of a module, with the constants of its config; None of other targets.
+    """
+    names = [name for (label, name), fate in fates.items() if label == CONSTRUCTOR and fate == "bound"]
+    constants = {} if form is None else form.construction.constants
+    values = {**{name: built.get(name) for name in names}, **constants}
+    return [f"{name}={value!r}" for name, value in values.items()]
 
 
 def left_in_constructor(fates: Fates) -> list[str]:

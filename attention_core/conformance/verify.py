@@ -19,8 +19,13 @@ from typing import Any
 
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.first_look.findings import FirstLook
-from attention_core.conformance.first_look.second_judgement import judge_under_found, results_under_found
-from attention_core.conformance.implementation import CHOICES, Implementation, TargetError, Unavailable, said
+from attention_core.conformance.first_look.second_judgement import (
+    judge_other_form,
+    judge_under_found,
+    look_at_form,
+    results_under_found,
+)
+from attention_core.conformance.implementation import CHOICES, Implementation, OtherForm, TargetError, Unavailable, said
 from attention_core.conformance.known_failures import KnownFailure
 from attention_core.conformance.options import implementation_for
 from attention_core.conformance.report import Counterexample, LawResult, Report
@@ -89,7 +94,13 @@ def verify_target(
     except Unavailable as error:
         return Report(target, seed=seed, effort=effort, unavailable=str(error))
     except TargetError as error:
-        return failed_report(target, error, effort, seed)
+        report = failed_report(target, error, effort, seed)
+        if isinstance(error, OtherForm) and not laws:
+            if announce is not None:
+                announce(look_at_form(error))
+            options |= {"progress": progress, "jobs": jobs, "announce": announce}
+            judge_other_form(report, error, lambda changes: verify_target(target, {**fields, **changes}, **options))
+        return report
 
 
 class Helper(ExitStack):

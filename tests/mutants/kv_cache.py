@@ -336,13 +336,20 @@ class output_of_the_last_step(Cache):  # noqa: N801
         return self.buffers.setdefault(tuple(out.shape), out).copy_(out)
 
 
+class new_tokens_partly_detached(Cache):  # noqa: N801
+    """The keys of a step are read from the store, where they lie detached, save for the last one."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().append(torch.cat([key[..., :-1, :].detach(), key[..., -1:, :]], -2), value)
+
+
 FAULTY = (
     square_mask_with_cache, no_mask_with_cache, offset_grows_by_the_prompt_twice, offset_from_the_head_axis,
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,
     values_one_step_late, cache_shared_by_instances, batch_of_the_first_sequence, smaller_batch_after_reset,
     output_of_the_last_step, last_256_tokens_kept, buffers_belong_to_the_class, newest_cache_takes_the_slot,
     callers_arrays_are_kept, decoding_reads_the_first_sequence, long_texts_not_reset,
-    newest_token_overwritten_after_twenty_steps,
+    newest_token_overwritten_after_twenty_steps, new_tokens_partly_detached,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

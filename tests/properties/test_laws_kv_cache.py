@@ -16,7 +16,7 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.cache import KeyValueCache
-from attention_core.conformance import Implementation
+from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
@@ -26,6 +26,7 @@ from attention_core.self_attention import MultiHeadSelfAttention
 
 WINDOW = {"window": 4}
 SEEN_BY = {  # one law that must see it
+    "new_tokens_partly_detached": "a_step_has_true_gradients",
     "long_texts_not_reset": "a_reset_cache_is_empty",
     "newest_token_overwritten_after_twenty_steps": "many_single_steps_equal_the_full_pass",
     "square_mask_with_cache": "chunks_equal_the_full_pass",
@@ -107,12 +108,46 @@ def test_a_cache_may_keep_the_callers_arrays_where_that_is_declared() -> None:
             check_applies(CONTRACT, {"parameters": {"inputs": value}})
 
 
+class DecodingAlone(mutants.Cache):
+    """What it gives carries no gradient."""
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        with torch.no_grad():
+            return super().__call__(query, key, value)
+
+
+class StoredDetached(mutants.Cache):
+    """Keys and values are read from a store that carries no gradient, queries are not."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().append(key.detach(), value.detach())
+
+
 @pytest.mark.parametrize("gradients", [True, False])
-def test_every_report_says_that_gradients_are_not_tested(gradients: bool) -> None:
-    for target, contract in ((KeyValueCache, CONTRACT), (MultiHeadSelfAttention, "multi-head")):
-        with Session(Implementation(target, "f", contract, gradients=gradients), effort="quick") as session:
-            told = [note for note in session.report([]).notes if note.startswith("gradients are not tested")]
-        assert bool(told) is gradients
+@pytest.mark.parametrize("target", [DecodingAlone, StoredDetached])
+def test_a_cache_for_decoding_alone_is_not_refuted_and_its_gradients_are_named(
+    target: type[mutants.Cache], gradients: bool
+) -> None:
+    record = Implementation(target, "f", CONTRACT, gradients=gradients, accumulate="float32", untested=("window",))
+    report = check_implementation(record, "quick")
+    assert report.verdict == "conforms", report.reason()
+    told = [note for note in report.notes if note.startswith("gradients are not tested: its steps pass no gradient")]
+    assert bool(told) is gradients
+
+
+def test_gradients_of_our_cache_are_tested() -> None:
+    report = check_implementation(Implementation(KeyValueCache, "f", CONTRACT, untested=("window",)), "quick")
+    status = {r.law: r.status for r in report.laws}
+    assert report.verdict == "conforms" and status["a_step_has_true_gradients"] == "held"
+    assert not any(note.startswith("gradients are not tested") for note in report.notes)
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_a_report_on_a_module_says_that_gradients_are_not_tested(gradients: bool) -> None:
+    record = Implementation(MultiHeadSelfAttention, "f", "multi-head", gradients=gradients)
+    with Session(record, effort="quick") as session:
+        told = [note for note in session.report([]).notes if note.startswith("gradients are not tested")]
+    assert bool(told) is gradients
 
 
 @pytest.mark.parametrize("mutant", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])

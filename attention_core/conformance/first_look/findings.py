@@ -9,6 +9,9 @@ from typing import Any
 
 from attention_core.conformance.implementation import Implementation
 
+PLAIN = {"array": "torch", "contract": "attention"}
+"""What needs no option."""
+
 
 @dataclass(frozen=True)
 class FirstLook:
@@ -109,13 +112,14 @@ def command(target: str, declared: Mapping[str, Any]) -> str:
 
 def changed(target: str, declared: Mapping[str, Any]) -> dict[str, Any]:
     """What is declared and is not the default of the record."""
-    own = {"array": declared.get("array", "torch")}  # what follows from the array library needs no option
+    # What follows from the array library or from the contract needs no option.
+    own = {"array": declared.get("array", "torch"), "contract": declared.get("contract", "attention")}
     plain = Implementation(None, **own).declared()
     found: dict[str, Any] = {}
     for name, value in declared.items():
-        if value == plain.get(name) and not (name == "array" and value != "torch"):
+        if value == plain.get(name) and not (name in own and value != PLAIN[name]):
             continue
-        if name == "name" or (name in ("arguments", "parameters") and not value):
+        if name == "name" or (name in ("arguments", "parameters", "config") and not value):
             continue
         found[name] = tuple(value) if isinstance(value, list) else value
     return found

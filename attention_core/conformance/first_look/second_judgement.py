@@ -5,10 +5,11 @@ The verdict under the declared conventions stays as it is; this one says what it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from attention_core.conformance.implementation import TargetError, Unavailable
+from attention_core.conformance.first_look.findings import FirstLook, option_text
+from attention_core.conformance.implementation import OtherForm, TargetError, Unavailable
 
 if TYPE_CHECKING:
     from attention_core.conformance.report import LawResult, Report
@@ -85,6 +86,52 @@ def judge_under_found(
         report.advice.insert(0, f"the conventions found cannot be judged: {error}")
         return
     say_what_is_explained(session, report)
+
+
+FORMS: Mapping[str, str] = {
+    "multi-head": "a class of modules with many heads",
+    "kv-cache": "a class of caches of keys and values",
+    "self-attention": "a function of projected tokens, which it cuts into heads itself",
+}
+"""What suits a contract -> in words."""
+BUILT = "a class that is built without arguments, and called with query, key and value"
+
+
+def look_at_form(error: OtherForm) -> FirstLook:
+    """What is known of a target of another form before it is called.
+
+    Example:
+        >>> look_at_form(OtherForm("C is a class", {"contract": "multi-head"})).lines
+        ('a class of modules with many heads: it is judged under --contract multi-head',)
+    """
+    options = " ".join(option_text(name, value) for name, value in error.changes.items())
+    what = FORMS.get(str(error.changes.get("contract")), BUILT)
+    return FirstLook((f"{what}: it is judged under {options}",), error.changes)
+
+
+def judge_other_form(report: Report, error: OtherForm, judge: Callable[[Mapping[str, Any]], Report]) -> None:
+    """Put the report of a target under the form that it suits into `report`, the error of its declared one.
+
+    Args:
+        report: the report of the error.
+        error: what the target was found to be.
+        judge: gives the report under changed fields of the record.
+    """
+    look = look_at_form(error)
+    other = judge(error.changes)
+    if other.failed or other.unavailable:
+        report.first_look = look
+        report.advice.insert(0, f"under {look.options()}: {other.problem or other.unavailable}")
+        return
+    under = other.under_found or other
+    more = other.first_look or FirstLook((), agrees=other.passed)
+    if "self-attention" in error.changes.values() and not more.agrees:  # a name alone says little of a function
+        return
+    lines, found = (*look.lines, *more.lines), {**error.changes, **more.found}
+    report.first_look = FirstLook(lines, found, more.agrees, more.nearest, more.calls, more.seconds)
+    report.under_found = under
+    how = "consistent with" if more.agrees else "judged under"
+    report.advice.insert(0, f"not judged as it is declared; {how} {report.first_look.options()}")
 
 
 def say_what_is_explained(session: Session, report: Report) -> None:

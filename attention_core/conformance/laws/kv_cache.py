@@ -18,10 +18,9 @@ from attention_core.conformance.evidence import Evidence, NotApplicable, Result,
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after
+from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after, as_argument
 from attention_core.conformance.scales import scale_of
 
-GRADIENTS = False  # no law tests them: a cache may be made for decoding alone, where nobody asks for any
 CONTRACT = "kv-cache"
 
 
@@ -57,6 +56,30 @@ class Cache(ParameterSubject):
         )
         assert bounds.out is not None
         return true.out, np.broadcast_to(bounds.out, true.out.shape)
+
+    def true_gradients(
+        self, case: ParameterCase, parts: Sequence[NDArray], start: int, down: NDArray
+    ) -> tuple[list[NDArray], list[NDArray]]:
+        """Gradients of the rows from `start` on by query, key and value of these rows, and their budgets.
+
+        Raises: NotApplicable where scores are beyond the range of the dtype.
+        """
+        q, k, v = parts
+        q, n, declared = q[..., start:, :], k.shape[-2], self.implementation
+        mask = oracle.causal_mask(n, n) if self.window is None else oracle.sliding_window(n, n, self.window)
+        given: dict[str, Any] = {"mask": mask[start:], "scale": scale_of(declared.scale, q.shape[-1])}
+        truth = oracle.attention(q, k, v, **given)
+        true = oracle.gradients(q, k, v, down, truth=truth, **given)
+        numbers: dict[str, Any] = {**given, "dtype": case.dtype, "accumulate": declared.accumulate}
+        bounds = budget.backward_bound(q, k, v, down, truth, true, **numbers)
+        if not bounds.finite.all():
+            raise NotApplicable
+        new = slice(start, n)
+        own = [np.broadcast_to(b, t.shape) for b, t in ((bounds.key, true.key), (bounds.value, true.value))]
+        return (
+            [true.query, true.key[..., new, :], true.value[..., new, :]],
+            [bounds.query, *(bound[..., new, :] for bound in own)],
+        )
 
     def run(
         self, case: ParameterCase, instance: int, parts: Sequence[NDArray], cuts: Sequence[int], **extra: Any
@@ -264,6 +287,36 @@ def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
     check_steps(subject, case, cuts, "after reset", number, [*used, Result(np.zeros(0), request)])
 
 
+def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
+    """The output of a step behind a prompt has the gradients of the full pass, for its query and its new tokens.
+
+    What was kept before counts as constant. A cache made for decoding alone, of which the output or the new tokens
+    carry no gradient, is not asked; the report says so.
+
+    Formula: d<step(x[p:]), c> / d(q, k, v)[p:] = d<full(x)[p:], c> / d(q, k, v)[p:]
+    Source: derivations/softmax_backward.md (d-query, d-key, d-value)
+    Mutant: new_tokens_partly_detached
+    """
+    prompt, instance = max(1, case["n"] // 2), (subject.fresh_instance(), subject.arguments)
+    parts = subject.inputs(case)
+    down = case.values("cotangent", *parts[2].shape)[..., prompt:, :]
+    true, bounds = subject.true_gradients(case, parts, prompt, down)
+    before = subject.run(case, instance[0], parts, [0, prompt])
+    request = subject.request(
+        *(a[..., prompt:, :] for a in parts), dtype=case.dtype, instance_=instance, wrt_=("0", "1", "2"),
+        cotangent_=as_argument(down, case.dtype),
+    )  # fmt: skip
+    with after(before):
+        response = subject.send(request)
+    found = {name: value for name, value in response.gradients.items() if value is not None}
+    if not response.has_graph or len(found) < len(parts):
+        raise NotApplicable("its steps pass no gradient to the query and the new tokens")
+    for name, want, bound in zip("012", true, bounds, strict=True):
+        got = Result(found[name].values.astype(np.float64), request, f"grad:{name}")
+        with after(before):
+            require_close(got, want, bound, f"gradient of the step's {('query', 'key', 'value')[int(name)]}")
+
+
 def long_sequences_are_kept_whole(subject: Cache, case: ParameterCase) -> None:
     """A sequence of several hundred tokens is kept to its first one (or to the declared window).
 
@@ -297,6 +350,10 @@ def _copies(implementation: Implementation) -> bool:
     return implementation.array != "jax" and implementation.parameters.get("inputs") != "kept"
 
 
+def _differentiable(implementation: Implementation) -> bool:
+    return implementation.gradients and implementation.array == "torch"
+
+
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
@@ -321,10 +378,15 @@ LAWS = (
     ),
     Law(steps_outlive_the_next_step, space=Sizes({**RANGES, "n": (2, 14)}), **ROW),
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
+    Law(
+        a_step_has_true_gradients, space=Sizes({**RANGES, "n": (2, 14)}), **{**ROW, "large": 6},
+        declares=_differentiable, because="gradients are not declared, or not of torch's arrays",
+        absent="gradients are not tested",
+    ),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
 )  # fmt: skip
 COMPARISONS = (
     "single_steps_equal_the_full_pass", "many_single_steps_equal_the_full_pass", "a_prompt_then_tokens",
     "decoding_after_a_long_prompt",
-    "tokens_outlive_the_callers_arrays",
+    "tokens_outlive_the_callers_arrays", "a_step_has_true_gradients",
 )  # fmt: skip

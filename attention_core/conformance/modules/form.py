@@ -58,6 +58,17 @@ class Construction:
         places = tuple(config if isinstance(a, Config) else a for a in self.places)
         return Construction(places, {k: config if isinstance(a, Config) else a for k, a in self.names.items()})
 
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is no size among the values that go by name, those of a config included.
+
+        Example:
+            >>> Construction((Config({"n_embd": Size("E"), "dropout": 0.0}),), {"bias": True}).constants
+            {'dropout': 0.0, 'bias': True}
+        """
+        named = {**(self.config.values if self.config else {}), **self.names}
+        return {name: value for name, value in named.items() if not isinstance(value, Size | Config)}
+
     def takes(self, size: str) -> bool:
         """Whether a size is among the arguments or in the config."""
         values = self.config.values.values() if self.config else ()

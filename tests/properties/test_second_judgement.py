@@ -1,0 +1,140 @@
+"""A target of another form than its contract's is judged in the form that it suits, in the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from mutants import module_forms as forms
+from torch import Tensor, nn
+
+from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.first_look.findings import command
+from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.render_text import under_found_lines
+from attention_core.conformance.report import Report
+from attention_core.conformance.verify import exit_status, verify_target
+
+
+class Kept:
+    """A cache that keeps copies, and joins them anew in every step."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.key: list[Tensor] = []
+        self.value: list[Tensor] = []
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        self.key.append(key.clone())
+        self.value.append(value.clone())
+        keys, values = torch.cat(self.key, -2), torch.cat(self.value, -2)
+        later = torch.ones(query.shape[-2], keys.shape[-2], dtype=torch.bool).tril(keys.shape[-2] - query.shape[-2])
+        return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=later)
+
+
+class Dot(nn.Module):
+    """Scaled dot-product attention as a module without sizes."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return ((q @ k.transpose(-1, -2)) * q.shape[-1] ** -0.5).softmax(-1) @ v
+
+
+class Demanding(nn.Module):
+    """Wants something that no table knows."""
+
+    def __init__(self, d_model: int, n_heads: int, colour: str) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def cut(Q: Tensor, K: Tensor, V: Tensor, n_heads: int, causal: bool = False) -> Tensor:
+    """Attention of projected tokens, as the seed's exercise writes it."""
+    q, k, v = (forms.heads(t, n_heads) for t in (Q, K, V))
+    return forms.joined(nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
+
+
+def cut_wrong(Q: Tensor, K: Tensor, V: Tensor, n_heads: int, causal: bool = False) -> Tensor:
+    """No attention at all."""
+    return Q + K + V
+
+
+FORMS: list[tuple[Any, dict[str, Any], str, str]] = [
+    (
+        forms.CausalSelfAttention,
+        {"contract": "multi-head", "always_causal": True},
+        "conforms",
+        "dropout=0.0, bias=True",
+    ),
+    (forms.NanoSeesOneAhead, {"contract": "multi-head"}, "refuted", ""),
+    (forms.MultiHeadedAttention, {"contract": "multi-head"}, "conforms", "with dropout=0.0"),
+    (forms.EinopsStyle, {"contract": "multi-head"}, "conforms", "with dropout=0.0"),
+    (Kept, {"contract": "kv-cache"}, "conforms", ""),
+    (cut, {"contract": "self-attention"}, "conforms", ""),
+]
+
+
+@pytest.mark.parametrize(("target", "found", "verdict", "words"), FORMS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_target_of_another_form_is_judged_in_the_same_run(
+    target: Any, found: dict[str, Any], verdict: str, words: str
+) -> None:
+    report = check_implementation(Implementation(target, "mine.py:T"), "quick")
+    assert (report.verdict, exit_status([report])) == ("error", 2)
+    assert report.first_look is not None and dict(report.first_look.found) == found
+    assert report.under_found is not None and report.under_found.verdict == verdict
+    assert words in report.under_found.reason()
+    declaring = command("mine.py:T", report.under_found.declared)
+    assert declaring == f"attention-core verify mine.py:T {report.first_look.options()}"
+
+
+def test_a_class_without_sizes_is_built_and_called() -> None:
+    report = check_implementation(Implementation(Dot, dtypes=("float32",), gradients=False), "quick")
+    assert report.first_look is not None and report.first_look.options() == "--factory"
+    assert report.under_found is not None and report.under_found.verdict == "conforms"
+
+
+def test_what_a_constructor_wants_is_named() -> None:
+    report = check_implementation(Demanding, "quick")
+    assert report.verdict == "error" and report.under_found is None
+    assert "--config colour=VALUE" in report.advice[0]
+
+
+def test_names_alone_say_little_of_a_function() -> None:
+    report = check_implementation(cut_wrong, "quick")
+    assert report.problem.endswith("give --arg n_heads=VALUE")
+    assert report.under_found is None and report.first_look is None
+
+
+def test_chosen_laws_belong_to_the_declared_contract() -> None:
+    with pytest.raises(TargetError, match="is a class"):
+        check_implementation(Kept, "quick", laws=("agrees_with_truth",))
+
+
+def test_the_command_line_gets_it_too(tmp_path: Path) -> None:
+    """One process after the other; a file names the class."""
+    path = tmp_path / "caches.py"
+    path.write_text("from __future__ import annotations\nimport torch\nfrom torch import Tensor, nn\n\n" + source(Kept))
+    looks: list[tuple[str, ...]] = []
+    report = verify_target(f"{path}:Kept", {}, effort="quick", announce=lambda look: looks.append(look.lines))
+    assert looks == [("a class of caches of keys and values: it is judged under --contract kv-cache",)]
+    under, declare = under_found_lines(report)
+    assert under.startswith("under the conventions found (--contract kv-cache): conforms (")
+    assert declare == f"to declare them: attention-core verify {path}:Kept --contract kv-cache"
+
+
+def source(kind: type) -> str:
+    """The text of a class of this file."""
+    import inspect
+
+    return inspect.getsource(kind)
+
+
+def test_the_verdict_line_names_what_was_fixed() -> None:
+    report = Report("t", laws=[], fixed=[f"p{i}=0.0" for i in range(5)])
+    report.laws = check_implementation(Implementation(Kept, "t", "kv-cache"), "quick").laws
+    assert report.reason().endswith("no counterexample; with p0=0.0, p1=0.0, p2=0.0 and 2 more")
