@@ -5,6 +5,7 @@ A target of 3 axes (B, n, d) gets the problems of all heads along its batch axis
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,22 +13,54 @@ import numpy as np
 from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.exchange import NDArray
 
+LAYOUTS: Mapping[str, tuple[int, int, int, int]] = {
+    "bhnd": (0, 1, 2, 3), "bnhd": (0, 2, 1, 3), "bne": (0, 2, 1, 3), "nbhd": (2, 0, 1, 3), "nbe": (2, 0, 1, 3),
+}  # fmt: skip
+"""The canonical axis (0 batch, 1 head, 2 token, 3 feature) at each of the target's places."""
+JOINED = ("bne", "nbe")
+"""Layouts whose heads are joined: the last two places are one axis."""
+
 
 @dataclass(frozen=True)
 class Axes:
     """The axes of an array on the target's side.
 
     Args:
-        count: 4 for (B, H, n, d) or, with layout "bnhd", (B, n, H, d); 3 for (B, n, d); 2 for (n, d).
-        layout: "bhnd" or "bnhd"; of 4 axes alone. An output may also be "bne", (B, n, H d): its heads are joined.
+        count: 4 for (B, H, n, d) or what `layout` says; 3 for (B, n, d), with layout "nbhd" (n, B, d); 2 for (n, d).
+        layout: "bhnd", "bnhd" or "nbhd"; an output may also be "bne", (B, n, H d), or "nbe", (n, B, H d).
 
     Example:
         >>> Axes(3).to_target(np.zeros((2, 3, 5, 7))).shape
         (6, 5, 7)
+        >>> Axes(4, "nbhd").to_target(np.zeros((2, 3, 5, 7))).shape
+        (5, 2, 3, 7)
     """
 
     count: int = 4
     layout: str = "bhnd"
+
+    @property
+    def tokens_first(self) -> bool:
+        """Whether the axis of tokens stands before that of sequences."""
+        return LAYOUTS[self.layout][0] == 2
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        """The canonical axis at each of the target's places, for a canonical array of a rank; 4 axes alone.
+
+        Raises:
+            NotApplicable: tokens come first, and there is more than one batch axis.
+        """
+        if rank < 3:
+            return tuple(range(rank))
+        if rank > 4 and self.tokens_first:
+            raise NotApplicable("the target takes exactly one batch axis")
+        if rank == 3:  # one problem: no axis of sequences
+            return tuple(axis - 1 for axis in LAYOUTS[self.layout] if axis)
+        return (*range(rank - 4), *(rank - 4 + axis for axis in LAYOUTS[self.layout]))
+
+    def joins(self, rank: int) -> bool:
+        """Whether heads and their features share an axis in the target's array."""
+        return self.count == 4 and self.layout in JOINED and rank >= 3
 
     def to_target(self, values: NDArray) -> NDArray:
         """A canonical array in the target's axes.
@@ -35,16 +68,15 @@ class Axes:
         Raises:
             NotApplicable: it has more problems, or other axes, than the target takes.
         """
+        shape = values.shape
         if self.count == 4:
-            turned = np.swapaxes(values, -3, -2) if self.layout != "bhnd" and values.ndim >= 3 else values
-            if self.layout == "bne" and values.ndim >= 3:
-                return turned.reshape(*turned.shape[:-2], turned.shape[-2] * turned.shape[-1])
-            return turned
+            turned = values.transpose(self.order(values.ndim))
+            return turned.reshape(*turned.shape[:-2], shape[-3] * shape[-1]) if self.joins(values.ndim) else turned
         if values.ndim < 3:
             raise NotApplicable(f"the target takes arrays of {self.count} axes")
-        shape = values.shape
         if self.count == 3:
-            return values.reshape(shape[0] * shape[1], *shape[2:])
+            joined = values.reshape(shape[0] * shape[1], *shape[2:])
+            return joined.swapaxes(0, 1) if self.tokens_first else joined
         if shape[0] != 1 or shape[1] != 1:
             raise NotApplicable("the target takes one problem at a time")
         return values.reshape(shape[2:])
@@ -52,27 +84,31 @@ class Axes:
     def from_target(self, values: NDArray, shape: tuple[int, ...]) -> NDArray:
         """An array in the target's axes as the canonical array of a shape."""
         if self.count == 4:
-            if self.layout == "bne" and len(shape) >= 3:
-                values = values.reshape(*shape[:-3], shape[-2], shape[-3], shape[-1])
-            return np.swapaxes(values, -3, -2) if self.layout != "bhnd" and values.ndim >= 3 else values
-        return values.reshape(shape)
+            order = self.order(len(shape))
+            return values.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+        return (values.swapaxes(0, 1) if self.count == 3 and self.tokens_first else values).reshape(shape)
 
     def place(self, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Where the element of a canonical array of a shape lies on the target's side."""
-        if self.count == 4 and self.layout == "bne" and len(index) >= 3:
-            return (*index[:-3], index[-2], index[-3] * shape[-1] + index[-1])
         if self.count == 4:
-            swapped = self.layout == "bnhd" and len(index) >= 3
-            return (*index[:-3], index[-2], index[-3], index[-1]) if swapped else index
-        return (index[0] * shape[1] + index[1], *index[2:]) if self.count == 3 else index[2:]
+            turned = tuple(index[axis] for axis in self.order(len(index)))
+            return (*turned[:-2], turned[-2] * shape[-1] + turned[-1]) if self.joins(len(index)) else turned
+        if self.count == 2:
+            return index[2:]
+        problem, token = index[0] * shape[1] + index[1], index[2]
+        return (token, problem, *index[3:]) if self.tokens_first else (problem, *index[2:])
 
     def canonical(self, place: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """The inverse of `place`."""
-        if self.count == 4 and self.layout == "bne":
-            return (*place[:-2], place[-1] // shape[-1], place[-2], place[-1] % shape[-1])
         if self.count == 4:
-            return self.place(place, shape)
-        return (*divmod(place[0], shape[1]), *place[1:]) if self.count == 3 else (0, 0, *place)
+            if self.joins(len(shape)):
+                place = (*place[:-1], *divmod(place[-1], shape[-1]))
+            order = self.order(len(place))
+            return tuple(place[order.index(axis)] for axis in range(len(place)))
+        if self.count == 2:
+            return (0, 0, *place)
+        problem, token = (place[1], place[0]) if self.tokens_first else place[:2]
+        return (*divmod(problem, shape[1]), token, *place[2:])
 
     def mask_to_target(self, mask: NDArray, heads: tuple[int, int]) -> NDArray:
         """A mask for scores of (batch, heads) problems; of two axes it fits as it is.

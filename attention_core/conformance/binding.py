@@ -22,7 +22,7 @@ from attention_core.conformance.scales import scale_of
 from attention_core.conformance.space import Profile
 
 INPUTS = ("query", "key", "value")
-BIASES = ("bias", "attn_bias", "attention_bias")
+BIASES = ("bias", "attn_bias", "attention_bias", "position_bias", "relative_position_bias", "rel_pos_bias")
 """Masks by these names are added to the scores: they are claimed where additive masks alone are declared."""
 BUILD = "give --factory if calling it without arguments builds the attention, or name an instance or a function"
 STAND_IN = (
@@ -135,9 +135,11 @@ class Binding:
         return array(self.out_axes.to_target(values), case.dtype, self.view(case, "cotangent"))
 
     def view(self, case: Case, name: str) -> str:
-        """The memory layout of an argument; where batch and heads share an axis, repeats are found axis by axis."""
+        """The memory layout of an argument; where sequences have no leading axis, repeats are found axis by axis."""
         view = case.views.get(name, "contiguous")
-        return "broadcast" if view == "expanded" and self.implementation.axes < 4 else view
+        axes = self.out_axes if name == "cotangent" else self.axes
+        leading = name == "mask" or not axes.tokens_first
+        return "broadcast" if view == "expanded" and not (axes.count == 4 and leading) else view
 
     def own_heads(self, values: NDArray, case: Case) -> NDArray:
         """Canonical (.., H, n, d), or a mask that broadcasts to it, with the heads in the target's order."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.axes import Axes
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import Evidence
 from attention_core.conformance.exchange import Array, Request
@@ -28,8 +29,7 @@ def call_line(subject: Any, request: Request) -> str:
     arrays = request.args[:3]
     if len(arrays) < 3 or not all(isinstance(a, Array) and len(a.shape) >= 2 for a in arrays):
         return ""
-    swapped = subject.implementation.layout == "bnhd"
-    batch, (heads, n_q, d), (kv_heads, n_kv, _), (_, _, d_v) = _sizes(arrays, swapped)
+    batch, (heads, n_q, d), (kv_heads, n_kv, _), (_, _, d_v) = _sizes(arrays, subject.binding.axes)
     parts = [f"{arrays[0].dtype} B={batch} H={heads}", *([f"H_kv={kv_heads}"] if kv_heads != heads else [])]
     parts.append(f"n_q={n_q} n_kv={n_kv} d={d}" + (f" d_v={d_v}" if d_v != d else ""))
     names = subject.binding.names
@@ -44,12 +44,14 @@ def call_line(subject: Any, request: Request) -> str:
     return " ".join(parts)
 
 
-def _sizes(arrays: Any, swapped: bool) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def _sizes(arrays: Any, axes: Axes) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """How many sequences, and (H, n, d) of query, key and value."""
     shapes = []
     for a in arrays:
-        shape = (1,) * (3 - len(a.shape)) + tuple(a.shape)
-        last = (shape[-2], shape[-3], shape[-1]) if swapped and len(a.shape) > 2 else shape[-3:]
-        shapes.append((prod(shape[:-3]), last))
+        rank = len(a.shape)
+        order = axes.order(rank) if axes.count == 4 else (1, 0, 2) if axes.tokens_first else tuple(range(rank))
+        shape = (1,) * (3 - rank) + tuple(a.shape[order.index(axis)] for axis in range(rank))
+        shapes.append((prod(shape[:-3]), shape[-3:]))
     return shapes[0][0], shapes[0][1], shapes[1][1], shapes[2][1]
 
 

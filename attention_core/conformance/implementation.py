@@ -26,8 +26,8 @@ ALIASES: Mapping[str, str] = {
 }
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("bhnd", "bnhd"),
-    "out_layout": ("bhnd", "bnhd", "bne"),
+    "layout": ("bhnd", "bnhd", "nbhd"),
+    "out_layout": ("bhnd", "bnhd", "bne", "nbhd", "nbe"),
     "returns": ("out", "out,weights", "out,lse"),
     "causal": ("top_left", "bottom_right"),
     "mask_true": ("attend", "ignore"),
@@ -84,11 +84,12 @@ class Implementation:
         name: what reports call it; taken from the function when empty.
         contract: which laws apply, e.g. "attention", "attention-lse", "rotary".
         arguments: extra keyword arguments passed on every call.
-        layout, out_layout: axis order of inputs and output, "bhnd" or "bnhd" (output defaults to `layout`); "bne" of an
-            output whose heads are joined.
+        layout, out_layout: axis order of inputs and output, "bhnd", "bnhd" or "nbhd" (output defaults to `layout`);
+            "bne" or "nbe" of an output whose heads are joined.
         returns: "out", "out,weights" or "out,lse".
         causal: where the causal diagonal starts when n_q != n_kv.
-        axes: 4 for query (B, H, n, d), 3 for (B, n, d), 2 for (n, d): without an axis of heads there is one head.
+        axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d): without an axis of
+            heads there is one head.
         batch_axes: axes before the heads: "any" number of them, or exactly "one".
         masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
             numbers 0 and 1).
@@ -168,6 +169,8 @@ class Implementation:
             if value not in choices and not (name == "out_layout" and value is None):
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
         self._check_scale_and_axes()
+        if self.contract == "rotary" and self.layout == "nbhd":
+            raise TargetError("layout=nbhd is not known of rotary: declare bhnd or bnhd")
         if self.array == "numpy":  # NumPy has no derivatives, and no bfloat16
             for name in ("gradients", "mask_gradient", "second_gradients"):
                 object.__setattr__(self, name, False)
@@ -192,8 +195,9 @@ class Implementation:
         object.__setattr__(self, "mask_fill", check_fill(self.mask_fill))
         if self.axes not in (2, 3, 4):
             raise TargetError(f"axes={self.axes!r}: write 4 for (B, H, n, d), 3 for (B, n, d) or 2 for (n, d)")
-        if self.axes != 4 and (self.layout, self.out_layout or "bhnd") != ("bhnd", "bhnd"):
-            raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {self.layout}")
+        for layout in (self.layout, self.out_layout or self.layout):
+            if self.axes != 4 and layout not in ("bhnd", "nbhd")[: self.axes - 1]:
+                raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {layout}")
 
     def declared(self) -> dict[str, Any]:
         """The conventions as plain JSON values, for reports."""

@@ -1,11 +1,14 @@
 """Verify right implementations that other people ship, and count the false alarms.
 
-python experiments/foreign/run.py
-python experiments/foreign/run.py --only rotary
+python experiments/foreign/run.py --log runs.jsonl --page docs/foreign.md
+python experiments/foreign/run.py --log runs.jsonl --only rotary
 
 Each row of `targets.TABLE` is verified at quick, first with nothing but its contract. Where it does not conform then,
 a second run gives the options that the first one advises, and those of the table. A refutation in the last run is a
 false alarm, or a fault of the library that a person has confirmed in plain code: then the table names its laws.
+
+With `--log` every finished row is written down at once, and a row that is there already is not run again: an
+interrupted run goes on where it stood.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,39 +30,45 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from targets import TABLE, Row  # noqa: E402
 
+TIMEOUT = 1800
+"""Seconds of one run: XLA compiles every new size."""
+RIGHT = ("conforms", "true fault")
+"""Verdicts that are no false alarm."""
+
+
+def target_of(row: Row) -> str:
+    """The target's name on the command line."""
+    file, _, name = row.function.rpartition(":")
+    return row.function if file and not file.endswith(".py") else f"{HERE / (file or 'targets.py')}:{name}"
+
 
 def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
-    """One run of the command line; its exit status, last line and report."""
-    target = row.function if ":" in row.function else f"{HERE / 'targets.py'}:{row.function}"
+    """One run of the command line: its report, its last lines and how long it took."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [
-            sys.executable, "-m", "attention_core", "verify", target, "--contract", row.contract, "--effort", "quick",
-            "--seed", str(seed), "--save", folder, "--json", str(report), *options,
+            sys.executable, "-m", "attention_core", "verify", target_of(row), "--contract", row.contract,
+            "--effort", "quick", "--seed", str(seed), "--save", folder, "--json", str(report), *options,
         ]  # fmt: skip
         environment = {**os.environ, **dict(row.environment), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        data = json.loads(report.read_text()) if report.exists() else {}
-    return {"exit": done.returncode, "text": lines, "report": data}
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT)
+            text = done.stdout + done.stderr
+        except subprocess.TimeoutExpired:
+            text = f"not done in {TIMEOUT} s"
+        data: Any = json.loads(report.read_text()) if report.exists() else {}
+    lines = [line for line in text.splitlines() if line.strip()]
+    return {"report": data, "text": lines, "seconds": time.perf_counter() - start}
 
 
-def verdict(run: dict[str, Any]) -> str:
-    """The verdict of a run."""
-    report = run["report"]
-    targets = report if isinstance(report, list) else report.get("targets", [report])
-    return str(targets[0].get("verdict", "error")) if targets and targets[0] else "error"
-
-
-def refuted(run: dict[str, Any]) -> list[str]:
+def refuted(report: dict[str, Any]) -> list[str]:
     """The laws that a run refuted."""
-    targets = run["report"].get("targets") or [run["report"]]
-    return [law["law"] for law in targets[0].get("laws", []) if law["status"] == "refuted"]
+    return [law["law"] for law in report.get("laws", []) if law["status"] == "refuted"]
 
 
-def advised(run: dict[str, Any], row: Row) -> list[str]:
+def advised(report: dict[str, Any], row: Row) -> list[str]:
     """The options of a second run: those that the first one found, what it says is not tested, and the row's own."""
-    report = run["report"] if "verdict" in run["report"] else (run["report"].get("targets") or [{}])[0]
     look, under = report.get("first_look") or {}, report.get("under_found") or {}
     found = shlex.split(look.get("options", "")) if look.get("agrees") else []
     untested = under.get("untested") or report.get("untested") or []
@@ -66,31 +76,50 @@ def advised(run: dict[str, Any], row: Row) -> list[str]:
 
 
 def judge(row: Row, seed: int) -> dict[str, Any]:
-    """Both runs of a row."""
+    """Both runs of a row, as JSON values."""
     first = verify(row, (), seed)
     runs, options = [first], list[str]()
-    if verdict(first) != "conforms" and (options := advised(first, row)):
+    if verdict(first, row) not in RIGHT and (options := advised(first["report"], row)):
         runs.append(verify(row, options, seed))
-    verdicts = [verdict(run) for run in runs]
-    if verdicts[-1] == "refuted" and {*refuted(runs[-1])} <= {*row.faults}:
-        verdicts[-1] = "true fault"
-    return {"row": row, "verdicts": verdicts, "options": options, "last": runs[-1]["text"][-1:], "runs": runs}
+    return {
+        "function": row.function, "contract": row.contract, "package": row.package, "version": release(row.package),
+        "verdicts": [verdict(run, row) for run in runs], "options": options,
+        "seconds": [round(run["seconds"], 1) for run in runs], "refuted": [refuted(run["report"]) for run in runs],
+        "last": runs[-1]["text"][-1:], "text": [line for run in runs for line in run["text"][-60:]],
+    }  # fmt: skip
 
 
-def page(found: Sequence[dict[str, Any]]) -> str:
-    """The results as Markdown."""
+def verdict(run: dict[str, Any], row: Row) -> str:
+    """The verdict of a run; "true fault" where it refutes no other laws than the library is known to break."""
+    report = run["report"]
+    said = str(report.get("verdict", "error"))
+    return "true fault" if said == "refuted" and {*refuted(report)} <= {*row.faults} else said
+
+
+def release(package: str) -> str:
+    """The version of a package that is installed here; "" where it is not."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """The results as a Markdown table."""
     head = ("implementation", "package", "contract", "first run", "second run", "its options")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for one in found:
-        row, verdicts = one["row"], [*one["verdicts"], ""]
-        try:
-            release = version(row.package)
-        except PackageNotFoundError:
-            release = ""
-        name, options = row.function.rpartition(":")[2], " ".join(one["options"])
-        cells = (name, f"{row.package} {release}", row.contract, verdicts[0], verdicts[1], options)
-        lines.append(f"| {' | '.join(cells)} |")
+        verdicts, name = [*one["verdicts"], ""], one["function"].rpartition(":")[2]
+        options = f"`{shlex.join(one['options'])}`" if one["options"] else ""
+        package = f"{one['package']} {one['version']}".strip()
+        lines.append(f"| {name} | {package} | {one['contract']} | {verdicts[0]} | {verdicts[1]} | {options} |")
     return "\n".join(lines)
+
+
+def logged(path: Path | None) -> dict[str, dict[str, Any]]:
+    """The results in a log, by function."""
+    lines = path.read_text().splitlines() if path is not None and path.exists() else []
+    return {one["function"]: one for one in map(json.loads, lines)}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -98,20 +127,24 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose name, package or contract contains this")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--log", type=Path, help="JSON lines, one a row; rows in it are not run again")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the output of rows that do not conform")
     chosen = parser.parse_args(argv)
-    found = []
+    known, found = logged(chosen.log), list[dict[str, Any]]()
     for row in TABLE:
         if chosen.only not in f"{row.function} {row.package} {row.contract}":
             continue
-        one = judge(row, chosen.seed)
+        one = known.get(row.function) or judge(row, chosen.seed)
+        if row.function not in known and chosen.log:
+            with chosen.log.open("a") as log:
+                log.write(json.dumps(one) + "\n")
         found.append(one)
         verdicts, last_line = " -> ".join(one["verdicts"]), " ".join(one["last"])[:150]
-        print(f"{row.function:60} {row.contract:15} {verdicts:24} {last_line}", flush=True)
-        if chosen.verbose and one["verdicts"][-1] not in ("conforms", "true fault"):
-            print("\n".join("    " + line for line in one["runs"][-1]["text"][-60:]))
+        print(f"{row.function:60} {row.contract:15} {verdicts:24} {one['seconds']} {last_line}", flush=True)
+        if chosen.verbose and one["verdicts"][-1] not in RIGHT:
+            print("\n".join("    " + line for line in one["text"]))
     last = [one["verdicts"][-1] for one in found]
-    print(page(found))
+    print(table(found))
     print(f"{len(found)} implementations: " + ", ".join(f"{last.count(v)} {v}" for v in dict.fromkeys(last)))
 
 

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-DTYPES = {"float32": 1, "float16": 10, "float64": 11}
-"""ONNX's numbers of dtypes."""
-
 
 class Row(NamedTuple):
     """One implementation: its function here, its package, its contract, and the options of a second run.
 
+    `function` is the name of one in `targets.py`, FILE:NAME of one in another file here, or MODULE:NAME of the library.
     `faults` are the laws that the library is known to break in truth: see docs/findings.md.
     """
 
@@ -128,67 +126,6 @@ def keras_torch(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None =
     import keras
 
     return keras.ops.dot_product_attention(query, key, value, mask=mask, is_causal=is_causal)
-
-
-# --- attention, in JAX and NumPy ----------------------------------------------------------------------------
-
-
-def jax_nn(
-    query: Any, key: Any, value: Any, mask: Any = None, is_causal: bool = False, scale: float | None = None
-) -> Any:
-    import jax
-
-    return jax.nn.dot_product_attention(query, key, value, mask=mask, is_causal=is_causal, scale=scale)
-
-
-def flax_linen(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
-    import flax.linen
-
-    return flax.linen.dot_product_attention(query, key, value, mask=mask, deterministic=True)
-
-
-def flax_nnx(query: Any, key: Any, value: Any) -> Any:
-    from flax import nnx
-
-    return nnx.dot_product_attention(query, key, value, deterministic=True)
-
-
-def equinox_single(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
-    import jax
-    from equinox.nn._attention import dot_product_attention
-
-    return jax.vmap(jax.vmap(lambda q, k, v: dot_product_attention(q, k, v, mask)))(query, key, value)
-
-
-def onnx_reference(query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False) -> Any:
-    from onnx.reference.ops.op_attention import _compute_attention
-
-    return _compute_attention(query, key, value, attn_mask, is_causal=is_causal)[0]
-
-
-_SESSIONS: dict[tuple[Any, ...], Any] = {}
-
-
-def _onnx_session(causal: bool, masked: bool, dtype: int) -> Any:
-    import onnxruntime as ort
-    from onnx import helper
-
-    key = (causal, masked, dtype)
-    if key not in _SESSIONS:
-        names = ["Q", "K", "V", *(["M"] if masked else [])]
-        inputs = [helper.make_tensor_value_info(n, dtype, None if n == "M" else [None] * 4) for n in names]
-        node = helper.make_node("Attention", names, ["Y"], is_causal=int(causal))
-        graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("Y", dtype, [None] * 4)])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
-        options = ort.SessionOptions()
-        options.intra_op_num_threads, options.log_severity_level = 1, 4
-        _SESSIONS[key] = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    return _SESSIONS[key]
-
-
-def onnxruntime_attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
-    session = _onnx_session(is_causal, False, DTYPES[str(query.dtype)])
-    return session.run(None, {"Q": query, "K": key, "V": value})[0]
 
 
 # --- modules ------------------------------------------------------------------------------------------------
@@ -377,6 +314,22 @@ CLASSES = (
     ("vit.modeling_vit", "ViTAttention"),
     ("distilbert.modeling_distilbert", "DistilBertSelfAttention"),
     ("whisper.modeling_whisper", "WhisperAttention"),
+    ("roberta.modeling_roberta", "RobertaSelfAttention"),
+    ("electra.modeling_electra", "ElectraSelfAttention"),
+    ("xlm_roberta.modeling_xlm_roberta", "XLMRobertaSelfAttention"),
+    ("mbart.modeling_mbart", "MBartAttention"),
+    ("pegasus.modeling_pegasus", "PegasusAttention"),
+    ("marian.modeling_marian", "MarianAttention"),
+    ("deit.modeling_deit", "DeiTAttention"),
+    ("siglip.modeling_siglip", "SiglipAttention"),
+    ("dinov2.modeling_dinov2", "Dinov2SelfAttention"),
+    ("wav2vec2.modeling_wav2vec2", "Wav2Vec2Attention"),
+    ("gemma.modeling_gemma", "GemmaAttention"),
+    ("starcoder2.modeling_starcoder2", "Starcoder2Attention"),
+    ("stablelm.modeling_stablelm", "StableLmAttention"),
+    ("qwen3.modeling_qwen3", "Qwen3Attention"),
+    ("olmo2.modeling_olmo2", "Olmo2Attention"),
+    ("granite.modeling_granite", "GraniteAttention"),
 )
 """Attention classes of transformers, verified as they are, without an adapter."""
 FUSED = ("garbage_is_not_turned_into_a_number", "lengths_of_key_and_value_must_agree")
@@ -396,12 +349,8 @@ TABLE: tuple[Row, ...] = (
     Row("torch_flex_causal", "torch", faults=FLEX),
     Row("torch_functional_mha", "torch", faults=FUSED),
     Row("keras_torch", "keras", environment=(("KERAS_BACKEND", "torch"),), faults=FUSED),
-    Row("jax_nn", "jax"),
-    Row("flax_linen", "flax"),
-    Row("flax_nnx", "flax"),
-    Row("equinox_single", "equinox"),
-    Row("onnx_reference", "onnx"),
-    Row("onnxruntime_attention", "onnxruntime"),
+    Row("numpy_targets.py:onnx_reference", "onnx"),
+    Row("numpy_targets.py:onnxruntime_attention", "onnxruntime"),
     Row("TorchMHA", "torch", "multi-head"),
     Row("Diffusers", "diffusers", "multi-head"),
     Row("XTransformers", "x-transformers", "multi-head"),
@@ -420,5 +369,10 @@ TABLE: tuple[Row, ...] = (
     Row("torch_subsequent", "torch", "mask-builder"),
     Row("DynamicCacheStep", "transformers", "kv-cache"),
     *(Row(f"transformers.models.{family}:{name}", "transformers", "multi-head") for family, name in CLASSES),
+    Row("timm.layers:Attention", "timm", "multi-head"),
+    Row("jax_targets.py:jax_nn", "jax"),
+    Row("jax_targets.py:flax_linen", "flax"),
+    Row("jax_targets.py:flax_nnx", "flax"),
+    Row("jax_targets.py:equinox_single", "equinox"),
 )
 """What a first run is given is the contract alone; `options` are those of the second, as the first advises."""

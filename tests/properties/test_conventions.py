@@ -14,7 +14,7 @@ from mutants.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
-from attention_core.conformance.axes import Axes
+from attention_core.conformance.axes import LAYOUTS, Axes
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.scales import check_scale, scale_of
@@ -166,7 +166,7 @@ def test_a_case_keeps_its_default_scale_in_json() -> None:
     assert Case.from_json(old).factor == 0.5
 
 
-@pytest.mark.parametrize("axes", [Axes(), Axes(4, "bnhd"), Axes(3), Axes(2)])
+@pytest.mark.parametrize("axes", [Axes(4, layout) for layout in LAYOUTS] + [Axes(3), Axes(3, "nbhd"), Axes(2)])
 def test_places_lead_there_and_back(axes: Axes) -> None:
     shape = (2, 3, 5, 7) if axes.count > 2 else (1, 1, 5, 7)
     values = np.arange(np.prod(shape)).reshape(shape)
@@ -182,6 +182,19 @@ def test_two_axes_hold_one_problem() -> None:
         Axes(2).to_target(np.zeros((2, 1, 3, 3)))
 
 
+def test_tokens_come_first_where_that_is_declared() -> None:
+    values = np.zeros((2, 3, 5, 7))
+    assert [Axes(4, layout).to_target(values).shape for layout in ("nbhd", "nbe")] == [(5, 2, 3, 7), (5, 2, 21)]
+    assert Axes(3, "nbhd").to_target(values).shape == (5, 6, 7)
+    for layout in ("nbhd", "nbe"):
+        with pytest.raises(NotApplicable, match="one batch axis"):
+            Axes(4, layout).to_target(values[None])
+
+
 def test_axes_without_heads_have_no_layout() -> None:
     with pytest.raises(TargetError, match="no axis of heads"):
         Implementation(len, axes=3, layout="bnhd")
+    with pytest.raises(TargetError, match="no axis of heads, so it has no layout nbhd"):
+        Implementation(len, axes=2, layout="nbhd")
+    with pytest.raises(TargetError, match="not known of rotary"):
+        Implementation(len, contract="rotary", layout="nbhd")

@@ -51,6 +51,11 @@ FOUND: dict[Any, dict[str, Any]] = {
     forms.single_precision_softmax: {"dead_rows": "uniform", "dtypes": ("float32", "bfloat16", "float16")},
     forms.heads_joined: {"out_layout": "bne"},
     forms.additive_bias: {"masks": "additive", "dead_rows": "nan"},
+    forms.sequence_first: {"layout": "nbhd"},
+    forms.sequence_first_with_heads_joined: {"layout": "nbhd", "out_layout": "nbe"},
+    forms.sequence_first_of_one_head: {"axes": 3, "layout": "nbhd"},
+    forms.with_position_bias: {"masks": "additive", "dead_rows": "nan"},
+    forms.bool_masks_that_take_some_biases: {"masks": "bool"},
 }  # fmt: skip
 """What is found of each form, beside what is declared of a bare function."""
 SINGLE_INSIDE = (forms.single_precision_softmax,)

@@ -223,3 +223,32 @@ def exercise_scaled_by_all_features(Q: Tensor, K: Tensor, V: Tensor, n_heads: in
 def heads_joined(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """(B, H, n, d) in, (B, n, H d) out, ready for the output projection."""
     return plain(q, k, v).transpose(1, 2).flatten(2)
+
+
+def sequence_first(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """(n, B, H, d), as Megatron has it."""
+    return plain(*(x.permute(1, 2, 0, 3) for x in (q, k, v))).permute(2, 0, 1, 3)
+
+
+def sequence_first_with_heads_joined(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return sequence_first(q, k, v).flatten(2)
+
+
+def sequence_first_of_one_head(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """(n, B, d)."""
+    _, _, width = q.shape
+    weights = torch.einsum("qbd,kbd->bqk", q, k).div(width**0.5).softmax(-1)
+    return torch.einsum("bqk,kbd->qbd", weights, v)
+
+
+def with_position_bias(q: Tensor, k: Tensor, v: Tensor, position_bias: Mask = None) -> Tensor:
+    return additive_bias(q, k, v, position_bias)
+
+
+def bool_masks_that_take_some_biases(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
+    """Made for bool masks: a bias is added, but a row of it that is 0 is taken for one without any key."""
+    if mask is None:
+        return plain(q, k, v)
+    bias = torch.where(mask, 0.0, -torch.inf) if mask.dtype == torch.bool else mask
+    dead = ~mask.any(-1, keepdim=True)
+    return additive_bias(q, k, v, bias.masked_fill(dead, 0.0)).masked_fill(dead, 0.0)

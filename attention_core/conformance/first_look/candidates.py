@@ -12,6 +12,15 @@ from attention_core.conformance.scales import RULES
 Changes = Mapping[str, Any]
 DEAD = ("zeros", "nan", "uniform")
 """What rows without a key may hold; "unspecified" would explain everything that is wrong with them."""
+LAYOUTS: Mapping[int, Sequence[tuple[str, str | None]]] = {
+    4: [
+        *((layout, None) for layout in CHOICES["layout"]), ("bhnd", "bnhd"), ("bhnd", "bne"), ("bnhd", "bhnd"),
+        ("bnhd", "bne"), ("nbhd", "nbe"),
+    ],
+    3: [("bhnd", None), ("nbhd", None)],
+    2: [("bhnd", None)],
+}  # fmt: skip
+"""Layouts of inputs and output by number of axes; who puts tokens before sequences does so in both."""
 SCALES = ("1/sqrt(d)", "1", "1/d", "sqrt(d)")
 assert set(SCALES) <= {*RULES, "1"}
 
@@ -25,11 +34,9 @@ def of_plain_calls(record: Implementation) -> list[Changes]:
     ]
     ways: list[dict[str, Any]] = []
     for axes, returns, scale, causal in product((4, 3, 2), CHOICES["returns"], SCALES, causality):
-        layouts = product(CHOICES["layout"], (None, *CHOICES["out_layout"])) if axes == 4 else [("bhnd", None)]
-        for layout, out_layout in layouts:
-            if out_layout != layout:
-                way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}
-                ways.append({**way, **causal})
+        for layout, out_layout in LAYOUTS[axes]:
+            way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}
+            ways.append({**way, **causal})
     return changed(record, ways)
 
 

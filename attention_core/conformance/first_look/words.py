@@ -13,7 +13,10 @@ SHAPES = {
     (4, "bhnd"): "(B, H, n, d)",
     (4, "bnhd"): "(B, n, H, d)",
     (4, "bne"): "(B, n, H d)",
+    (4, "nbhd"): "(n, B, H, d)",
+    (4, "nbe"): "(n, B, H d)",
     (3, "bhnd"): "(B, n, d)",
+    (3, "nbhd"): "(n, B, d)",
     (2, "bhnd"): "(n, d)",
 }
 RESULTS = {

@@ -265,7 +265,7 @@ def _law(check: Check, space: Space = SHORT, large: int = 3, small: int = 8) -> 
 
 
 def _rank(check: Check, space: Space = SHORT) -> Law:
-    because = "exactly one batch axis is declared: the layout bnhd has no other, nor has --batch-axes one"
+    because = "exactly one batch axis is declared: the layouts bnhd and nbhd have no other, nor has --batch-axes one"
     return Law(check, "shapes", space=space, large=6, small=8, declares=any_rank, because=because)
 
 

@@ -1,0 +1,41 @@
+"""Right implementations that take NumPy arrays, as `targets.py` has those in torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np  # noqa: F401  (the first look reads from it which arrays are wanted)
+
+DTYPES = {"float32": 1, "float16": 10, "float64": 11}
+"""ONNX's numbers of dtypes."""
+
+
+def onnx_reference(query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False) -> Any:
+    from onnx.reference.ops.op_attention import _compute_attention
+
+    return _compute_attention(query, key, value, attn_mask, is_causal=is_causal)[0]
+
+
+_SESSIONS: dict[tuple[Any, ...], Any] = {}
+
+
+def _onnx_session(causal: bool, masked: bool, dtype: int) -> Any:
+    import onnxruntime as ort
+    from onnx import helper
+
+    key = (causal, masked, dtype)
+    if key not in _SESSIONS:
+        names = ["Q", "K", "V", *(["M"] if masked else [])]
+        inputs = [helper.make_tensor_value_info(n, dtype, None if n == "M" else [None] * 4) for n in names]
+        node = helper.make_node("Attention", names, ["Y"], is_causal=int(causal))
+        graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("Y", dtype, [None] * 4)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = 1, 4
+        _SESSIONS[key] = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return _SESSIONS[key]
+
+
+def onnxruntime_attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
+    session = _onnx_session(is_causal, False, DTYPES[str(query.dtype)])
+    return session.run(None, {"Q": query, "K": key, "V": value})[0]
