@@ -146,7 +146,3 @@ class GradedPrefix(TextByText):
         for number, block in enumerate(encoder.blocks):
             x = self.block(block, x, pairs[2 * number], pairs[2 * number + 1])
         return x
-
-
-METHODS = (GradedHead, GradedBias, GradedLoRA, GradedPrompt, GradedPrefix)
-"""All of ours."""

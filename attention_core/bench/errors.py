@@ -72,7 +72,6 @@ class Part:
 
     batch: int
     heads: slice
-    kv_head: int
     rows: npt.NDArray[np.int64]
     arguments: dict[str, Any]
     truth: oracle.Truth
@@ -148,7 +147,7 @@ class Judge:
 
     def _part(self, b: int, h: int, rows: npt.NDArray[np.int64]) -> Part:
         arguments, heads = self._arguments(b, h, rows)
-        return Part(b, heads, h, rows, arguments, oracle.attention(**arguments))
+        return Part(b, heads, rows, arguments, oracle.attention(**arguments))
 
     def _arguments(self, b: int, h: int, rows: npt.NDArray[np.int64]) -> tuple[dict[str, Any], slice]:
         """What the oracle and the budget take for some rows of one key head, and its query heads."""

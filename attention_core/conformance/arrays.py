@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.exchange import FLOATS, STORAGE, Array, NDArray, Value, c_strides
+from attention_core.conformance.exchange import FLOATS, STORAGE, Array, Value
 from attention_core.conformance.implementation import TargetError, said
 
 
@@ -310,8 +310,3 @@ def library(name: str, device: str, x64: bool = False) -> TorchArrays | NumpyArr
         return TorchArrays(device)
     except (RuntimeError, AssertionError) as error:  # a torch without CUDA raises AssertionError
         raise TargetError(f"--device {device} cannot be used here: {said(error)}") from error
-
-
-def as_plain(values: NDArray) -> Array:
-    """A float64 array as a contiguous request argument."""
-    return Array(np.ascontiguousarray(values, np.float64).reshape(-1), "float64", values.shape, c_strides(values.shape))

@@ -21,7 +21,6 @@ class Tally:
     cases: int = 0
     refused: int = 0
     refusal: str = ""
-    passed_over: int = 0
     silence: str = ""
 
 
@@ -45,14 +44,11 @@ def judge(law: Law, subject: Any, case: Any, tally: Tally) -> Violation | None:
         tally.refused += 1
         tally.refusal = tally.refusal or str(refusal)
     except NotApplicable as reason:
-        tally.passed_over += 1
         tally.silence = tally.silence or str(reason)
     else:
-        if judged == 0:
-            tally.passed_over += 1
-            return None
-        tally.cases += 1
-        tally.judged += case.slices if judged is None else judged
+        if judged != 0:
+            tally.cases += 1
+            tally.judged += case.slices if judged is None else judged
     return None
 
 

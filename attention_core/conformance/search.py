@@ -223,7 +223,6 @@ def search_large(
     for _ in range(count):
         case = contract.draw(subject, space, rng)
         if case is None:
-            tally.passed_over += 1
             continue
         violation = judge(law, subject, case, tally)
         if violation is not None:

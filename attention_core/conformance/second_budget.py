@@ -68,10 +68,6 @@ def second_bound(
     return Gradients(query.reshape(inputs[0].shape), key, value)
 
 
-def _largest(x: Array) -> Array:
-    return np.asarray(x.max(axis=-1, keepdims=True, initial=0.0))
-
-
 def _turn(x: Array) -> Array:
     return x.swapaxes(-1, -2)
 

@@ -13,8 +13,6 @@ from attention_core.derivation.hypotheses import all_names
 from attention_core.derivation.syntax import Chain, Group, Minus, Name, Num, Sub
 from attention_core.derivation.written import name_of
 
-_STYLE = re.compile(r"\\(?:mathbf|boldsymbol|mathrm|bm|mathcal)(?![a-zA-Z])|[{}\s]")
-
 
 @dataclass(frozen=True)
 class Around:

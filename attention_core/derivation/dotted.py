@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.shapes import assembled
-from attention_core.derivation.syntax import Chain, Dots, Expr, Minus, Name, Num, children
-from attention_core.derivation.terms import ONE, Size, Term, matrix
+from attention_core.derivation.syntax import Dots, Expr, Minus, Name, Num, children
+from attention_core.derivation.terms import ONE, Term, matrix
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate import Elaborator
@@ -158,11 +158,3 @@ def _diagonal(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term |
     count = elab.size(high) + (-elab.size(low)) + ONE
     column = Term("vcat", (elab.term(low), elab.term(high), inner.term(body)), matrix(count, ONE), name)
     return Term("diag", (column,), matrix(count, count))
-
-
-def items_without_dots(chains: Sequence[Chain]) -> list[Expr]:
-    """The expressions of a list."""
-    return [c.exprs[0] for c in chains if c.alone]
-
-
-SIZE_ONE: Size = ONE

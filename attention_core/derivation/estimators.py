@@ -71,7 +71,6 @@ class Trial:
         with precision(128):
             found = evaluate(self.graph, list(made.table.values()), self.values)
         self.coefficients = [number(v) for v in found]
-        self.exact_coefficients = found
 
     # -- draws ------------------------------------------------------------------------------------------------------
 

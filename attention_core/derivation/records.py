@@ -76,7 +76,6 @@ class StepReport:
     counterexample: Counterexample | None = None
     seconds: float = 0.0
     expected: str = ""
-    left_source: str = ""
     required: str = ""
 
     @property

@@ -191,8 +191,3 @@ class ShapeMismatch(Exception):
 def integer(value: int | Fraction) -> Term:
     """A number as a term."""
     return Term("const", (), ZERO if value == 0 else SCALAR, Fraction(value))
-
-
-def free_symbols(term: Term) -> set[str]:
-    """The declared leaves, families, sizes and indices a term mentions."""
-    return {str(t.data) for t in term.walk() if t.op in ("leaf", "member", "int")}

@@ -176,6 +176,16 @@ def test_pins_satisfy_what_is_declared(project: dict[str, Any]) -> None:
             assert requirement.specifier.contains(pins()[requirement.name]), requirement
 
 
+def test_every_dependency_is_imported(project: dict[str, Any]) -> None:
+    """A dependency that nothing imports is weight for every user; SymPy is there for an experiment alone."""
+    folders = (*PACKAGES, "experiments")
+    source = "\n".join(p.read_text(encoding="utf-8") for folder in folders for p in (ROOT / folder).rglob("*.py"))
+    modules = {"python-flint": "flint"}
+    names = [Requirement(line).name for line in project["dependencies"]]
+    unused = [n for n in names if not re.search(rf"^\s*(import|from) {modules.get(n, n)}\b", source, re.MULTILINE)]
+    assert unused == []
+
+
 def test_everything_installed_is_pinned(installed: Distribution) -> None:
     """Under tox nothing is installed whose version was left to the day."""
     assert installed is not None

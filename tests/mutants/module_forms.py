@@ -484,16 +484,6 @@ class CodeGenUnjoined(CodeGen):
         return q, v, k.unflatten(-1, (self.num_heads, -1)).flip(-2).flatten(2)
 
 
-class MultiQuery(nn.Module):
-    """One projection of all queries, then keys and values of fewer heads."""
-
-    def __init__(self, n_embd: int, n_head: int, n_query_groups: int) -> None:
-        super().__init__()
-        self.n_head, self.groups, self.d = n_head, n_query_groups, n_embd // n_head
-        self.attn = nn.Linear(n_embd, (n_head + 2 * n_query_groups) * self.d)
-        self.proj = nn.Linear(n_embd, n_embd)
-
-
 # --- norms on queries and keys -----------------------------------------------------------------------------------
 
 

@@ -141,12 +141,6 @@ def value_alone(target: Any) -> float:
     return math.inf if got is None else off(got, want.double())
 
 
-def small_scores_of_equal_values(target: Any) -> float:
-    """dQ in float32 of values that lie close together: dP and D are far larger than their difference."""
-    q, k, v = three()
-    return gradients(target, q, k, v + 30.0)
-
-
 def dropped(target: Any, H: int = 1, n_q: int = 1, n_kv: int = 4000, rate: float = 0.5, **named: Any) -> Tensor:
     """Equal weights and values that name their key, under dropout: n_kv times what was kept, (H, n_q, n_kv)."""
     torch.manual_seed(0)
