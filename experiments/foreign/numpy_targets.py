@@ -13,6 +13,8 @@ DTYPES = {"float32": 1, "float16": 10, "float64": 11}
 def onnx_reference(query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False) -> Any:
     from onnx.reference.ops.op_attention import _compute_attention
 
+    if attn_mask is not None and attn_mask.shape[-1] != key.shape[-2]:
+        raise ValueError("ONNX pads a shorter mask with -inf, which is another meaning than to broadcast it")
     return _compute_attention(query, key, value, attn_mask, is_causal=is_causal)[0]
 
 

@@ -56,6 +56,7 @@ FOUND: dict[Any, dict[str, Any]] = {
     forms.sequence_first_of_one_head: {"axes": 3, "layout": "nbhd"},
     forms.with_position_bias: {"masks": "additive", "dead_rows": "nan"},
     forms.bool_masks_that_take_some_biases: {"masks": "bool"},
+    forms.lowest_number_of_the_dtype: {"dead_rows": "unspecified"},
 }  # fmt: skip
 """What is found of each form, beside what is declared of a bare function."""
 SINGLE_INSIDE = (forms.single_precision_softmax,)
@@ -231,6 +232,10 @@ def test_arrays_of_numpy_are_tried_where_no_call_is_accepted() -> None:
         return forms.in_numpy(q, k, v)
 
     assert look_at(of_numpy).found["array"] == "numpy"
+
+
+def test_a_scale_of_single_precision_is_found_where_it_is_rounded() -> None:
+    assert look_at(forms.scale_of_single_precision).options() == "--dtype float32,bfloat16,float16"
 
 
 def test_what_is_right_in_float64_keeps_it() -> None:

@@ -252,3 +252,18 @@ def bool_masks_that_take_some_biases(q: Tensor, k: Tensor, v: Tensor, mask: Mask
     bias = torch.where(mask, 0.0, -torch.inf) if mask.dtype == torch.bool else mask
     dead = ~mask.any(-1, keepdim=True)
     return additive_bias(q, k, v, bias.masked_fill(dead, 0.0)).masked_fill(dead, 0.0)
+
+
+def lowest_number_of_the_dtype(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
+    """As Keras has it: where float32 swallows every score beside its lowest number, float16's leaves them what they are."""
+    scores = torch.einsum("...qd,...kd->...qk", *(x.to(torch.promote_types(x.dtype, torch.float32)) for x in (q, k)))
+    scores = scores / math.sqrt(q.size(-1))
+    if mask is not None:
+        scores = scores + torch.full_like(scores, torch.finfo(q.dtype).min).masked_fill(mask, 0.0)
+    return (scores.softmax(-1) @ v.to(scores.dtype)).to(q.dtype)
+
+
+def scale_of_single_precision(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Its scale is a float32 number, as an attribute of ONNX is: exact where d is a power of 4 alone."""
+    scale = torch.tensor(1 / math.sqrt(q.size(-1)), dtype=torch.float32).to(q.dtype)
+    return torch.softmax(q @ k.transpose(-2, -1) * scale, dim=-1) @ v

@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_core.conformance.binding import bind
 from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.first_look.candidates import (
     Changes,
@@ -145,6 +145,7 @@ class Look:
             self.grouping,
             self.gradients,
             self.dtypes,
+            self.dead_rows,
             self.fill,
         ):
             found |= stage(self.record.with_(**found))
@@ -242,6 +243,36 @@ class Look:
             if case is None or self.gives(record, case) == "gives":
                 kept.append(dtype)
         return {"dtypes": tuple(kept)} if kept and tuple(kept) != record.dtypes else {}
+
+    def dead_rows(self, record: Implementation) -> Changes:
+        """Whether rows without a key are a mean of the values in the dtype first asked for, but not in every way.
+
+        A score beside the lowest number of its dtype is swallowed, but still gets a gradient; in float16 it is not
+        even swallowed.
+        """
+        if record.dead_rows != "uniform" or "attn_mask" not in bind(record, self.description).claims:
+            return {}
+        unspecified = record.with_(dead_rows="unspecified")
+        for dtype in record.dtypes:
+            cases = [one for case in self.problems(dtype)[:ENOUGH] for kind, one in masked(case) if kind == "dead"]
+            mean = self.comparer.settled(record, cases) and not any(self.queries_matter(record, c) for c in cases[:1])
+            if not mean and self.comparer.settled(unspecified, cases):
+                return {"dead_rows": "unspecified"}
+        return {}
+
+    def queries_matter(self, record: Implementation, case: Case) -> bool:
+        """Whether the query of a row without a key gets a gradient."""
+        if not record.gradients:
+            return False
+        subject, case = self.comparer.subject(record), meant(record, case)
+        try:
+            got = subject.backward(case).gradients["query"].values
+        except (NotApplicable, Refused, TargetError, Violation):
+            return False
+        truth = subject.true_gradients(case, case.cotangent())
+        bound = subject.gradient_bounds(case, case.cotangent(), truth).query
+        assert bound is not None
+        return bool((excess(got, truth.query, bound) > 1)[subject.truth(case).dead].any())
 
     def gives(self, record: Implementation, case: Case) -> str:
         """Whether a plain call "gives" a result of the right form, "declines", or "fails"."""

@@ -36,6 +36,10 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("dead_rows", "nan"): "gives NaN in rows without any key",
     ("dead_rows", "uniform"): "gives the mean of the values in rows without any key",
     ("dead_rows", "zeros"): "gives 0 in rows without any key",
+    (
+        "dead_rows",
+        "unspecified",
+    ): "gives the mean of the values in rows without any key, but not in every dtype, or not in its gradients",
     ("scale", "1"): "does not scale the scores",
     ("scale", "1/sqrt(d)"): "scales the scores by 1/sqrt(d)",
     ("grouping", "modular"): "shares key head h mod H_kv",
