@@ -31,7 +31,8 @@ GENERATED = ("docs/made/", *(f"docs/reference/{kind}/" for kind in KINDS))
 ELSEWHERE = {"docs/laws.md"}
 CHILDREN = {"derivations/README.md": "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"}
 """What is added to a page on the site: its place in the navigation."""
-PICTURES = {".svg", ".png"}
+COPIED = {".csv", ".png", ".svg"}
+"""Pictures, and data that a page offers for download."""
 
 
 def place_of(path: PurePosixPath) -> PurePosixPath | None:
@@ -46,7 +47,7 @@ def place_of(path: PurePosixPath) -> PurePosixPath | None:
     if str(path) in MOVED:
         return PurePosixPath(MOVED[str(path)])
     folder, *rest = path.parts
-    if folder == "docs" and path.suffix in PICTURES | {".md"}:
+    if folder == "docs" and path.suffix in COPIED | {".md"}:
         return PurePosixPath(*rest)
     if folder == "derivations" and path.suffix == ".md":
         return path
@@ -74,11 +75,11 @@ def stage(folder: Path) -> None:
         if place is not None:
             text = restage((ROOT / source).read_text(encoding="utf-8"), source, place_of)
             write(folder / place, text + CHILDREN.get(str(source), ""))
-    for picture in ROOT.glob("docs/**/*"):
-        if picture.suffix in PICTURES:
-            target = folder / picture.relative_to(ROOT / "docs")
+    for file in ROOT.glob("docs/**/*"):
+        if file.suffix in COPIED:
+            target = folder / file.relative_to(ROOT / "docs")
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(picture, target)
+            shutil.copyfile(file, target)
     for module in (law_pages, contract_pages, command_pages, api_pages, rooms):
         for name, text in module.pages():
             write(folder / name, text)

@@ -1,4 +1,6 @@
-"""Write docs/power.md and its picture from the kept results of run.py, compare.py and alarms.py.
+"""Write docs/power.md, its picture and its data from the kept results of run.py, compare.py and alarms.py.
+
+The page has what a person reads; every law and every fault is a row of docs/data/power_laws.csv and power_faults.csv.
 
 python experiments/power/report.py
 """
@@ -6,6 +8,7 @@ python experiments/power/report.py
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -55,8 +58,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         *survivors(quick, standard),
         *no_faults(),
     ]
-    lines += [*others(compared, quick, standard, alarms), *false_alarms(alarms), *laws(quick), *matrix(quick, standard)]
+    lines += [*others(compared, quick, standard, alarms), *false_alarms(alarms), *data()]
     (chosen.docs / "power.md").write_text("\n".join(lines).rstrip() + "\n")
+    write_table(chosen.docs / "data" / "power_laws.csv", LAW_COLUMNS, laws(quick))
+    write_table(chosen.docs / "data" / "power_faults.csv", FAULT_COLUMNS, matrix(quick, standard))
     picture.draw(quick, ROWS, chosen.docs / "pictures" / "power.png")
 
 
@@ -162,9 +167,13 @@ def first_sight() -> Iterator[str]:
             low, high = figures.interval(one[effort], n)
             rates.append(f"{one[effort]} ({100 * one[effort] / n:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)")
         yield f"| {one['set']} | {n} | {one['laws']} | {' | '.join(rates)} |"
-        missed += [f"* {one['set']}: {one['note']}"] if one["note"] else []
-        missed += [f"* {one['set']}, `{m['name']}`, {m['at']}: {m['seen_by']}" for m in one["missed"]]
-    yield from ("", "Missed then, and what would see them:", "", *missed, "")
+        missed += (
+            [f"* {one['set']}: {'; '.join(m['seen_by'].split(';')[0] for m in one['missed'])}"] if one["missed"] else []
+        )
+    yield from (
+        "", "What was missed then, by the inputs that would have shown it. How each set was written and counted, and",
+        "the names of the faults, stand in `experiments/power/first_sight.json`.", "", *missed, "",
+    )  # fmt: skip
 
 
 def survivors(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[str]:
@@ -275,57 +284,60 @@ def incomplete(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
     yield "; ".join(f"{law} at {effort} {n}" for (effort, law), n in sorted(counts.items())) + "."
 
 
-def laws(quick: Mapping[str, Line]) -> Iterator[str]:
-    """What each law does."""
-    uses = figures.law_uses((line for n, line in quick.items() if ROWS[n].faulty), ROWS)
+LAW_COLUMNS = ("contract", "law", "refutes", "first", "alone")
+FAULT_COLUMNS = (
+    "contract", "fault", "about", "source", "laws_at_quick", "first_at_quick", "seconds_at_quick", "first_at_standard",
+    "seconds_at_standard", "smallest_case",
+)  # fmt: skip
+
+
+def data() -> Iterator[str]:
+    """Where the tables are that a page does not hold, and what their columns mean."""
     yield from (
-        "## Laws", "", "Faults that a law refutes at quick; of how many it is the first, of how many the only one.", "",
-        "| contract | law | refutes | first | alone |", "|---|---|--:|--:|--:|",
+        "## All figures", "",
+        "* [data/power_faults.csv](data/power_faults.csv): every fault with its source, how many laws refute it at",
+        "  quick, the first of them and after how many seconds, the first at standard, and the smallest case.",
+        "* [data/power_laws.csv](data/power_laws.csv): every law with how many faults it refutes at quick, of how",
+        "  many it is the first, and of which it is the only one.",
+        "",
     )  # fmt: skip
-    idle = []
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
+    """A table as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def laws(quick: Mapping[str, Line]) -> Iterator[Sequence[object]]:
+    """What each law does: the rows of power_laws.csv."""
+    uses = figures.law_uses((line for n, line in quick.items() if ROWS[n].faulty), ROWS)
     for contract in figures.by_contract((row.name for row in FAULTS), ROWS):
         for law in contract_named(contract).laws:
             use = uses.get((contract, law.name), figures.LawUse())
-            yield f"| {contract} | {law.name} | {use.kills} | {use.first} | {len(use.alone)} |"
-            if not use.first and not use.alone:
-                idle.append((contract, f"{law.name} ({use.kills})"))
-    yield from (
-        "",
-        "Laws that are neither first nor alone anywhere, with how many faults they refute beside others:",
-        "",
-    )
-    for contract in dict.fromkeys(c for c, _ in idle):
-        yield f"* {contract}: {', '.join(text for c, text in idle if c == contract)}"
-    yield ""
-    alone = sorted((n, law) for (_, law), use in uses.items() for n in use.alone)
-    yield from ("Faults that one law alone refutes at quick:", "")
-    yield from (f"* `{name}`: {law}" for name, law in alone)
-    yield ""
+            yield contract, law.name, use.kills, use.first, " ".join(sorted(use.alone))
 
 
-def matrix(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[str]:
-    """One table for every contract."""
-    yield from ("## Every fault", "")
+def matrix(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[Sequence[object]]:
+    """What became of each fault: the rows of power_faults.csv. What was not run is left empty."""
     for contract, names in figures.by_contract((row.name for row in FAULTS if row.faulty), ROWS).items():
-        yield from (f"### {contract}", "")
-        yield "| fault | source | quick: laws, seconds | standard: first law, seconds | smallest case |"
-        yield "|---|---|---|---|---|"
-        yield from (entry(name, quick.get(name), standard.get(name)) for name in names)
-        yield ""
+        for name in names:
+            row, at_quick, at_standard = ROWS[name], quick.get(name), standard.get(name)
+            yield (
+                contract, name, row.about, ", ".join(row.source),
+                "" if at_quick is None else len(at_quick["refuting"]), *first_of(at_quick), *first_of(at_standard),
+                "" if at_standard is None or not at_standard["refuting"] else at_standard["shrunk"],
+            )  # fmt: skip
 
 
-def entry(name: str, quick: Line | None, standard: Line | None) -> str:
-    """One row of the matrix."""
-    row = ROWS[name]
-    told = ["-", "-", ""]
-    if quick is not None:
-        found = quick["refuting"]
-        told[0] = f"{len(found)}, {found[0]}, {quick['seconds']:.2f}" if found else "not refuted"
-    if standard is not None:
-        found = standard["refuting"]
-        told[1] = f"{found[0]}, {standard['seconds']:.2f}" if found else "not refuted"
-        told[2] = standard["shrunk"].replace("|", "\\|")
-    return f"| `{name}`: {row.about} | {', '.join(row.source)} | {' | '.join(told)} |"
+def first_of(line: Line | None) -> tuple[str, str]:
+    """The first law that refuted a fault, and after how many seconds."""
+    if line is None:
+        return "", ""
+    return (line["refuting"][0], f"{line['seconds']:.2f}") if line["refuting"] else ("not refuted", "")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -143,3 +144,20 @@ def test_formulas_become_mathml(builder: Any, latex: str, parts: list[str]) -> N
     found = builder("mathml").to_mathml(latex, None, display="block")
     assert found.startswith("<math") and all(part in found for part in parts)
     assert "comment" not in found
+
+
+COMMAND = re.compile(r"^(?:    |\$ )((?:attention-core|finetune) [a-z].*)$", re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_options_on_a_page_are_options_of_the_command(builder: Any, page: Path) -> None:
+    groups = builder("product").commands()
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in COMMAND.findall(text):
+        name, sub, *words = line.split()
+        command = groups[name].commands.get(sub)
+        assert command is not None, f"{line}: there is no {name} {sub}"
+        known = {option for p in command.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
+        used = {word.split("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        assert used <= known, f"{line}: {sorted(used - known)}"

@@ -220,11 +220,20 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
     power["report"].main(["--results", str(tmp_path), "--docs", str(tmp_path), "--ledger", str(book)])
     page = (tmp_path / "power.md").read_text()
     assert "| 1/1 (100.0 %) | 1/1 (100.0 %) | 0.50 / 0.5 |" in page
-    assert "1, agrees_with_truth, 0.50 | agrees_with_truth, 0.50 | float32 B=1 |" in page
+    faults = (tmp_path / "data" / "power_faults.csv").read_text()
+    assert (
+        f"attention,{row.name}," in faults
+        and ",1,agrees_with_truth,0.50,agrees_with_truth,0.50,float32 B=1\n" in faults
+    )
+    laws = (tmp_path / "data" / "power_laws.csv").read_text()
+    assert (
+        f"attention,agrees_with_truth,1,1,{row.name}\n" in laws and "attention,no_row_sees_a_later_one,0,0,\n" in laws
+    )
+    assert "data/power_faults.csv" in page and len(page.splitlines()) < 200, "raw tables belong into data files"
     assert "(experiments/power/peers.py), on 1 faults" in page
     assert "| KernelBench | 1 | 0 |" in page and "| plain Hypothesis | 0 | 0 |" in page
     assert "| first | 47 | da5d47c | 36 (77 %, 62 to 88 %) | 37 (79 %, 64 to 89 %) |" in page
-    assert "`second_sight.shared_key_and_value_counted_twice`, quick and standard" in page
+    assert "* second: decoding (up to four queries)" in page and "one tensor is both key and value" in page
     assert "| quick | 1 | 4 | 4 | 28 | 0 | 7.5e-01 |" in page and "they ran on: some processor." in page
     assert (tmp_path / "pictures" / "power.png").stat().st_size > 1000
 
