@@ -58,6 +58,9 @@ def agreement(decider: Decider) -> Finding:
     if decider.reached:
         figures["reached"] = decider.reached
         text += f"; some cases at larger sizes agree as well, up to {describe(decider.reached)}"
+    if decider.swept:
+        figures["swept"] = decider.swept
+        text += f"; so do all sizes, in floating point, up to {describe(decider.swept)}"
     if decider.further:
         figures["further"] = decider.further
         text += f"; so do plain arrays and numbers at {describe(decider.further)}"

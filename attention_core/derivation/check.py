@@ -6,7 +6,6 @@ A step that cannot be read is reported as such and the rest of the document goes
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decide import Decider
 from attention_core.derivation.effort import LATE, Effort
 from attention_core.derivation.graph import Unsettled
-from attention_core.derivation.paragraphs import declared_later
+from attention_core.derivation.paragraphs import MISSING, cause_above, declared_later
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
 from attention_core.derivation.source import MAX_CHARACTERS
 from attention_core.derivation.steps import Step, Unread, steps_of
@@ -46,7 +45,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
                 found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
         return found
     except Unreadable as error:
-        return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_below(step, error.message)))
+        return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
     except ShapeMismatch as error:
         return _doubted(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
     except Unsettled as error:
@@ -87,12 +86,13 @@ def _decided(
     return decider.decide(), decider, extra
 
 
-def _declared_below(step: Step, message: str) -> str:
-    """Where a symbol that is missing is declared too late."""
-    missing = re.match(r"(\S+) is not (?:declared:|a size:)", message)
-    line = declared_later(step.later, missing.group(1)) if missing else 0
+def _declared_elsewhere(step: Step, message: str) -> str:
+    """Where a symbol that is missing is declared: above, where that could not be read, or too late."""
+    above = cause_above(step.context.failed, message)
+    missing = MISSING.match(message)
+    line = declared_later(step.later, missing.group(1)) if missing and not above else 0
     if not line:
-        return ""
+        return above
     return f"; line {line} declares it, below its use: move that above the display, or say it right behind with 'where'"
 
 
@@ -160,6 +160,11 @@ def document_steps(path_or_text: str | Path) -> tuple[str, list[Step | Unread], 
     return name, steps, understood
 
 
+def names_of_step(step: Step | Unread) -> set[str]:
+    """The names that choose a step: its own, and the one that it shares with the other relations of its display."""
+    return {step.id, step.id.split("[")[0]}
+
+
 def check_document(
     path_or_text: str | Path,
     *,
@@ -188,10 +193,12 @@ def check_document(
         True
     """
     name, steps, understood = document_steps(path_or_text)
-    chosen = [s for s in steps if not only or s.id in only or s.id.split("[")[0] in only]
-    if only and not chosen:
+    chosen = [s for s in steps if not only or names_of_step(s) & set(only)]
+    missing = [one for one in only if not any(one in names_of_step(s) for s in steps)]
+    if missing and any(s.text for s in steps):
         names = ", ".join(s.id for s in steps[:12]) + (f" and {len(steps) - 12} more" if len(steps) > 12 else "")
-        chosen = [Unread("line-1", 1, "", f"no step is named {', '.join(only)}; there are {names}")]
+        chosen.append(Unread("line-1", 1, "", f"no step is named {', '.join(missing)}; there are {names}"))
+    chosen = chosen or steps
     effort = effort or Effort()
     reports = tuple(report_step(s, effort, require, necessity) for s in chosen)
     return DocumentReport(name, reports, tuple(understood))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +51,10 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
 
     reports: list[DocumentReport] = []
     unopened = 0
-    for file in files:
+    chosen = _chosen(files, only)
+    for file, names in chosen.items():
         try:
-            options: dict[str, Any] = {"require": require or "", "only": only, "necessity": necessity}
+            options: dict[str, Any] = {"require": require or "", "only": names, "necessity": necessity}
             reports.append(check_document(Path(file), effort=Effort(seed=seed, seconds=seconds), **options))
         except OSError as error:
             click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
@@ -66,6 +68,24 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
         unopened = max(unopened, _write_page(html_path, reports))
     found = {r.status for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
+
+
+def _chosen(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The files in which steps are chosen, each with its names: a name need stand in one of several files alone."""
+    from attention_core.derivation.check import document_steps, names_of_step
+
+    if not only or len(files) < 2:
+        return dict.fromkeys(files, only)
+    named: dict[str, set[str]] = {}
+    for file in files:
+        try:
+            named[file] = set().union(*(names_of_step(step) for step in document_steps(Path(file))[1]))
+        except OSError:  # said when it is checked
+            return dict.fromkeys(files, only)
+    if not all(any(one in names for names in named.values()) for one in only):
+        return dict.fromkeys(files, only)
+    found = {file: [one for one in only if one in names] for file, names in named.items()}
+    return {file: names for file, names in found.items() if names}
 
 
 def _write_page(path: str, reports: list[DocumentReport]) -> int:
@@ -91,10 +111,14 @@ def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
         for line, text in sorted([*report.not_assumed, *defined]):
             click.secho(f"  {line:>5}  {text}", fg="yellow")
     for step in report.steps:
-        if not quiet or not step.passed:
+        if not step.text and step.verdict == "UNREADABLE":  # about the document: no display, or no such name
+            click.secho(f"  {step.verdict}", fg="yellow", nl=False)
+            click.echo(f"  {step.evidence.text}")
+        elif not quiet or not step.passed:
             _show_step(step)
-    good = sum(step.passed for step in report.steps)
-    click.echo(f"  {good} of {len(report.steps)} steps are as the document says")
+    steps = [step for step in report.steps if step.text]
+    if steps:
+        click.echo(f"  {sum(step.passed for step in steps)} of {len(steps)} steps are as the document says")
 
 
 def _show_step(step: StepReport) -> None:

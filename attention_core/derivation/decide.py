@@ -65,6 +65,7 @@ class Decider:
         self.known = self.sites.copy()  # may be shared by those who decide the same claim with other seeds
         self.far = False  # whether only far larger sizes refute
         self.reached: dict[str, int] = {}  # the largest sizes that were probed
+        self.swept: dict[str, int] = {}  # sizes up to which all were tried, of a claim about sizes alone
         self.further: dict[str, str] = {}  # still larger ones, at plain arrays alone
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
@@ -99,6 +100,7 @@ class Decider:
         from attention_core.derivation.huge_search import huge
         from attention_core.derivation.large_frames import large_frames
         from attention_core.derivation.pinpoint import pinpoint
+        from attention_core.derivation.size_sweep import size_sweep
 
         found = pinpoint(self) or far(self)
         if found is None:
@@ -108,7 +110,7 @@ class Decider:
             found = large_frames(self)
             self.far = self.far or found is not None
         if found is None:
-            found = huge(self)
+            found = size_sweep(self) or huge(self)
         return found
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from attention_core.derivation.blocks import Paragraph
 from attention_core.derivation.terms import Relation, Size, Term, Type
 
 
@@ -31,6 +32,7 @@ class Caveat:
     random: bool = False
     plain: bool = False
     words: tuple[str, ...] = ()
+    maybe: tuple[str, ...] = ()  # words that matter to assignments, or to steps without symbols
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,15 @@ class Hypothesis:
     mentions: frozenset[str]
 
 
+@dataclass(frozen=True)
+class Failed:
+    """A paragraph of declarations that could not be read, and why."""
+
+    paragraph: Paragraph
+    level: int
+    message: str
+
+
 @dataclass
 class Context:
     """Everything that holds at one place of a document."""
@@ -100,13 +111,16 @@ class Context:
     same: dict[str, Size] = field(default_factory=dict)  # sizes that equations settle, see `same_sizes`
     caveats: list[Caveat] = field(default_factory=list)  # see `caveats`
     readings: frozenset[str] = frozenset()  # conventions other than ours, see `conventions`
+    failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
     applied: int = 0  # how often functions of the document have been applied in the step that is read
 
     def copy(self) -> Context:
         """A context of its own with the same content."""
         tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
         later = self.same, list(self.caveats), self.readings
-        return Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
+        found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
+        found.failed = list(self.failed)
+        return found
 
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""
@@ -114,6 +128,7 @@ class Context:
             self.dropped[name] = (self.symbols.pop(name).line, "the section of its declaration has ended")
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
         self.caveats = [c for c in self.caveats if c.level < level]
+        self.failed = [f for f in self.failed if f.level < level]
         if self.broadcast is not None and self.broadcast >= level:
             self.broadcast = None
         if self.formal is not None and self.formal >= level:

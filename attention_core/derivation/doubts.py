@@ -16,6 +16,7 @@ from attention_core.derivation.conventions import doubtful, readings, touched
 from attention_core.derivation.declared import Caveat
 from attention_core.derivation.graph import Unsettled
 from attention_core.derivation.hypotheses import relations_of
+from attention_core.derivation.inert_phrases import OF_DIGITS, OF_UPDATES
 from attention_core.derivation.inert_words import OF_NUMBERS
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.restrictions import restriction
@@ -25,8 +26,9 @@ from attention_core.derivation.terms import Relation, ShapeMismatch
 from attention_core.derivation.vocabulary import advice_for
 
 Decide = Callable[[Step, Sequence[Relation]], Finding]
-MAX_TRIED = 8  # relations of the prose that are tried as hypotheses
 _SHAPES = ("shapes", "size", "square", "dimension", "width", "length", "rows", "columns")
+_ALIKE = re.compile(r"a \S+ x \S+ matrix and a \S+ x \S+ matrix|a (column|row) of \S+ and a \1 of")
+MAX_TRIED = 8  # relations of the prose that are tried as hypotheses
 
 
 def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
@@ -97,12 +99,13 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if expected or step.context.formal is not None:
         about = [c for c in about if c.plain]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
-        about = [c for c in about if any(word in c.quote.lower() for word in _SHAPES)]
+        alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
+        about = [c for c in about if (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
-    strange = [one for one in about if one.words and (names or _of_numbers(one))]
+    strange = [one for one in about if _matters(step, one, bool(names))]
     for one in about:
-        if one.words:
+        if one.words or one.maybe:
             continue
         relations = _relations(step, one)
         if relations is None or len(tried) == MAX_TRIED:
@@ -127,14 +130,38 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     return _undecided(found, _strange(strange[0])) if strange else found
 
 
-def _of_numbers(caveat: Caveat) -> bool:
-    """Whether words name a convention of numbers, such as degrees or rounding."""
-    return any(piece in OF_NUMBERS for word in caveat.words for piece in re.findall(r"[a-z]+\d*", word.lower()))
+def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:
+    """Whether words that were not read can matter here: some concern assignments alone, some steps without symbols."""
+    if symbols and caveat.words:
+        return True
+    if any(OF_UPDATES.fullmatch(word) for word in caveat.maybe) and _assigns(step):
+        return True
+    digits = any(OF_DIGITS.fullmatch(word) for word in caveat.maybe)
+    return not symbols and (digits or any(_of_numbers(word) for word in caveat.words))
+
+
+def _assigns(step: Step) -> bool:
+    """Whether a step may be an assignment: one symbol stands alone on the left, and on the right as well."""
+    claim = _claim(step)
+    if claim is None or claim.op != "=":
+        return False
+    place = claim.left
+    while place.op in ("entry", "member") and place.args and place.args[0].op in ("leaf", "member"):
+        place = place.args[0]
+    return place.op in ("leaf", "member", "int") and any(
+        part.op == place.op and part.data == place.data for part in claim.right.walk()
+    )
+
+
+def _of_numbers(word: str) -> bool:
+    """Whether a word names a convention of numbers, such as degrees or rounding."""
+    return any(piece in OF_NUMBERS for piece in re.findall(r"[a-z]+\d*", word.lower()))
 
 
 def _strange(caveat: Caveat) -> str:
-    words = ", ".join(f"'{word}'" for word in caveat.words)
-    were = "were" if len(caveat.words) > 1 else "was"
+    said = caveat.words or caveat.maybe
+    words = ", ".join(f"'{word}'" for word in said)
+    were = "were" if len(said) > 1 else "was"
     return (
         f"{words} {were} not read (line {caveat.line}: '{caveat.quote}'): if this is a hypothesis, "
         f"{advice_for(caveat.quote)}; if no words here restrict anything, write "

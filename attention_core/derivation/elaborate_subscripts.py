@@ -74,9 +74,11 @@ def subscripted(elab: Elaborator, expr: Sub) -> Term:
                 return normed
         if items is None:
             raise elab.fail(f"the subscript in '{written(expr)}' is not a declared index")
-        return indexed(elab, elab.term(expr.base), items)
+        base = elab.term(expr.base)
+        return indexed(elab, base, _digits(base.type, items))
     if isinstance(expr.base, Sup) and found is None and items is not None and full not in elab.context.dropped:
-        return indexed(elab, elab.term(expr.base), items)
+        base = elab.term(expr.base)
+        return indexed(elab, base, _digits(base.type, items))
     _require_index(elab, found, expr)
     return symbol(elab, full or written(expr))
 

@@ -20,6 +20,7 @@ from attention_core.derivation.declared import Context
 from attention_core.derivation.graph import TooLarge
 from attention_core.derivation.lower import Lowering
 from attention_core.derivation.numbers import APPLY, COMPARE, Imprecise, Value, ball, exact, sign_of
+from attention_core.derivation.taylor import sum_of_piece
 from attention_core.derivation.terms import Term, Type
 
 OPERATIONS = 30_000  # at one point
@@ -54,6 +55,8 @@ class Huge:
         self, context: Context, sizes: Mapping[str, Any], leaves: Mapping[str, Any], split: int, fine: bool = False
     ) -> None:
         self.context, self.sizes, self.leaves, self.split, self.fine = context, sizes, leaves, split, fine
+        self.each = 0  # ranges of no more values are taken one by one
+        self.operations = OPERATIONS
         self.names = Lowering(context, {})
         self.memo: dict[tuple[int, tuple[Spot | None, ...]], Any] = {}
         self.work = 0
@@ -62,7 +65,7 @@ class Huge:
     def spend(self, count: int = 1) -> None:
         """Note some work."""
         self.work += count
-        if self.work > OPERATIONS:
+        if self.work > self.operations:
             raise TooLarge("too many operations at a huge size")
         if not self.work % 64:
             on_time()
@@ -266,6 +269,8 @@ def _div(at: Huge, term: Term, env: Env) -> Any:
 def _pow(at: Huge, term: Term, env: Env) -> Any:
     base, to = (at.number(a, env) for a in term.args)
     if exact(to) and abs(to) > 1_000 and not (exact(base) and base in (0, 1)):
+        if exact(base) and base == -1 and to.q == 1:
+            return fmpq(1 - 2 * int(to.p % 2))
         if sign_of(base) <= 0:
             raise Unsupported
         return (ball(base).log() * to).exp()
@@ -433,7 +438,11 @@ def _reduce(at: Huge, term: Term, env: Env) -> Any:
     for low, high in _pieces(at, first.low, last.low, counted, env):
         inner = {**env, name: Spot(low, high, f"{name}@{id(term)}")}  # two sums may use one letter
         if all(at.holds(test, inner) for test in term.args[3:]):
-            parts.append((high - low + 1, at.number(term.args[2], inner)))
+            value = at.number(term.args[2], inner)
+            if op == "sum" and high > low and not exact(value):
+                parts.append((1, _smooth(at, term, inner, (low, high), value)))
+            else:
+                parts.append((high - low + 1, value))
     if op == "sum":
         return total(parts)
     if op == "prod":
@@ -441,6 +450,17 @@ def _reduce(at: Huge, term: Term, env: Env) -> Any:
     if not parts:
         raise Unsupported
     return APPLY[op]([v for _, v in parts], 0)
+
+
+def _smooth(at: Huge, term: Term, env: Env, piece: tuple[int, int], value: Value) -> Value:
+    """A sum over a piece: as its largest and smallest terms bound it, and by expansion where that says more."""
+    plain = ball(value) * (piece[1] - piece[0] + 1)
+    at.spend(4)
+    try:
+        closer = sum_of_piece(term.args[2], term.data[1], *piece, lambda t: at.number(t, env), at.names.free)
+    except (Unsupported, ZeroDivisionError, ValueError):
+        return plain
+    return closer if closer.rad() < plain.rad() or not plain.is_finite() else plain
 
 
 def _product(parts: list[tuple[int, Value]]) -> Value:
@@ -493,6 +513,8 @@ def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env) -> list[tu
     """A range in pieces: at the blocks of arrays, at known places, and for a counted index ever longer ones."""
     if last < first:
         return []
+    if last - first < at.each:
+        return [(k, k) for k in range(first, last + 1)]
     edges = {first, last + 1, *at.borders()}
     for spot in env.values():
         if spot.low == spot.high:

@@ -22,7 +22,7 @@ from attention_core.derivation.counterexamples import described
 from attention_core.derivation.declared import Declared
 from attention_core.derivation.far import OPEN, Power
 from attention_core.derivation.graph import TooLarge, Undefined
-from attention_core.derivation.huge import HALVES, Env, Huge, Spot
+from attention_core.derivation.huge import HALVES, OPERATIONS, Env, Huge, Spot
 from attention_core.derivation.long_numbers import long_text
 from attention_core.derivation.numbers import Imprecise, precision
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
@@ -66,7 +66,7 @@ def huge(decider: Decider) -> Finding | None:
     for point in islice(_points(decider), POINTS):
         if time.process_time() > end:
             break
-        found = _judged(decider, point)
+        found = judged(decider, point)
         if isinstance(found, Finding):
             return found
         if found:
@@ -183,12 +183,17 @@ def _indices(decider: Decider, sizes: dict[str, Any]) -> Iterator[Env]:
         yield {n: Spot(v, v) for n, v in zip(decider.tuples.indices, values, strict=True)}
 
 
-def _judged(decider: Decider, point: Point) -> Finding | bool:
-    """The finding if the point meets the hypotheses and refutes; else whether it was compared."""
+def judged(decider: Decider, point: Point, each: int = 0) -> Finding | bool:
+    """The finding if the point meets the hypotheses and refutes; else whether it was compared.
+
+    Ranges of up to `each` values are taken one by one: that takes long, but knows signs that alternate.
+    """
     for bits, fine in ((128, False), (128, True), (1024, True)):
         try:
             with precision(bits):
                 at, shown = _made(decider, point, fine)
+                if each:
+                    at.each, at.operations = each, OPERATIONS * each
                 if not all(_met(at, r, bits) for r in decider.hypotheses):
                     return False
                 left, right = at.number(decider.claim.left, at.top), at.number(decider.claim.right, at.top)
@@ -328,4 +333,4 @@ def _array(at: Huge, symbol: Declared, kind: int) -> tuple[Blocks, str]:
     return blocks_of(rows, cols, lambda r, c: one if r == c == 0 else rest), text
 
 
-__all__ = ["huge"]
+__all__ = ["Point", "huge", "judged"]

@@ -13,6 +13,15 @@ CLAIMED_SUM = re.compile(
 )
 
 
+# A relation that stands in prose without dollar signs: it is no formula to us, and may be a hypothesis all the same.
+# Links, tags, calls and attributes, whose signs relate nothing.
+NO_RELATION = re.compile(r"\]\([^()\s]*\)|https?://\S+|</?\w+[^<>]*>|[\w.]+\([^()]*=[^()]*\)|\b\w+=\"[^\"]*\"")
+BARE_RELATION = re.compile(
+    r"[\w\\^{}()|']*[\w})|'] *(?:\\(?:geq?|leq?|neq?|ge|gt|lt|in|perp|sim|approx|equiv|propto)(?![a-zA-Z])|[<>!]=|"
+    r"[\u2264\u2265\u2260\u2208\u22a5]|(?<=\s)[=<>](?=\s)|(?<=\w)=(?=[\w\\-])) *\\?[\w^{}()|-]*"
+)
+
+
 def _any(*alternatives: str) -> str:
     return "(?:" + "|".join(alternatives) + ")"
 
@@ -45,6 +54,7 @@ PHRASES = re.compile(
         r"triangle inequality",
         r"(?:expand|complet)\w* (?:out )?the squares?",
         r"(?:terms?|factors?|sums?) on the (?:right|left)",
+        r"squared (?:norms?|errors?|lengths?|distances?|differences?|loss(?:es)?|magnitudes?|sums?|terms?|weights?)",
         r"short (?:calculation|computation|proof|argument|derivation|answer|sketch)s?",
         r"closed form",
         r"linear (?:algebra|layers?|maps?|models?|regression|projections?|transformations?)",
@@ -75,6 +85,8 @@ PHRASES = re.compile(
     + r"(?![\w-])",
     re.IGNORECASE,
 )
+_ROLE = r"(?:quer(?:y|ies)|keys?|values|inputs?|outputs?|targets?|predictions?|labels?)"
+_AIM = r"(?:show|prove|compute|see|find|know|derive|understand|verify|check|express|write|calculate|simplify|evaluate)"
 TOGETHER = re.compile(
     r"\b"
     + _any(
@@ -127,8 +139,36 @@ TOGETHER = re.compile(
         r"switched? off",
         r"turned? off",
         r"left alone",
+        r"on average",
+        r"in (?:the )?(?:worst|best|average|typical|generic) cases?",
+        r"in (?:the (?:long run|limit|mean|end)|practice|expectation|most cases)",
+        r"at (?:best|worst|most times)",
+        r"up to (?:a |an |some )?(?:constants?|signs?|scal\w+|factors?|permutation|rounding|noise)",
+        r"^\W*(?:eventually|ultimately|mostly|usually|often|typically|sometimes|generally|commonly|ideally|rarely|"
+        r"seldom|practically|normally|hopefully|maybe|perhaps|possibly)\W*$",
+        r"(?:expected|average|mean) (?:\w+ )?(?:is|are|equals?|becomes?|reads)",
+        r"(?:mean|average) of (?:the |this |that |each |every |its )?\w+ (?:over|across|of)",
+        rf"(?:we|you|one|i) (?:only )?(?:want|wish|need|hope|desire|require|seek|aim)s?\b(?! to {_AIM})",
+        rf"(?:goals?|aims?|objectives?|targets?|wish|hope) (?:of [^.;:]{{0,40}} )?(?:is|are)\b(?! to {_AIM})",
+        r"what (?:is|we|one|you) (?:needed|needs?|wants?|wanted|required?|desired?|sought)",
+        r"solutions? (?:of|to|is|are|for)",
+        r"solv(?:e|es|ed|ing) (?:for|the|this|these|by)",
+        rf"{_ROLE} (?:is|are|equals?) (?:also |just |simply )?(?:the |its |their )?{_ROLE}",
+        r"(?:answer|respond|repl|predict|vot|output|return)\w* (?:with |for |on )?(?:the "
+        r"\w+ )?\x01\d+\x02",
+        r"(?:entry|entries|components?|coordinates?|elements?|rows?|columns?) (?:holds?|carr(?:y|ies)|stores?|"
+        r"contains?|is|are|has|have|takes?|shows?) (?:a|an|one|only|either|no)\b",
+        r"(?:is|are) an? (?:projections?|identity|norm|average|mean|product|limit|ratio|maximum|minimum)(?=\W*$|[.,;])",
     )
     + r"(?!\w)",
+    re.IGNORECASE,
+)
+# Words that matter where a step is an assignment (`x = x - \eta g`), and those that matter where it has no symbols.
+OF_UPDATES = re.compile(r"\b(?:updat\w*|assign\w*|iterations?|loops?)\b", re.IGNORECASE)
+OF_DIGITS = re.compile(
+    r"\b(?:(?:kilo|mega|giga|tera|kibi|mebi|gibi)?bytes?|places|shortened|displayed|memory|types?|u?int\d*|programs?|"
+    r"computers?|calculators?|characters?|strings?|concatenat\w+|left to (?:the )?right|right to (?:the )?left|"
+    r"equality|signs?|class(?:es)?|units?|digits?|decimals?|numerals?|clocks?)(?!\w)",
     re.IGNORECASE,
 )
 _PLACE = (

@@ -19,7 +19,7 @@ PLAIN = _split(
     "against al algebraic algebraically all alone along already also alternatively although always am among amongst "
     "an analogously analytic analytically and anew another any anyone anything anyway apart apparently arbitrary are "
     "arguably around artificial as at autoregressive available basic basically be beautiful because been before "
-    "behind being below beside besides best better between bold both bottom brief broadly but by can careful "
+    "behind being below beside besides better between bold both bottom brief broadly but by can careful "
     "carefully central certain certainly cf cheap cheaply claimed classical clear clearly clever column-wise "
     "columnwise commonly compact compactly complete completely componentwise computational computationally conceptual "
     "conceptually concise concisely consequently contextual convenient conversely convolutional coordinatewise "
@@ -55,7 +55,7 @@ PLAIN = _split(
     "twice typically ultimately under underlined unfortunately unknown unlike until up upon upper-left us useful "
     "usual usually v vector-valued very vi via view vii viii viz was way ways we weighted well well-known were what "
     "whatever when whence whenever where whereas whereby wherefore wherein whereupon wherever whether which whichever "
-    "while who whole wholly whom whose why will with within worse worst would x xi xii yes yesterday yet you your "
+    "while who whole wholly whom whose why will with within worse would x xi xii yes yesterday yet you your "
     "yours"
 )
 # Verbs of an author at work, and of what formulas and programs do; every inflection counts.
@@ -150,7 +150,7 @@ NOUNS = _split(
     "summands summary summation superscript supervision surprise survey symbol syntax system table takeaway target "
     "task teacher team tensor term test testing text textbook theorem theory thing throughput time title token tool "
     "topic trade-off tradeoff training transformation transformer translation treatment tree treebank trick truth try "
-    "turn tutorial type typo university usage use user validation value variable variant vector vector-matrix "
+    "turn tutorial type typo university update usage use user validation value variable variant vector vector-matrix "
     "verification version vertices viewpoint vision vocabulary volume walk warning web website weight weights width "
     "word work workaround worker world year"
 )
@@ -161,8 +161,14 @@ OPERATIONS = _split(
     "exponential gradient greatest height hessian identity infimum inner-product inverse jacobian largest least "
     "length limit log log-sum-exp logarithm loss magnitude max maximiser maximizer maximum mean median min minimiser "
     "minimizer minimum norm normaliser normalizer numerator part product projection quotient rank ratio reciprocal "
-    "root sigmoid sign sin sine smallest softmax softplus solution sum supremum trace transpose variance volume width"
+    "root sigmoid sign sin sine smallest softmax softplus sum supremum trace transpose transposed variance volume width"
 )
+# Words that choose one of several things: what they say of a symbol is a hypothesis.
+SUPERLATIVES = _split("biggest greatest highest largest least lowest most smallest")
+# Past participles that say how something is, though their verbs tell of work: "with its members swapped".
+STATES = _split("exchanged flipped interchanged permuted reversed shuffled swapped")
+# Verbs that give a name: "the mean is called $m$".
+NAMING = _split("called denoted dubbed labelled named termed written")
 # Who a theorem is named after: "by Jensen's inequality" says what was used.
 PEOPLE = _split(
     "am-gm bayes bayes' bernoulli's bessel's bonferroni cauchy cauchy's cauchy-schwarz chebyshev chebyshev's cramer "
@@ -245,6 +251,8 @@ def is_inert(word: str) -> bool:
         [True, True, False, False]
     """
     word = word.lower().replace("\u2019", "'")
+    if word in STATES:
+        return False
     if word in PLAIN or word in IRREGULAR or word in PEOPLE or word in NOUNS or word in VERBS:
         return True
     if word.endswith("'s") and (word[:-2] in NOUNS or word[:-2] in PLAIN):

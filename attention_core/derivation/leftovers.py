@@ -11,7 +11,16 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attention_core.derivation.inert_phrases import CLAIMED_SUM, PHRASES, REFERENCE, TOGETHER
+from attention_core.derivation.inert_phrases import (
+    BARE_RELATION,
+    CLAIMED_SUM,
+    NO_RELATION,
+    OF_DIGITS,
+    OF_UPDATES,
+    PHRASES,
+    REFERENCE,
+    TOGETHER,
+)
 from attention_core.derivation.inert_words import (
     AFTER_ONE,
     ARTICLES,
@@ -24,12 +33,14 @@ from attention_core.derivation.inert_words import (
     LINKING,
     LINKS,
     MADE_OF,
+    NAMING,
     NO_CONDITION,
     NO_STATE,
     NUMBERS,
     PLACES,
     POINTS,
     RESULTS,
+    SUPERLATIVES,
     VERBS,
     is_inert,
     is_noun,
@@ -80,7 +91,8 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
         return ()
     prose = _prose(parts)
     tokens = _tokens(prose, parts)
-    out: list[str] = [_with_formulas(found.group(), parts) for found in TOGETHER.finditer(prose)]
+    out = [found.group() for part in parts[::2] for found in BARE_RELATION.finditer(NO_RELATION.sub(" ", part))]
+    out += [_with_formulas(found.group(), parts) for found in TOGETHER.finditer(prose)]
     for place, token in enumerate(tokens):
         if token.kind in ("word", "number") and not (
             _is_accounted(tokens, place) and (read or not _opens_condition(tokens, place))
@@ -90,6 +102,12 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
             if token.text not in out:
                 out.append(token.text)
     return tuple(out[:MAX_QUOTED])
+
+
+def conditional_words(parts: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """List the words that matter to some steps alone: to assignments, and to steps without symbols."""
+    said = [found.group() for p in (OF_UPDATES, OF_DIGITS) for part in parts[::2] for found in p.finditer(part)]
+    return tuple(dict.fromkeys(said))
 
 
 def _with_formulas(text: str, parts: tuple[str, ...] | list[str]) -> str:
@@ -148,6 +166,8 @@ def _is_accounted(tokens: list[_Token], place: int) -> bool:
         return False
     if token.low in ("right", "left") and place and tokens[place - 1].low == "the":
         return after is not None and after.kind == "word" and after.low not in ("of", "half", "and", "or")
+    if token.low in SUPERLATIVES and any(t.kind == "formula" and _BARE.match(t.text) for t in tokens):
+        return False
     if is_operation(token.low):
         return not _says_what(tokens, place)
     if place and tokens[place - 1].low in ARTICLES and token.low in VERBS and not is_noun(token.low):
@@ -243,6 +263,12 @@ def _says_what(tokens: list[_Token], place: int) -> bool:
         return True
     clause = _clause(tokens, place)
     if clause and clause[0].low in CHANGING:
+        return True
+    behind = tokens[place + 1 :]
+    stop = next((i for i, t in enumerate(behind) if t.kind == "mark"), len(behind))
+    if any(a.low in NAMING and b.kind == "formula" for a, b in pairwise(behind[:stop])):
+        return True
+    if any(t.low in ("letter", "symbol", "abbreviation") for t in clause):
         return True
     last = next((i for i in range(len(clause) - 1, -1, -1) if clause[i].kind == "formula"), None)
     if last is None:

@@ -7,8 +7,10 @@ A paragraph that opens with none of the words below is prose and is not read.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from attention_core.derivation.blocks import Paragraph
+from attention_core.derivation.declared import Failed
 from attention_core.derivation.display import condition_chains
 from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.parse import parse_tokens
@@ -18,6 +20,7 @@ from attention_core.derivation.written import name_of
 
 OPENERS = ("Let", "Given", "Assume", "Suppose", "Where", "where", "Draw", "Define", "Put")
 _OPENING = re.compile(rf"^\s*({'|'.join(OPENERS)})\b(?!')")
+MISSING = re.compile(r"(\S+) is not (?:declared:|a size:)")
 BINDING = re.compile(r"\b(for all|for every|for each|for any|for|whenever|if)\s*$", re.IGNORECASE)
 
 
@@ -51,6 +54,34 @@ def declared_later(paragraphs: list[Paragraph], name: str) -> int:
                 if name in {name_of(e) for e in left}:
                     return paragraph.line
     return 0
+
+
+def cause_above(failed: Sequence[Failed], message: str) -> str:
+    """Why a symbol that is missing has no declaration: the first of those above that could not be read.
+
+    Args:
+        failed: The declarations above that could not be read.
+        message: What was said of the missing symbol.
+
+    Returns:
+        What to add to the message, '' if no symbol is missing or none of these declares it.
+    """
+    cause: Failed | None = None
+    left = list(failed)
+    while missing := MISSING.match(message):
+        place = next((k for k in range(len(left) - 1, -1, -1) if _declares(left[k].paragraph, missing[1])), None)
+        if place is None:
+            break
+        cause, message, left = left[place], left[place].message, left[:place]
+    return "" if cause is None else f"; line {cause.paragraph.line} had to be read first: {cause.message}"
+
+
+def _declares(paragraph: Paragraph, name: str) -> bool:
+    """Whether a paragraph declares a symbol, as far as that is seen where its formulas cannot be read."""
+    if declared_later([paragraph], name):
+        return True
+    formulas = re.split(r"(?<!\\)\$", paragraph.text)[1::2]
+    return any(re.match(rf"\s*{re.escape(name)}\s*(?::=|\\in\b|\\sim\b|=)", formula) for formula in formulas)
 
 
 def cut_at_commas(tokens: list[Tok]) -> list[list[Tok]]:

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from attention_core.derivation.decide import Decider
     from attention_core.derivation.records import Finding
     from attention_core.derivation.sites import Site
+    from attention_core.derivation.terms import Relation
 
 SHARE = 0.19  # of a step's time
 MOST_TUPLES = 90
 MOST_SIZES = 12
+FREE = 2  # entries beyond those that equations tie
 
 
 def identical(site: Site, deadline: float, op: str = "=") -> bool:
@@ -116,8 +118,24 @@ def _needed(decider: Decider) -> int | None:
         names = relation_names(context, claim)
         return None if any(context.symbols[n].kind == "size" for n in names) else 1
     own = [h for h in decider.hypotheses if not decider.tuples.whole(h)]
-    needed = enough_sizes(context, claim, any(h.op == "=" for h in own))
+    equations = [h for h in own if h.op == "="]
+    needed = enough_sizes(context, claim, bool(equations))
+    if needed is not None and (tied := sum(_ties_entries(h) for h in equations)):
+        needed = max(needed, tied + FREE)
     return needed if needed is not None and needed <= MOST_SIZES else None
+
+
+def _ties_entries(hypothesis: Relation) -> bool:
+    """Whether an equation is one between numbers that sums over a dimension make, so that small sizes leave no choice.
+
+    Under sum x_i = sum y_i and |x|^2 = |y|^2 the entries of x are those of y in another order as long as there are
+    two of them; only with more entries than equations do they differ.
+    """
+    sides = (hypothesis.left, hypothesis.right)
+    known = {"eye", "zeros"}
+    summed = any(t.op in ("reduce", "matmul", "norm", "norm1", "tr") for side in sides for t in side.walk())
+    plain = any(t.op == "const" for t in sides) or hypothesis.left.type.kind != "scalar"
+    return summed and not plain and not any(t.op in known for side in sides for t in side.walk())
 
 
 def _where(decider: Decider, count: int) -> str:

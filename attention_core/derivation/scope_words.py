@@ -16,7 +16,7 @@ from attention_core.derivation.declared import Caveat, Context
 from attention_core.derivation.describe import without_properties
 from attention_core.derivation.hypotheses import all_names
 from attention_core.derivation.inert_words import NUMBERS
-from attention_core.derivation.leftovers import left_over
+from attention_core.derivation.leftovers import conditional_words, left_over
 from attention_core.derivation.lexer import tokenize
 from attention_core.derivation.paragraphs import cut_at_commas, is_declaration
 from attention_core.derivation.parse import parse_tokens
@@ -246,6 +246,11 @@ _REFERS = (
     (re.compile(r"^non-?zero", re.IGNORECASE), re.compile(r"\\ne ?0|> ?0")),
     (re.compile(r"^stochastic|^probabilit|^distribution", re.IGNORECASE), re.compile(r"= 1")),
 )
+_OF_WEIGHTS = re.compile(
+    r"^(?:attention|softmax) |^(?:a|by the|from the) softmax$|^probabilit|^distribution", re.IGNORECASE
+)
+_SUMS = re.compile(r"(?:\\sum|\\mathbf\s*\{?1).*= ?1\s*$")
+_SIGNED = re.compile(r"(?:\\geq?|>|\u2265) ?0\s*$")
 _OF_LAWS = re.compile(
     r"^(?:independen|uncorrelat|mean|means|zero|cent|varianc|normal|gaussian|random|i\.?i\.?d|unit|isotrop)",
     re.IGNORECASE,
@@ -261,6 +266,17 @@ def _is_known(context: Context, word: str) -> bool:
     return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
 
 
+def _is_weights(context: Context, name: str) -> bool:
+    """Whether a symbol is made by a softmax or declared to sum to 1: then "attention weights" says nothing new."""
+    term = context.symbols[name].term
+    if term is not None:
+        ops = {part.op for part in term.walk()}
+        return "softmax" in ops or {"exp", "div"} <= ops
+    said = [h.text for h in context.hypotheses if name in h.mentions]
+    signed = context.symbols[name].lower is not None or any(_SIGNED.search(text) for text in said)
+    return signed and any(_SUMS.search(text) for text in said)
+
+
 def _caveat(context: Context, sentence: Sentence, names: frozenset[str], read: bool) -> Caveat | None:
     parts = list(sentence.parts)
     if read:
@@ -269,7 +285,10 @@ def _caveat(context: Context, sentence: Sentence, names: frozenset[str], read: b
     words = left_over(parts, read=read)
     if _REASON.match(sentence.prose):
         words = tuple(word for word in words if not _is_known(context, word))
-    if not words:
-        return None
     about = names & set(context.symbols)
-    return Caveat(sentence.line, quoted(sentence.text), context.level, about or None, words=words)
+    if about and all(_is_weights(context, name) for name in about):
+        words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
+    maybe = conditional_words(sentence.parts)
+    if not words and not maybe:
+        return None
+    return Caveat(sentence.line, quoted(sentence.text), context.level, about or None, words=words, maybe=maybe)

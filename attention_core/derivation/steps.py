@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from attention_core.derivation.blocks import Block, Display, Heading, Option, Paragraph
 from attention_core.derivation.caveats import caveats_of
 from attention_core.derivation.declare import Reader, declare
-from attention_core.derivation.declared import Caveat, Context, Hypothesis
+from attention_core.derivation.declared import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.defining import Around, defining
 from attention_core.derivation.display import Written, statements_of
 from attention_core.derivation.elaborate import Elaborator
 from attention_core.derivation.hypotheses import all_names
 from attention_core.derivation.index_ranges import spread
-from attention_core.derivation.paragraphs import going_on, is_declaration
+from attention_core.derivation.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.premises import divided, later, read_behind, read_prose, reads_on, unread_declaration
 from attention_core.derivation.scope_words import (
     words_behind,
@@ -186,8 +186,10 @@ def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
         declare(context, block)
     except Unreadable as error:
         line = error.line or block.line
+        message = error.message + cause_above(context.failed, error.message)
         context.caveats.append(unread_declaration(context, block))
-        return [Unread("", line, " ".join(block.text.split())[:200], error.message)]
+        context.failed.append(Failed(block, context.level, error.message))
+        return [Unread("", line, " ".join(block.text.split())[:200], message)]
     except RecursionError:
         context.caveats.append(unread_declaration(context, block))
         return [Unread("", block.line, block.text[:200], "the paragraph is nested too deeply")]

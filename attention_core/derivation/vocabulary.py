@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from attention_core.derivation.inert_phrases import BARE_RELATION, NO_RELATION
+
 
 def _alternatives(text: str) -> str:
     return "|".join(re.escape(word).replace("_", r"[\s-]+") for word in sorted(text.split(), key=len, reverse=True))
@@ -146,6 +148,10 @@ ADVICE = (
 
 def advice_for(quote: str) -> str:
     """What to write instead of words that were not read."""
+    prose = " ".join(re.split(r"(?<!\\)\$", quote)[::2])
+    if bare := BARE_RELATION.search(NO_RELATION.sub(" ", prose)):
+        formula = bare.group().strip(" `.,;")
+        return f"write it between dollar signs, as in 'Let $x \\in \\mathbb{{R}}^n$ with ${formula}$'"
     for pattern, advice in ADVICE:
         if re.search(pattern, quote, re.IGNORECASE):
             return f"write it with formulas behind 'Assume' above the display: {advice}"

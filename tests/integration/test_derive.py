@@ -165,3 +165,46 @@ def test_the_line_that_is_not_utf8_and_all_names_that_there_are_are_told(tmp_pat
     assert step.line == 3 and "in line 3" in step.evidence.text
     (step,) = check_document("$$ 1 = 1 $$\n\n" * 15, only=["nope"]).steps
     assert step.evidence.text.endswith(" and 3 more")
+
+
+def run_command(*arguments: str) -> tuple[int, str]:
+    """Exit status and output of `attention-core derive`."""
+    result = CliRunner().invoke(main, ["derive", *arguments])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("text", ["", "Some prose.\n", "\ufeff"])
+def test_a_document_without_a_display_gets_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "empty.md"
+    path.write_text(text, encoding="utf-8")
+    status, output = run_command(str(path))
+    assert status == 2
+    assert output.splitlines() == [str(path), "  UNREADABLE  the document has no display: there is nothing to check"]
+
+
+def test_a_name_that_no_step_has_gets_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "one.md"
+    path.write_text("$$ 1 = 1 \\tag{a} $$\n", encoding="utf-8")
+    status, output = run_command("--only", "nothere", str(path))
+    assert status == 2
+    assert output.splitlines() == [str(path), "  UNREADABLE  no step is named nothere; there are a"]
+
+
+def test_a_name_that_no_step_has_is_said_beside_one_that_a_step_has(tmp_path: Path) -> None:
+    path = tmp_path / "one.md"
+    path.write_text("$$ 1 = 1 \\tag{a} $$\n", encoding="utf-8")
+    status, output = run_command("--only", "a", "--only", "nothere", str(path))
+    assert status == 2
+    assert "no step is named nothere; there are a" in output
+    assert "1 of 1 steps are as the document says" in output
+
+
+def test_only_finds_its_step_in_any_of_several_documents(tmp_path: Path) -> None:
+    paths = []
+    for name in ("a", "b"):
+        paths.append(tmp_path / f"{name}.md")
+        paths[-1].write_text(f"$$ 1 = 1 \\tag{{{name}}} $$\n", encoding="utf-8")
+    status, output = run_command("--only", "b", *map(str, paths))
+    assert status == 0
+    assert "no step is named" not in output
+    assert run_command("--only", "c", *map(str, paths))[0] == 2

@@ -65,3 +65,77 @@ def test_reasons_that_name_what_is_assumed_are_known() -> None:
         verdict(head.replace(" with $x^\\top y = 0$", ""), "By orthogonality,", r"$$ x^\top y = 0 $$")
         is Verdict.UNDECIDED
     )
+
+
+WEIGHTS = "Here $p$ is the vector of attention weights."
+LARGE = r"$$ p^\top p \ge 1 $$"
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        (r"Let $n \in \mathbb{N}$, $x \in \mathbb{R}^n$ and put $p := \operatorname{softmax}(x)$.", Verdict.REFUTED),
+        (
+            r"Let $n \in \mathbb{N}$, $p \in \mathbb{R}^n$ with $p_i \ge 0$ and $\sum_i p_i = 1$.",
+            Verdict.REFUTED,
+        ),
+        (r"Let $n \in \mathbb{N}$, $p \in \mathbb{R}^n$.", Verdict.UNDECIDED),
+        (r"Let $n \in \mathbb{N}$, $p \in \mathbb{R}^n$ with $\sum_i p_i = 1$.", Verdict.UNDECIDED),
+        (
+            r"Let $n \in \mathbb{N}$, $A \in \mathbb{R}^{n \times n}$, $x \in \mathbb{R}^n$, $p := A x$.",
+            Verdict.UNDECIDED,
+        ),
+    ],
+)
+def test_attention_weights_restrict_only_what_is_not_known_to_be_some(declared: str, said: Verdict) -> None:
+    assert verdict(f"{declared} {WEIGHTS}", LARGE) is said
+
+
+@pytest.mark.parametrize(
+    "words", ["The update rule is the following.", "The squared norm follows.", "An update follows."]
+)
+def test_updates_and_squared_norms_restrict_nothing(words: str) -> None:
+    assert verdict(f"{HEAD} {words}", FALSE) is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("relation", [r"s_i \ge t_i", "`s_i >= t_i`", "s \u2265 t", "s_i = t_i"])
+def test_a_relation_without_dollar_signs_may_be_a_hypothesis(relation: str) -> None:
+    blocks = (rf"Let $n \in \mathbb{{N}}$, $s, t \in \mathbb{{R}}^n$ with {relation}.", r"$$ s_1 \ge t_1 $$")
+    step = check_document("\n\n".join(blocks) + "\n").steps[-1]
+    assert step.verdict is Verdict.UNDECIDED
+    assert "write it between dollar signs" in step.evidence.text
+
+
+def test_code_links_and_tags_are_no_relations() -> None:
+    words = "We call `f(x, dim=2)` and have <b class='c'>done</b> it, see [here](https://a.b/c?d=e)."
+    assert verdict(f"{HEAD} {words}", FALSE) is Verdict.REFUTED
+
+
+def test_of_declarations_that_could_not_be_read_the_first_is_named() -> None:
+    blocks = (r"Put $q := \foo$.", "Put $r := 2 q$.", "Put $s := r^2$.", r"$$ s \ge 0 $$")
+    steps = check_document("\n\n".join(blocks) + "\n").steps
+    assert all("; line 1 had to be read first: " in step.evidence.text for step in steps[1:])
+    assert r"\foo" in steps[-1].evidence.text
+
+
+@pytest.mark.parametrize(
+    ("declared", "words", "formula"),
+    [
+        (r"Let $n \in \mathbb{N}$, $x \in \mathbb{R}^n$ and $m \in \mathbb{R}$.",
+         "The mean of the entries is called $m$.", r"\sum_{i=1}^n (x_i - m) = 0"),
+        (r"Let $n \in \mathbb{N}$ and $p \in \mathbb{R}^n$.", "The outputs of the softmax are written $p$. We get",
+         r"\sum_{i=1}^n p_i = 1"),
+        (r"Let $a, b \in \mathbb{R}$.", "We want", "a + b = 1"),
+        (r"Let $a, b \in \mathbb{R}$.", "What is needed is", r"a^2 + b^2 \le 1"),
+        (r"Let $a, b \in \mathbb{R}$.", "At best,", "(a + b)^2 = 2 a^2 + 2 b^2"),
+        (r"Let $n \in \mathbb{N}$.", "Eventually", "2^n > n^{10}"),
+        (r"Let $n \in \mathbb{N}$ and $x \in \mathbb{R}^n$.", "The expected value is", r"\sum_{i=1}^n x_i = 0"),
+        (r"Let $x, g \in \mathbb{R}$ and $\eta > 0$.", "Each step updates the weight:", r"x = x - \eta g"),
+        (r"Let $n, m, d \in \mathbb{N}$, $Q \in \mathbb{R}^{n \times d}$ and $K \in \mathbb{R}^{m \times d}$.",
+         "Query and key come from the same sequence, with tied weights, so", r"Q K^\top = K Q^\top"),
+        ("", "Memory is given in kilobytes.", "2048 = 2"),
+        ("", "In type uint8 we get", "255 + 1 = 0"),
+    ],
+)  # fmt: skip
+def test_aims_names_averages_assignments_and_units_in_words_count(declared: str, words: str, formula: str) -> None:
+    assert verdict(*[b for b in (declared, words, f"$$ {formula} $$") if b]) is Verdict.UNDECIDED

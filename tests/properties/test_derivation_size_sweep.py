@@ -1,0 +1,97 @@
+"""Claims about sizes alone: every size up to many thousands, and sums over ranges far longer than can be written out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from flint import arb, fmpq
+
+from attention_core.derivation import StepReport, check_document
+from attention_core.derivation.numbers import precision
+from attention_core.derivation.records import Verdict
+from attention_core.derivation.taylor import power_sum, sum_of_piece
+from attention_core.derivation.terms import SCALAR, Term, integer
+
+
+def step(declared: str, formula: str) -> StepReport:
+    return check_document(f"{declared}\n\n$$ {formula} $$\n").steps[-1]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\cos n \ge -0.99999",  # n = 355
+        r"\sin(n / 100) \ge -0.9999",  # n = 471
+        r"\sum_{k=1}^n (-1)^k k \le 5000",  # n = 10002
+        r"2^n > n^4 - 17000",  # n = 12
+        r"\sum_{k=1}^n \frac{1}{k^2} \le 1.6449",  # n = 29355
+        r"\sum_{k=1}^n \frac{1}{k^2} \le 1.644934",  # n beyond 10^7
+        r"\sum_{k=1}^n \frac{1}{n + k} \le 0.6931",
+    ],
+)
+def test_false_claims_about_a_size_are_refuted(formula: str) -> None:
+    assert step(r"Let $n \in \mathbb{N}$.", formula).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\sum_{k=1}^n \frac{1}{k^2} \le \frac{\pi^2}{6}",
+        r"\sum_{k=1}^n \frac{1}{k^2} \le 1.644935",
+        r"2^n > n^4 - 70000",
+        r"(n - 777777)^2 + n > 5",
+        r"\sum_{k=1}^n (-1)^k k \le n",
+    ],
+)
+def test_true_ones_say_to_what_size_they_were_tried(formula: str) -> None:
+    found = step(r"Let $n \in \mathbb{N}$.", formula)
+    assert found.verdict in (Verdict.AGREES, Verdict.PROVED, Verdict.EXACT)
+    if found.verdict is Verdict.AGREES:
+        assert "up to n = 200000" in found.evidence.text
+
+
+def test_hypotheses_among_sizes_and_indices_are_kept() -> None:
+    declared = r"Let $n \in \mathbb{N}$ with $n \ne 355$ and $n \le 700$."
+    assert step(declared, r"\cos n \ge -0.99999").verdict is Verdict.AGREES
+    declared = r"Let $n \in \mathbb{N}$ and $k \in \{1, \dots, n\}$."
+    assert step(declared, r"(n - k + 1)(n - k) \ge 0").verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("exponent", [0, 2, 4, 6])
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_power_sums_are_those_of_the_numbers(exponent: int, count: int) -> None:
+    middle = Fraction(count - 1, 2)
+    total = sum((Fraction(k) - middle) ** exponent for k in range(count))
+    assert power_sum(count, exponent) == fmpq(total.numerator, total.denominator)
+
+
+@pytest.mark.parametrize(("low", "high"), [(10, 14), (100, 131), (1000, 1400)])
+def test_a_piece_encloses_its_sum(low: int, high: int) -> None:
+    k = Term("int", (), SCALAR, "k")
+    body = Term("div", (integer(1), Term("mul", (k, Term("log", (k,), SCALAR)), SCALAR)), SCALAR)
+
+    def free(term: Term) -> set[str]:
+        return {t.data for t in term.walk() if t.op == "int"}
+
+    with precision(128):
+        found = sum_of_piece(body, "k", low, high, lambda _: fmpq(1), free)
+        total = sum((1 / (arb(n) * arb(n).log()) for n in range(low, high + 1)), arb(0))
+        assert found.contains(total) and found.rad() < total * arb(1e-5)
+
+
+def test_few_sizes_do_not_settle_what_equations_tie() -> None:
+    declared = (
+        r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$ with $\sum_{i=1}^n x_i = \sum_{i=1}^n y_i$ "
+        r"and $\|x\|^2 = \|y\|^2$."
+    )
+    assert step(declared, r"\sum_{i=1}^n x_i^3 = \sum_{i=1}^n y_i^3").verdict is Verdict.AGREES
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [r"(A A)_{11} = \sum_{j=1}^n A_{1j} A_{j1}", r"(A^\top)_{12} = A_{21}", r"(A^2)_{11} = \sum_{j=1}^n A_{1j} A_{j1}"],
+)
+def test_two_digits_behind_brackets_are_two_indices(formula: str) -> None:
+    declared = r"Let $n \in \mathbb{N}$ with $n \ge 2$ and $A \in \mathbb{R}^{n \times n}$."
+    assert step(declared, formula).verdict in (Verdict.AGREES, Verdict.PROVED, Verdict.EXACT)
