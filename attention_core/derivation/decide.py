@@ -98,6 +98,7 @@ class Decider:
         """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
         from attention_core.derivation.far import far
         from attention_core.derivation.huge_search import huge
+        from attention_core.derivation.integer_points import integer_points
         from attention_core.derivation.large_frames import large_frames
         from attention_core.derivation.pinpoint import pinpoint
         from attention_core.derivation.size_sweep import size_sweep
@@ -110,7 +111,7 @@ class Decider:
             found = large_frames(self)
             self.far = self.far or found is not None
         if found is None:
-            found = size_sweep(self) or huge(self)
+            found = size_sweep(self) or integer_points(self) or huge(self)
         return found
 
     @property

@@ -30,6 +30,7 @@ WORK = 15_000  # operations of one way up, all its tuples together; of all ways:
 CASES = 2
 SHARE = 0.075  # of a step's time, as the last resort, where operations cost more than they should
 HEAVY = frozenset({"expect", "det", "inv", "limit"})  # what costs far more than its operations count
+PLAIN = frozenset({"det", "inv"})
 ARRANGED = frozenset({5, 7, 9, 11, 13, 16, 21, 24, 33, 64, 100, 256})  # largest sizes at which plain arrays are tried
 FRAMED = 24  # entries of vectors with given inner products
 
@@ -38,7 +39,8 @@ def probe(decider: Decider) -> Finding | None:
     """Go up every way of the ladder of sizes until it costs too much; the finding if a case refutes."""
     reached: dict[str, int] = {}
     sides = (decider.claim.left, decider.claim.right)
-    if decider.moves or any(t.op in HEAVY for side in sides for t in side.walk()):
+    heavy = HEAVY if decider.symbols else HEAVY - PLAIN  # of numbers alone a determinant is soon known
+    if decider.moves or any(t.op in heavy for side in sides for t in side.walk()):
         return None
     left = decider.effort.ladder
     end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
