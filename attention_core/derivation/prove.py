@@ -120,8 +120,8 @@ def _needed(decider: Decider) -> int | None:
     own = [h for h in decider.hypotheses if not decider.tuples.whole(h)]
     equations = [h for h in own if h.op == "="]
     needed = enough_sizes(context, claim, bool(equations))
-    if needed is not None and (tied := sum(_ties_entries(h) for h in equations)):
-        needed = max(needed, tied + FREE)
+    if needed is not None and any(_ties_entries(h) for h in equations):
+        needed = max(needed, len(equations) + FREE)
     return needed if needed is not None and needed <= MOST_SIZES else None
 
 
@@ -129,13 +129,10 @@ def _ties_entries(hypothesis: Relation) -> bool:
     """Whether an equation is one between numbers that sums over a dimension make, so that small sizes leave no choice.
 
     Under sum x_i = sum y_i and |x|^2 = |y|^2 the entries of x are those of y in another order as long as there are
-    two of them; only with more entries than equations do they differ.
+    two of them; only with more entries than equations do they differ. Lengths and angles leave frames free to turn.
     """
     sides = (hypothesis.left, hypothesis.right)
-    known = {"eye", "zeros"}
-    summed = any(t.op in ("reduce", "matmul", "norm", "norm1", "tr") for side in sides for t in side.walk())
-    plain = any(t.op == "const" for t in sides) or hypothesis.left.type.kind != "scalar"
-    return summed and not plain and not any(t.op in known for side in sides for t in side.walk())
+    return all(any(t.op == "reduce" for t in side.walk()) for side in sides)
 
 
 def _where(decider: Decider, count: int) -> str:
