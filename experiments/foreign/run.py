@@ -116,6 +116,43 @@ def table(found: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def page(found: Sequence[dict[str, Any]], missing: Sequence[str]) -> str:
+    """The results as a page of the documentation; `missing` names the rows that were not run."""
+    right = [one for one in found if one["verdicts"][-1] == "conforms"]
+    faulty = [one for one in found if one["verdicts"][-1] == "true fault"]
+    others = [one for one in found if one not in right and one not in faulty]
+    parts = [
+        HEAD,
+        f"**{len(right)} right implementations conform, {len(others)} others are judged otherwise or not judged.** "
+        f"{sum(len(one['verdicts']) == 1 for one in right)} conform at once, the others with the options of one "
+        "second run.",
+        table(right),
+    ]
+    if faulty:
+        parts += [FAULTS, table(faulty), *(f"* {one['function']}: {', '.join(one['refuted'][-1])}" for one in faulty)]
+    if others:
+        parts += ["## Judged otherwise", table(others), *(f"* {one['function']}: {one['last'][0]}" for one in others)]
+    if missing:
+        parts += [f"Not run: {', '.join(missing)}."]
+    return "\n\n".join(parts).replace("\n\n* ", "\n* ") + "\n"
+
+
+HEAD = """# Foreign implementations: false alarms
+
+Attention that other people ship, verified as it is at quick effort, first with nothing but its contract, then, where it
+does not conform, with the options that the first run advises. Made by
+
+    python experiments/foreign/run.py --log runs.jsonl --page docs/foreign.md
+
+from the table in `experiments/foreign/targets.py`; each row is `attention-core verify experiments/foreign/FILE.py:NAME
+--contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library."""
+FAULTS = """## True faults
+
+These are refuted by the laws named below the table, and not counted among the right ones. What torch's fused kernel on
+the processor breaks (a NaN query gives 0, lengths of key and value may differ) reaches everything that calls it without
+a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4 and 20."""
+
+
 def logged(path: Path | None) -> dict[str, dict[str, Any]]:
     """The results in a log, by function."""
     lines = path.read_text().splitlines() if path is not None and path.exists() else []
@@ -128,11 +165,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="rows whose name, package or contract contains this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", type=Path, help="JSON lines, one a row; rows in it are not run again")
+    parser.add_argument("--page", type=Path, help="write the results as a page")
+    parser.add_argument("--logged", action="store_true", help="take what is in the log alone, and run nothing")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the output of rows that do not conform")
     chosen = parser.parse_args(argv)
-    known, found = logged(chosen.log), list[dict[str, Any]]()
+    known, found, missing = logged(chosen.log), list[dict[str, Any]](), list[str]()
     for row in TABLE:
         if chosen.only not in f"{row.function} {row.package} {row.contract}":
+            continue
+        if chosen.logged and row.function not in known:
+            missing.append(row.function)
             continue
         one = known.get(row.function) or judge(row, chosen.seed)
         if row.function not in known and chosen.log:
@@ -145,6 +187,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             print("\n".join("    " + line for line in one["text"]))
     last = [one["verdicts"][-1] for one in found]
     print(table(found))
+    if chosen.page:
+        chosen.page.write_text(page(found, missing))
     print(f"{len(found)} implementations: " + ", ".join(f"{last.count(v)} {v}" for v in dict.fromkeys(last)))
 
 
