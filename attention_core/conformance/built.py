@@ -79,9 +79,16 @@ def config_class_of(target: Any) -> dict[str, Any] | None:
     candidates = [c for c in candidates if hasattr(c, "model_type")]
     if not candidates:
         return None
-    chosen = candidates[0]
-    names = [*vars(chosen()), *(getattr(chosen, "attribute_map", None) or {})]
-    return {"of": f"{chosen.__module__}:{chosen.__name__}", "names": sorted(n for n in names if n[:1] != "_")}
+    # Of several the first that has a number of heads: one made of two others, for images and text, has none.
+    with_heads = (c for c in candidates if any(SIZES.get(name) == "H" for name in names_of_config(c)))
+    chosen = next(with_heads, candidates[0])
+    return {"of": f"{chosen.__module__}:{chosen.__name__}", "names": names_of_config(chosen)}
+
+
+def names_of_config(config: Any) -> list[str]:
+    """The settings that a class of configs has, second names of the same setting included."""
+    names = [*vars(config()), *(getattr(config, "attribute_map", None) or {})]
+    return sorted(name for name in names if name[:1] != "_")
 
 
 def of_annotation(annotated: Any) -> list[Any]:
