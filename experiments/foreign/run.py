@@ -131,7 +131,12 @@ def page(found: Sequence[dict[str, Any]], missing: Sequence[str]) -> str:
     if faulty:
         parts += [FAULTS, table(faulty), *(f"* {one['function']}: {', '.join(one['refuted'][-1])}" for one in faulty)]
     if others:
-        parts += ["## Judged otherwise", table(others), *(f"* {one['function']}: {one['last'][0]}" for one in others)]
+        parts += [
+            "## Judged otherwise",
+            OTHERS,
+            table(others),
+            *(f"* {one['function']}: {one['last'][0]}" for one in others),
+        ]
     if missing:
         parts += [f"Not run: {', '.join(missing)}."]
     return "\n\n".join(parts).replace("\n\n* ", "\n* ") + "\n"
@@ -151,6 +156,9 @@ FAULTS = """## True faults
 These are refuted by the laws named below the table, and not counted among the right ones. What torch's fused kernel on
 the processor breaks (a NaN query gives 0, lengths of key and value may differ) reaches everything that calls it without
 a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4 and 20."""
+
+OTHERS = """What is refuted here is a false alarm until somebody has shown the fault in plain code. StableLM turns a part of each
+head alone, where the suite hands over a rotation of all of it: a false alarm, still open."""
 
 
 def logged(path: Path | None) -> dict[str, dict[str, Any]]:
@@ -177,6 +185,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             missing.append(row.function)
             continue
         one = known.get(row.function) or judge(row, chosen.seed)
+        if one["verdicts"][-1] == "refuted" and {*one["refuted"][-1]} <= {*row.faults}:  # confirmed since it was run
+            one["verdicts"][-1] = "true fault"
         if row.function not in known and chosen.log:
             with chosen.log.open("a") as log:
                 log.write(json.dumps(one) + "\n")
