@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -121,25 +121,28 @@ def page(found: Sequence[dict[str, Any]], missing: Sequence[str]) -> str:
     right = [one for one in found if one["verdicts"][-1] == "conforms"]
     faulty = [one for one in found if one["verdicts"][-1] == "true fault"]
     others = [one for one in found if one not in right and one not in faulty]
-    parts = [
-        HEAD,
+    counts = (
         f"**{len(right)} right implementations conform, {len(others)} others are judged otherwise or not judged.** "
-        f"{sum(len(one['verdicts']) == 1 for one in right)} conform at once, the others with the options of one "
-        "second run.",
-        table(right),
-    ]
+        f"{sum(len(one['verdicts']) == 1 for one in right)} conform at once, the rest with a second run's options."
+    )
+    parts = [HEAD, counts, table(right)]
     if faulty:
-        parts += [FAULTS, table(faulty), *(f"* {one['function']}: {', '.join(one['refuted'][-1])}" for one in faulty)]
+        parts += [FAULTS, table(faulty), listed((one, ", ".join(one["refuted"][-1])) for one in faulty)]
     if others:
         parts += [
             "## Judged otherwise",
             OTHERS,
             table(others),
-            *(f"* {one['function']}: {one['last'][0]}" for one in others),
+            listed((one, ", ".join(one["refuted"][-1])) for one in others),
         ]
     if missing:
         parts += [f"Not run: {', '.join(missing)}."]
-    return "\n\n".join(parts).replace("\n\n* ", "\n* ") + "\n"
+    return "\n\n".join(parts) + "\n"
+
+
+def listed(lines: Iterable[tuple[dict[str, Any], str]]) -> str:
+    """Functions, each with what there is to say of it."""
+    return "\n".join(f"* {one['function']}: {text}" for one, text in lines)
 
 
 HEAD = """# Foreign implementations: false alarms
@@ -157,8 +160,8 @@ These are refuted by the laws named below the table, and not counted among the r
 the processor breaks (a NaN query gives 0, lengths of key and value may differ) reaches everything that calls it without
 a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4 and 20."""
 
-OTHERS = """What is refuted here is a false alarm until somebody has shown the fault in plain code. StableLM turns a part of each
-head alone, where the suite hands over a rotation of all of it: a false alarm, still open."""
+OTHERS = """What is refuted here is a false alarm until somebody has shown the fault in plain code. StableLM
+turns a part of each head alone, where the suite hands over a rotation of all of it: a false alarm, still open."""
 
 
 def logged(path: Path | None) -> dict[str, dict[str, Any]]:
