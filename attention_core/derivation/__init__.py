@@ -30,7 +30,8 @@ The way of a document through the modules::
                  `admissible` values
     numbers      exact rationals, else balls of python-flint; `compare` judges both sides at a case
     decide       search for a counterexample by `trials` at `sites`, with a given `effort` and a `tally` of what was
-                 seen, then where the claim could fail (`pinpoint` by `point_search`, `probe`); it ends with
+                 seen, then where the claim could fail (`pinpoint` by `point_search`, `probe`; of claims about
+                 sizes `size_sweep` by `columns_of_terms`, `integer_points`, and `huge` with `taylor`); it ends with
                  `counterexamples` or `agreement`; `contradiction` certifies VACUOUS, `guess` and `necessity` advise
     prove        raises agreement: `normal` forms of `atoms` and `ratios`, modulo an `ideal` (EXACT); `allsizes`
                  and `size_signs` (PROVED) by `indexed_entries`: polynomials (`indexed`), sums over indices
