@@ -19,6 +19,8 @@ ROWS = re.compile(r"\\(begin|end)\{(?:aligned|align|alignat|gather|gathered|equa
 STACKED = {"∑", "∏", "⋃", "⋂", "max", "min", "lim", "argmax", "argmin", "sup", "inf"}
 """Operators that have their limits below and above in a display."""
 UNDER = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
+BOLD = {chr(48 + i): chr(0x1D7CE + i) for i in range(10)}
+BOLD |= {chr(65 + i): chr(0x1D400 + i) for i in range(26)} | {chr(97 + i): chr(0x1D41A + i) for i in range(26)}
 NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 logger = logging.getLogger(__name__)
 
@@ -64,6 +66,9 @@ def polished(mathml: str, *, stacked: bool) -> str:
         tag = element.tag.removeprefix(NAMESPACE)
         if tag in UNDER and stacked and (element[0].text or "") in STACKED:
             element.tag = NAMESPACE + UNDER[tag]
+        if element.attrib.get("mathvariant") == "bold" and element.text:  # which browsers read of single letters alone
+            element.text = "".join(BOLD.get(sign, sign) for sign in element.text)
+            del element.attrib["mathvariant"]
         if tag == "mo" and element.text in {"|", "‖"}:
             element.attrib |= {"lspace": "0", "rspace": "0"}
     return ElementTree.tostring(root, encoding="unicode")

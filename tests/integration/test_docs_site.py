@@ -135,6 +135,7 @@ def test_what_right_code_declares_names_families_and_laws_that_exist() -> None:
         (r"\sum_{i=1}^n x_i", ["munderover", "∑"]),
         (r"\begin{aligned} a &= b \\ &= c \end{aligned}", ["<mtable", 'columnalign="right"']),
         ("u := 1", ["≔"]),
+        (r"\mathbf{1}_n", ["𝟏"]),
         (r"|x| \le 1 % a comment", ['lspace="0"', "≤"]),
     ],
 )

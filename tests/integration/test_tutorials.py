@@ -6,6 +6,7 @@ exit status is 0 or that of `<!-- exit: N -->`. In what is shown, `...` stands f
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -113,3 +114,24 @@ def test_every_block_of_a_tutorial_is_run_or_cannot_be() -> None:
 )
 def test_what_is_shown_is_compared_with_the_output(shown: str, output: str, same: bool) -> None:
     assert matches(shown, output) is same
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_todays_output() -> None:
+    """Counts of problems aside, which a new law may move."""
+    root = FOLDER.parents[1]
+    spec = importlib.util.spec_from_file_location("readme_picture", root / "experiments" / "readme_picture" / "run.py")
+    assert spec is not None and spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    drawn = program.draw(program.chosen(program.output()))
+    kept = (root / "docs" / "pictures" / "verify.svg").read_text(encoding="utf-8")
+    command = "python experiments/readme_picture/run.py --write docs/pictures/verify.svg"
+    assert words_of(drawn) == words_of(kept), f"to mend it: {command}"
+    assert "url(" not in kept.replace("url(#", ""), "a picture asks nothing of the network"
+
+
+def words_of(svg: str) -> str:
+    """The text of a picture, without the numbers of its table."""
+    text = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg)).replace("&#160;", " ")
+    return re.sub(r"(held|refuted)\s+\d+", r"\1", text)
