@@ -1,4 +1,4 @@
-"""The tables and pictures of docs/benchmark_figures.md.
+"""The page docs/benchmark_figures.md, its pictures, and every row as docs/data/benchmark_figures.csv.
 
 The published grid: models, masks, forms, decoding and growth; writes docs/benchmark_figures.md and its pictures.
 `python experiments/bench_grid/run.py` wants a quiet machine and half an hour; what is done is kept in build/bench.
@@ -18,6 +18,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 from asked import asked
+from tables import Table, split, summary, write
 
 from attention_core.bench.limits import HALVES
 from attention_core.bench.machine import describe_machine, versions
@@ -117,6 +118,14 @@ def heading(results: Results) -> list[str]:
     ]
 
 
+def all_rows(stem: str) -> str:
+    """Where the rows of all kernels are."""
+    return (
+        "One row a workload: torch's default, `auto` beside it, and the fastest kernel that conforms. Every kernel"
+        f" of every\nworkload, with memory, error and the operator that ran: [data/{stem}.csv](data/{stem}.csv)."
+    )
+
+
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser()
@@ -136,6 +145,7 @@ def main() -> None:
     parts: list[str] = []
     found: dict[str, Results] = {}
     orders: list[str] = []
+    kept: dict[str, list[Table]] = {}
     for section in sections():
         if options.section and section.name not in options.section:
             continue
@@ -150,7 +160,8 @@ def main() -> None:
         for picture, name in zip(wanted, named, strict=True):
             shutil.copy(picture, PICTURES / name)
         shown = [f"![{p.stem}](pictures/{name})" for p, name in zip(wanted, named, strict=True)]
-        parts += [f"## {section.title}", *shown, to_markdown(results).strip()]
+        kept[section.name], left = split(to_markdown(results))
+        parts += [f"## {section.title}", *shown, summary(kept[section.name]), *([left] if left else [])]
         if options.again:
             orders += disagreements(results, measured(section, settings, "-again", verdicts))
     if options.again:
@@ -161,6 +172,8 @@ def main() -> None:
     if options.section:
         print("\n\n".join(parts))
         return
+    write(options.page.parent / "data" / f"{options.page.stem}.csv", kept)
+    parts.insert(1, all_rows(options.page.stem))
     options.page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from attention_core.bench.masks import read_mask
+from attention_core.bench.render_markdown import to_markdown
 from attention_core.bench.results import Cell, Column, Results
 from attention_core.bench.statistics import compare
 from attention_core.bench.workload import Workload
@@ -136,3 +137,34 @@ def test_a_noisy_kernel_does_not_hide_that_another_is_faster(grid: ModuleType) -
     assert "torch:math, auto takes 1.08" in told
     del one.kernels["torch:math"]
     assert grid.behind({"x": results(one)}) == []
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench_grid_tables", SCRIPT.with_name("tables.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_page_has_a_row_a_workload_and_the_data_has_all_of_them(tables: ModuleType, tmp_path: Path) -> None:
+    cells = [cell(Workload(n_q=n, n_kv=n), base=2e-3, auto=1e-3, other=4e-3) for n in (64, 128)]
+    markdown = to_markdown(Results({}, {}, {}, cells=cells))
+    found, left = tables.split(markdown + "\nA doubt about one of them.\n")
+    assert [table.workload for table in found] == [one.workload.name() for one in cells]
+    assert left == "A doubt about one of them."
+    lines = tables.summary(found).splitlines()
+    assert len(lines) == 4 and "| 2 ms | 1 ms | 0.500 [" in lines[2] and "FASTER | `auto` 1 ms | 50% |" in lines[2]
+    tables.write(tmp_path / "data" / "all.csv", {"models": found})
+    rows = (tmp_path / "data" / "all.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 7 and rows[0].startswith("section,workload,limit,kernel,time,ratio")
+    assert rows[1].startswith(f"models,{cells[0].workload.name()},") and ",auto,1 ms," in rows[1]
+
+
+def test_pages_of_figures_are_read_in_two_minutes() -> None:
+    docs = SCRIPT.parents[2] / "docs"
+    for page in docs.glob("benchmark_figures*.md"):
+        assert len(page.read_text(encoding="utf-8").splitlines()) < 200, page.name
+        assert (docs / "data" / f"{page.stem}.csv").exists()
