@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attention_core.dispatch import attention as attention
+    from attention_core.dispatch.attention import attention as attention
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "attention"]
 
 # Public name -> module that holds it. A new public name is one more row.
-_HOME = {"attention": "dispatch"}
+_HOME = {"attention": "dispatch.attention"}
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_core import __version__
-from attention_core.bench.command import bench
+from attention_core.bench.cli import bench
 from attention_core.derivation.command import derive
 from attention_core.terminal import (
     Commands,
@@ -190,7 +190,7 @@ def _show(console: Console, target: str, fields: dict[str, Any], report: Report,
 
 
 def _expanded(targets: tuple[str, ...]) -> list[str]:
-    from attention_core.kernels import KERNELS
+    from attention_core.registry.table import KERNELS
 
     names: list[str] = []
     for target in targets:
@@ -245,7 +245,7 @@ def list_contracts(name: str | None) -> None:
 @main.command(name="kernels")
 def list_kernels() -> None:
     """List the kernel table: what can be verified by name."""
-    from attention_core.kernels import KERNELS
+    from attention_core.registry.table import KERNELS
 
     console = make_console()
     for row in KERNELS:

@@ -70,7 +70,7 @@ def expanded(config: pytest.Config) -> list[str]:
     asked = config.getoption("--attention")
     if "all" not in asked:
         return list(dict.fromkeys(asked))
-    from attention_core.kernels import KERNELS
+    from attention_core.registry.table import KERNELS
 
     names = [name for a in asked for name in ([row.name for row in KERNELS] if a == "all" else [a])]
     return list(dict.fromkeys(names))
@@ -282,7 +282,7 @@ class LawItem(pytest.Item):
 
 def expected_verdict(target: str) -> str:
     """What the kernel table says a target should come to."""
-    from attention_core.kernels import KERNELS
+    from attention_core.registry.table import KERNELS
 
     return next((row.expected for row in KERNELS if row.name == target), "conforms")
 

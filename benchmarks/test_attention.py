@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench.asked import default_kernels
-from attention_core.bench.errors import Judge
-from attention_core.bench.inputs import draw
-from attention_core.bench.shapes import read_shapes, workloads
+from attention_core.bench.cli_validation import default_kernels
 from attention_core.bench.targets import CannotRun, load, prepare, read_target
-from attention_core.bench.workload import Workload
+from attention_core.bench.worker.errors import Judge
+from attention_core.bench.workloads.inputs import draw
+from attention_core.bench.workloads.shapes import read_shapes, workloads
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError, Unavailable
 
 KERNELS = [*default_kernels("cpu"), "auto"]

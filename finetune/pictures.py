@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune import checkpoint
 from finetune.errors import BadInput
+from finetune.training import checkpoint
 
 
 def figure(width: float, height: float) -> Any:

@@ -28,20 +28,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attention_core.bench.results import Results as Results
+    from attention_core.bench.report.results import Results as Results
     from attention_core.bench.run import Settings as Settings
     from attention_core.bench.run import run_benchmark as run_benchmark
-    from attention_core.bench.statistics import Comparison as Comparison
-    from attention_core.bench.statistics import compare as compare
-    from attention_core.bench.workload import Workload as Workload
+    from attention_core.bench.timing.statistics import Comparison as Comparison
+    from attention_core.bench.timing.statistics import compare as compare
+    from attention_core.bench.workloads.workload import Workload as Workload
 
 _HOMES = {
-    "Workload": "workload",
+    "Workload": "workloads.workload",
     "Settings": "run",
     "run_benchmark": "run",
-    "Results": "results",
-    "Comparison": "statistics",
-    "compare": "statistics",
+    "Results": "report.results",
+    "Comparison": "timing.statistics",
+    "compare": "timing.statistics",
 }
 __all__ = list(_HOMES)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attention_core.bench.known import Known, as_words, known_of
-from attention_core.bench.results import Cell, Results
+from attention_core.bench.known_failures import Known, as_words, known_of
+from attention_core.bench.report.results import Cell, Results
 from attention_core.bench.targets import Named, read_target
 from attention_core.bench.verdicts import source
 from attention_core.conformance.implementation import TargetError

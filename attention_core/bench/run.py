@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.bench.clocks import clocks_differ
-from attention_core.bench.known import Known, check_known, known_of
-from attention_core.bench.limits import HALVES, Limits
-from attention_core.bench.machine import busy_cores, describe_machine, versions
-from attention_core.bench.measure import SAMPLING
-from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.known_failures import Known, check_known, known_of
+from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.resume import check_same, check_sources, joined, to_measure
-from attention_core.bench.sampling import Plan
-from attention_core.bench.statistics import SHOWN, compare, effective_count, median_interval, outliers
 from attention_core.bench.targets import Named, read_target
+from attention_core.bench.timing.clocks import clocks_differ
+from attention_core.bench.timing.machine import busy_cores, describe_machine, versions
+from attention_core.bench.timing.roofline import HALVES, Limits
+from attention_core.bench.timing.sampling import Plan
+from attention_core.bench.timing.statistics import SHOWN, compare, effective_count, median_interval, outliers
 from attention_core.bench.verdicts import verdict
-from attention_core.bench.workers import Lost, Workers
-from attention_core.bench.workload import MEMORY_SHARE, Workload
+from attention_core.bench.worker.client import Lost, Workers
+from attention_core.bench.worker.measure import SAMPLING
+from attention_core.bench.workloads.workload import MEMORY_SHARE, Workload
 from attention_core.conformance.implementation import TargetError, Unavailable, said
 
 Progress = Callable[[str], None]

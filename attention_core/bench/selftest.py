@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention_core.bench.results import Column
+from attention_core.bench.report.results import Column
 from attention_core.bench.run import Progress, Settings, measure
-from attention_core.bench.statistics import Comparison, compare
-from attention_core.bench.workers import Workers
-from attention_core.bench.workload import Workload
+from attention_core.bench.timing.statistics import Comparison, compare
+from attention_core.bench.worker.client import Workers
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 if TYPE_CHECKING:

@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core.bench.clocks import Clock, WallClock
 from attention_core.bench.files import check_writable, write_text
-from attention_core.bench.machine import describe_machine, versions
-from attention_core.bench.sampling import Plan, sample
-from attention_core.bench.statistics import compare
-from attention_core.choice import (
+from attention_core.bench.timing.clocks import Clock, WallClock
+from attention_core.bench.timing.machine import describe_machine, versions
+from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.statistics import compare
+from attention_core.conformance.implementation import TargetError
+from attention_core.dispatch.tables import (
     BLOCKS,
     DEFAULT,
     HEADS,
@@ -38,13 +39,12 @@ from attention_core.choice import (
     tuning_file,
     work_of,
 )
-from attention_core.conformance.implementation import TargetError
-from attention_core.loading import load
+from attention_core.kernels.block_sparse import block_sparse_attention
+from attention_core.kernels.fused import fused_attention
+from attention_core.kernels.upcast import HALVES, upcast_attention
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
-from attention_core.variants.block_sparse import block_sparse_attention
-from attention_core.variants.fused import fused_attention
-from attention_core.variants.upcast import HALVES, upcast_attention
+from attention_core.registry.load import load
 
 Inputs = tuple[Tensor, Tensor, Tensor]
 Call = Callable[[], Any]

@@ -6,9 +6,9 @@ import hashlib
 import sys
 from pathlib import Path
 
-from attention_core.bench.known import Known, as_words
+from attention_core.bench.conventions import in_bench_words, with_convention
+from attention_core.bench.known_failures import Known, as_words
 from attention_core.bench.targets import Named
-from attention_core.bench.words import in_bench_words, with_convention
 from attention_core.conformance.report import Report, count
 from attention_core.conformance.verify import verify_target
 

@@ -40,7 +40,7 @@ def known_of_others(
 
     Code that calls none of them has its own fault, whoever else has one like it.
     """
-    from attention_core.kernels import KERNELS
+    from attention_core.registry.table import KERNELS
 
     names, calls = [law.name for law in refuted], description.get("calls") or []
     if implementation.array != "torch" or implementation.contract != "attention":

@@ -316,8 +316,8 @@ def implementation_for(target: str, fields: Mapping[str, Any]) -> tuple[Implemen
     Raises:
         TargetError: the text is no target.
     """
-    from attention_core import kernels
     from attention_core.conformance.target import split_target
+    from attention_core.registry import table as kernels
 
     rows = {row.name: row for row in kernels.KERNELS}
     if target in rows:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.bench.figures import duration, shown
-from attention_core.bench.growth import series_of
-from attention_core.bench.render_markdown import table
-from attention_core.bench.results import Cell, Results
-from attention_core.bench.statistics import Comparison, compare
+from attention_core.bench.report.growth import series_of
+from attention_core.bench.report.numbers import duration, shown
+from attention_core.bench.report.render_markdown import table
+from attention_core.bench.report.results import Cell, Results
+from attention_core.bench.timing.statistics import Comparison, compare
 
 AUTO, HALF = "auto", "auto:core:half_accuracy"
 CLASS = 1.2

@@ -20,14 +20,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from asked import asked
 from tables import Table, split, summary, write
 
-from attention_core.bench.limits import HALVES
-from attention_core.bench.machine import describe_machine, versions
-from attention_core.bench.pictures import write_pictures
-from attention_core.bench.render_markdown import disagreements, to_markdown
-from attention_core.bench.results import Results, read_results, write_text
+from attention_core.bench.report.pictures import write_pictures
+from attention_core.bench.report.render_markdown import disagreements, to_markdown
+from attention_core.bench.report.results import Results, read_results, write_text
 from attention_core.bench.run import Settings, run_benchmark
-from attention_core.bench.shapes import read_shapes, workloads
-from attention_core.bench.workload import Workload
+from attention_core.bench.timing.machine import describe_machine, versions
+from attention_core.bench.timing.roofline import HALVES
+from attention_core.bench.workloads.shapes import read_shapes, workloads
+from attention_core.bench.workloads.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "bench"

@@ -17,10 +17,10 @@ import torch.utils.benchmark as torch_benchmark
 from pytest_benchmark.fixture import BenchmarkFixture
 from pytest_benchmark.utils import NameWrapper
 
-from attention_core.bench.clocks import WallClock
-from attention_core.bench.sampling import Plan, sample
-from attention_core.bench.statistics import compare
-from attention_core.bench.synthetic import Machine, SyntheticClock, Work
+from attention_core.bench.timing.clocks import WallClock
+from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.statistics import compare
+from attention_core.bench.timing.synthetic import Machine, SyntheticClock, Work
 
 SECONDS = 1.0
 """For each function; the peers' own defaults are 1 (pytest-benchmark) and 0.2 (blocked_autorange)."""

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harnesses import HARNESSES, Pair, measured, rates, simulated
 
-from attention_core.bench.synthetic import MACHINES
+from attention_core.bench.timing.synthetic import MACHINES
 
 CALL = 1e-3
 """Seconds of a simulated call."""

@@ -18,18 +18,18 @@ from typing import Any
 import torch
 from tell import considerations, page
 
+from finetune.characters.answer_provenance import consider, split_table
+from finetune.characters.evaluate import answers, right
+from finetune.characters.recipes import finetuning, load_parameters, pretraining, save_parameters
 from finetune.data.corpus import Questions, documents, read_questions, read_text
 from finetune.data.mixture import Mixture
 from finetune.data.names import NamePlaces
 from finetune.data.span_corruption import CorruptedDocuments, Form
 from finetune.data.vocabulary import Vocabulary
 from finetune.errors import BadInput
-from finetune.evaluate import answers, right
-from finetune.knowledge import consider, split_table
-from finetune.metrics import jsonl
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
-from finetune.recipes import finetuning, load_parameters, pretraining, save_parameters
-from finetune.train import Trainer
+from finetune.training.metrics import jsonl
+from finetune.training.train import Trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 

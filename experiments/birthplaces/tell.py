@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attention_core.bench.machine import processor
-from finetune.evaluate import Answer, wilson
-from finetune.knowledge import Considered, curve, split_table
+from attention_core.bench.timing.machine import processor
+from finetune.characters.answer_provenance import Considered, curve, split_table
+from finetune.characters.evaluate import Answer, wilson
 
 HEAD = """# Where was X born?
 

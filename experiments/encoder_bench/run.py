@@ -24,18 +24,18 @@ import numpy.typing as npt
 import peers
 import torch
 
-from attention_core.bench.machine import processor, versions
-from finetune.classify_config import ClassifyConfig
+from attention_core.bench.timing.machine import processor, versions
+from finetune.classification.config import ClassifyConfig
+from finetune.classification.features import OnFeatures, features
 from finetune.data.collate import LabelledTexts
 from finetune.data.texts import Encoded
 from finetune.errors import BadInput
-from finetune.features import OnFeatures, features
-from finetune.memory import prepared, profiled
+from finetune.memory.measure import prepared, profiled
 from finetune.models.classifier import Classifier, classification_loss
 from finetune.models.heads import load_classifier
 from finetune.peft import Head, LoRA, Prefix, Prompt, inject
-from finetune.train import Trainer
-from finetune.train_config import TrainConfig
+from finetune.training.config import TrainConfig
+from finetune.training.train import Trainer
 
 SIZES = {
     "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,

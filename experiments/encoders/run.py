@@ -20,12 +20,12 @@ from typing import Any
 
 import torch
 
-from finetune.checkpoint import replace_file
-from finetune.classify import Run
-from finetune.classify_config import ClassifyConfig
-from finetune.classify_data import Sides, drawn, prepare_data
+from finetune.classification.classify import Run
+from finetune.classification.config import ClassifyConfig
+from finetune.classification.data import Sides, drawn, prepare_data
+from finetune.classification.pretrained import load_pretrained
 from finetune.errors import BadInput
-from finetune.pretrained import load_pretrained
+from finetune.training.checkpoint import replace_file
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "encoders"

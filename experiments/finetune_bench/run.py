@@ -22,9 +22,9 @@ import numpy as np
 import torch
 from peers import ItemByItem, MinGPT
 
-from attention_core.bench.clocks import clock_for
-from attention_core.bench.limits import matmul_peak
-from attention_core.bench.machine import processor, versions
+from attention_core.bench.timing.clocks import clock_for
+from attention_core.bench.timing.machine import processor, versions
+from attention_core.bench.timing.roofline import matmul_peak
 from finetune.data.corpus import documents, read_text
 from finetune.data.span_corruption import CorruptedDocuments, Form
 from finetune.data.vocabulary import Vocabulary
@@ -32,8 +32,8 @@ from finetune.data.world import world
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig, mean_loss, next_token_loss
 from finetune.models.mingpt import from_mingpt, load_weights
-from finetune.train import Trainer, order
-from finetune.train_config import TrainConfig
+from finetune.training.config import TrainConfig
+from finetune.training.train import Trainer, order
 
 RATE = 1e-3
 SIDES = {

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_core.dot_product import attention_weights, dot_product_attention
+from attention_core.kernels.dot_product import attention_weights, dot_product_attention
 
 SIZES = (4, 16, 64, 256, 1024)
 CHUNK = 500  # draws at a time: 16 keys of 1024 coordinates are 64 MiB

@@ -18,14 +18,14 @@ import torch
 from attention_core.conformance.implementation import DTYPES, Unavailable
 from attention_core.conformance.report import Report
 from attention_core.conformance.session import Session
-from attention_core.kernel_row import Kernel
-from attention_core.kernels import KERNELS, implementation
+from attention_core.registry.record import Kernel
+from attention_core.registry.table import KERNELS, implementation
 
 QUANTITIES = ("out", "lse", "query", "key", "value", "mask")
 INTRODUCTION = """# The kernel table, judged
 
-Every attention kernel of `attention_core/kernels.py` as the suite saw it. "Known" counts the laws that a kernel is
-known to break ([findings](findings.md)); they are shown again on every run.
+Every attention kernel of `attention_core/registry/table.py` as the suite saw it. "Known" counts the laws that a kernel
+is known to break ([findings](findings.md)); they are shown again on every run.
 """
 UNEXPECTED = """
 Not as the table declares. On a processor with AMX, torch's bfloat16 products carry NaN into the row before

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import torch
 
+from finetune.characters.answer_provenance import curve, separation
+from finetune.characters.evaluate import Answer, answers, difference
 from finetune.data.names import NamePlaces
 from finetune.data.span_corruption import CorruptedDocuments, Form
 from finetune.data.vocabulary import Vocabulary
 from finetune.data.world import Person, World, world
-from finetune.evaluate import Answer, answers, difference
-from finetune.knowledge import curve, separation
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
-from finetune.train import Trainer
-from finetune.train_config import TrainConfig
+from finetune.training.config import TrainConfig
+from finetune.training.train import Trainer
 
 FORM = Form(34, trailing_mask=True)
 MODELS = ("vanilla", "synthesizer", "rotary")

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 N_KV, A, B = 5, 0, 1  # the keys' number, and the two to be averaged
 ALPHA = 2.0**-60  # the isotropic part of the long-axis case, "vanishingly small"

@@ -24,7 +24,7 @@ import store
 import trial
 from mutants.catalogue.odd import CORRECT, NEEDS
 
-from attention_core.bench.machine import describe_machine
+from attention_core.bench.timing.machine import describe_machine
 
 CORRECT_BY_NAME = {row.name: row for row in CORRECT}
 COMPILED = ("agrees_with_truth", "key_gradient_is_true", "masked_keys_are_invisible", "stays_finite")

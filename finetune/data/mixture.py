@@ -14,7 +14,7 @@ from torch import Tensor
 
 from finetune.data.vocabulary import Ids
 from finetune.errors import BadInput
-from finetune.train import Source
+from finetune.training.train import Source
 
 
 class Measured(Source, Protocol):

@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from attention_core.heads import merge_heads, split_heads
-from attention_core.loading import load
+from attention_core.kernels.heads import merge_heads, split_heads
+from attention_core.registry.load import load
 from finetune.errors import BadInput
 from finetune.models.gpt import initialise
 from finetune.models.sizes import refuse_too_large

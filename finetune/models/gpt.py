@@ -14,11 +14,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_core.cache import KeyValueCache
-from attention_core.heads import merge_heads, split_heads
-from attention_core.loading import load
-from attention_core.positions import rotary
-from attention_core.variants.synthesizer import Form, SynthesizerSelfAttention, ValueCache
+from attention_core.kernels.heads import merge_heads, split_heads
+from attention_core.modules.cache import KeyValueCache
+from attention_core.modules.positions import rotary
+from attention_core.modules.synthesizer import Form, SynthesizerSelfAttention, ValueCache
+from attention_core.registry.load import load
 from finetune.errors import BadInput
 from finetune.models.sizes import refuse_too_large
 

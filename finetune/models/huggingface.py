@@ -12,12 +12,12 @@ from typing import Any
 
 from torch import Tensor
 
-from finetune import checkpoint
 from finetune.data.corpus import read_text
 from finetune.errors import BadInput
 from finetune.models.classifier import MaskedLM
 from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.models.weights import put_weights
+from finetune.training import checkpoint
 
 BERT = {
     "embeddings.word_embeddings": "tok_emb",

@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import Tensor
 
-from finetune import checkpoint
 from finetune.data.corpus import read_text
 from finetune.errors import BadInput
+from finetune.training import checkpoint
 
 CONFIG, WEIGHTS, PICKLE = "adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
-from finetune.train import Trainer
-from finetune.train_config import TrainConfig
+from finetune.training.config import TrainConfig
+from finetune.training.train import Trainer
 
 
 class Texts:

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from attention_core.bench.asked import default_kernels, whole_numbers
-from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.cli_validation import default_kernels, whole_numbers
+from attention_core.bench.exit_status import judge_column, status_of
+from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.run import Settings
-from attention_core.bench.statistics import Comparison
-from attention_core.bench.status import judge_column, status_of
-from attention_core.bench.workload import Workload
+from attention_core.bench.timing.statistics import Comparison
+from attention_core.bench.workloads.workload import Workload
 from attention_core.cli import main
 from attention_core.conformance.implementation import TargetError
 from attention_core.terminal import make_console

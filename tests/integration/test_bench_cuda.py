@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from attention_core.bench import run as module
-from attention_core.bench.clocks import CudaClock, clock_for
-from attention_core.bench.limits import measure_limits
-from attention_core.bench.masks import read_mask
 from attention_core.bench.run import Settings, device_memory, run_benchmark
-from attention_core.bench.workload import Workload
+from attention_core.bench.timing.clocks import CudaClock, clock_for
+from attention_core.bench.timing.roofline import measure_limits
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from attention_core.bench.synthetic import MACHINES, Machine
+from attention_core.bench.timing.synthetic import MACHINES, Machine
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "bench_selftest"
 

@@ -13,11 +13,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from attention_core.bench.masks import read_mask
-from attention_core.bench.render_markdown import to_markdown
-from attention_core.bench.results import Cell, Column, Results
-from attention_core.bench.statistics import compare
-from attention_core.bench.workload import Workload
+from attention_core.bench.report.render_markdown import to_markdown
+from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.timing.statistics import compare
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "bench_grid" / "asked.py"
 LIST = {"n_q": 4096, "n_kv": 4096}

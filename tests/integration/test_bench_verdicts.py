@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from attention_core.bench import run as running
-from attention_core.bench.known import as_words, check_known, known_of, not_asked
-from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.exit_status import status_of, way_out
+from attention_core.bench.known_failures import as_words, check_known, known_of, not_asked
+from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.resume import check_sources
-from attention_core.bench.status import status_of, way_out
 from attention_core.bench.targets import read_target
 from attention_core.bench.verdicts import hidden, verdict
-from attention_core.bench.workload import Workload
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.known_failures import KnownFailure
 from attention_core.terminal import make_console

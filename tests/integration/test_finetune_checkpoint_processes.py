@@ -37,7 +37,10 @@ def test_a_wrong_target_is_refuted(target: str, law: str) -> None:
     ("target", "laws"),
     [
         ("mutants.checkpoints:slowly_written_beside", ["a_kill_in_the_midst_keeps_a_whole_one"]),
-        ("finetune.graded:Interrupted", ["a_full_disk_keeps_the_last_whole_one", "a_new_process_goes_on"]),
+        (
+            "finetune.contract_adapters.training:Interrupted",
+            ["a_full_disk_keeps_the_last_whole_one", "a_new_process_goes_on"],
+        ),
     ],
 )
 def test_a_right_checkpoint_survives(target: str, laws: list[str]) -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from finetune.cli import app
+from finetune.cli.main import app
 from tests.tiny_encoders import write_boolq, write_encoder, write_sst2
 
 USE = """
 import json
 import torch
 torch.set_num_threads(1)
-from finetune.classify_result import load_trained
+from finetune.classification.result import load_trained
 from finetune.data.collate import collate
 from finetune.data.examples import Examples
 from finetune.data.texts import encode

@@ -16,14 +16,14 @@ import torch
 from click.testing import CliRunner, Result
 from safetensors.torch import save_file
 
-from finetune import checkpoint
-from finetune.cli import app
-from finetune.cli_options import one_line
+from finetune.characters.evaluate import answers
+from finetune.characters.recipe_numbers import PRETRAINING
+from finetune.characters.recipes import load_parameters
+from finetune.cli.main import app
+from finetune.cli.options import one_line
 from finetune.data.vocabulary import Vocabulary
-from finetune.evaluate import answers
 from finetune.models.gpt import GPTConfig
-from finetune.recipe_numbers import PRETRAINING
-from finetune.recipes import load_parameters
+from finetune.training import checkpoint
 
 CORPUS = "Ada Byron. Ada Byron was born in London .\nAlan Turing. Alan Turing was born in Paris .\nWhere?\n"
 NAMES = "Where was Ada born?\tLondon\nWhere was Alan born?\tParis\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from finetune.cli import app
+from finetune.cli.main import app
 
 SMALL = ("--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "16", "--threads", "1", "--device", "cpu")
 

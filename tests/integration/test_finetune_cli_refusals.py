@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from finetune import cli_options
-from finetune.checkpoint import load
-from finetune.cli import app
+from finetune.cli import options as cli_options
+from finetune.cli.main import app
 from finetune.data.corpus import read_questions
 from finetune.errors import BadInput
+from finetune.training.checkpoint import load
 
 CORPUS = "Ada Byron. Ada Byron was born in London .\nAlan Turing. Alan Turing was born in Paris .\nWhere?\n"
 NAMES = "Where was Ada born?\tLondon\nWhere was Alan born?\tParis\nWhere was Alan Turing born?\tParis\n"

@@ -13,7 +13,7 @@ import pytest
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from finetune.laws.adapted import Adapted
+from finetune.laws.peft.adapted import Adapted
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,7 +14,7 @@ from mutants.judging import held, refuted
 from mutants.judging_contracts import conforming
 from torch import Tensor
 
-from finetune.laws.logits_probe import graded
+from finetune.laws.classifier.logits_probe import graded
 
 pytestmark = pytest.mark.slow
 transformers = pytest.importorskip("transformers")

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import finetune
-from finetune import checkpoint
-from finetune.cli import app
+from finetune.cli.main import app
+from finetune.training import checkpoint
 
 HOME = Path(finetune.__file__).parents[1]
 SMALL = ("--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "48", "--threads", "1", "--device", "cpu")
@@ -29,7 +29,7 @@ def interrupted(folder: Path, number: int, *arguments: str) -> tuple[int, str]:
     """A command that gets a signal once it has written three records; its status and what it said of errors."""
     path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
     process = subprocess.Popen(
-        [sys.executable, "-m", "finetune.cli", *arguments, "--metrics_path", "m", "--log_every", "1"],
+        [sys.executable, "-m", "finetune.cli.main", *arguments, "--metrics_path", "m", "--log_every", "1"],
         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
         # a shell's background jobs ignore Ctrl-C, and so would what they start
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,

@@ -15,9 +15,9 @@ from types import ModuleType
 
 import pytest
 
+from finetune.characters.answer_provenance import curve, threshold_for
+from finetune.characters.evaluate import difference, wilson
 from finetune.data.world import World
-from finetune.evaluate import difference, wilson
-from finetune.knowledge import curve, threshold_for
 from finetune.models.gpt import GPT
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "main_effect"

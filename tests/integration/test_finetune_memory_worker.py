@@ -1,6 +1,6 @@
 """The largest batch under a real limit.
 
-finetune.memory_worker: memory really runs out, in a process of its own, and the search goes on in the next.
+finetune.memory.worker: memory really runs out, in a process of its own, and the search goes on in the next.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from finetune.classify_config import ClassifyConfig
+from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
-from finetune.memory import largest_batch
-from finetune.memory_worker import StepsElsewhere
+from finetune.memory.measure import largest_batch
+from finetune.memory.worker import StepsElsewhere
 from tests.tiny_encoders import write_encoder
 
 

@@ -11,14 +11,14 @@ import pytest
 import torch
 from mutants import training as mutants
 
+from finetune.characters.evaluate import answers
 from finetune.data.names import NamePlaces
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
 from finetune.data.world import world
-from finetune.evaluate import answers
 from finetune.models.gpt import ATTENTIONS, GPT, GPTConfig, mean_loss, next_token_loss
-from finetune.train import Trainer
-from finetune.train_config import TrainConfig
+from finetune.training.config import TrainConfig
+from finetune.training.train import Trainer
 
 WORLD = world(0, taught=10, asked=1, unknown=0)
 QUESTIONS, PLACES = [p.question for p in WORLD.taught], [p.place for p in WORLD.taught]

@@ -1,6 +1,6 @@
 """Training with Hugging Face Accelerate.
 
-finetune.processes: two processes over gloo take the same steps as one, and go on after an interruption.
+finetune.training.processes: two processes over gloo take the same steps as one, and go on after an interruption.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from finetune.errors import BadInput
-from finetune.processes import OneProcess, processes
+from finetune.training.processes import OneProcess, processes
 
 RUNS = Path(__file__).with_name("finetune_runs.py")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from finetune.cli import app
+from finetune.cli.main import app
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

@@ -24,8 +24,8 @@ from attention_core.conformance.implementation import Unavailable
 from attention_core.conformance.session import Session, select_laws
 from attention_core.conformance.target import load_target
 from attention_core.conformance.verify import verify_target
-from attention_core.kernels import KERNELS, implementation, kernel
 from attention_core.peers import torch_mha, torch_sdpa
+from attention_core.registry.table import KERNELS, implementation, kernel
 
 PEERS = [
     row.name for row in KERNELS if ".peers." in row.origin and row.record.get("contract", "attention") == "attention"

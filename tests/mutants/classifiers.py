@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finetune.laws.logits_probe import Gradients
+from finetune.laws.classifier.logits_probe import Gradients
 
 E, H, LAYERS, P = 16, 2, 2, 2
 PAD = 0

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from finetune.laws import probe
+from finetune.laws.trainer import probe
 
 MATRICES = (nn.Linear, nn.Conv1d)
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from finetune.models.gpt import next_token_loss
-from finetune.train import Trainer
+from finetune.training.train import Trainer
 
 
 class NeverZeroed(Trainer):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finetune.laws import step_probe
+from finetune.laws.training_step import step_probe
 
 
 class Plain:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 UNIT = 2.0**-53  # the unit roundoff of float64
 

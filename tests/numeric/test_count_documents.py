@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from torch import nn
 
-from attention_core.self_attention import MultiHeadSelfAttention, init_qkv_proj
-from attention_core.variants.synthesizer import SynthesizerSelfAttention
+from attention_core.modules.self_attention import MultiHeadSelfAttention, init_qkv_proj
+from attention_core.modules.synthesizer import SynthesizerSelfAttention
 from finetune.data import draws, masked_lm
 from finetune.data.masked_lm import mask_tokens
 from finetune.data.span_corruption import SHORTEST, Form, cuts

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_core.dot_product import argmax_attention
+from attention_core.kernels.dot_product import argmax_attention
 from tests.numeric.exercise_truth import attend, rounding_bound
 
 KEY = torch.tensor([[0.0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]], dtype=torch.float64)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 SAMPLES = 5000
 FALSE_ALARM = 1e-11  # of each statistical statement; there are fewer than 30, so the file's is below 1e-9

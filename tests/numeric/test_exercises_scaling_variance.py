@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 BLOCKS = 200
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.nn.functional import multi_head_attention_forward
 
-from attention_core.self_attention import MultiHeadSelfAttention, init_qkv_proj, self_attention
+from attention_core.modules.self_attention import MultiHeadSelfAttention, init_qkv_proj, self_attention
 
 B, N, E = 2, 7, 30
 

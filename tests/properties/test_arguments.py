@@ -1,4 +1,4 @@
-"""attention_core.arguments: the normal form of a call. What it refuses is tabled in test_dot_product.py."""
+"""attention_core.kernels.arguments: the normal form of a call. What it refuses is tabled in test_dot_product.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.arguments import attended_pairs, broadcast, prepare
+from attention_core.kernels.arguments import attended_pairs, broadcast, prepare
 
 
 def test_mask_and_causal_together_mean_both() -> None:

@@ -19,12 +19,14 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench import clocks, probe, worker
-from attention_core.bench import workers as workers_module
-from attention_core.bench.clocks import CudaClock, WallClock, clock_for
-from attention_core.bench.exchange import TimedOut
-from attention_core.bench.workers import NOTE, Lost, Note, Workers
-from attention_core.bench.workload import Workload
+from attention_core.bench.messages import TimedOut
+from attention_core.bench.timing import clocks
+from attention_core.bench.timing.clocks import CudaClock, WallClock, clock_for
+from attention_core.bench.worker import client as workers_module
+from attention_core.bench.worker import entry as worker
+from attention_core.bench.worker import probe
+from attention_core.bench.worker.client import NOTE, Lost, Note, Workers
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.environment import THREADS
 from attention_core.conformance.implementation import TargetError, Unavailable
 
@@ -152,8 +154,8 @@ def attend(query, key, value):
     time.sleep(600)
 """
 COMMAND = """
-from attention_core.bench.workers import Workers
-from attention_core.bench.workload import Workload
+from attention_core.bench.worker.client import Workers
+from attention_core.bench.workloads.workload import Workload
 with Workers() as workers:
     list(workers.job("probe", workload=Workload(H=1, n_q=4, n_kv=4).to_json(), kernel={target!r}, device="cpu"))
 """

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from attention_core.bench.doubts import ALLOWED, doubts
-from attention_core.bench.limits import Limits
-from attention_core.bench.render_html import to_html
-from attention_core.bench.render_markdown import to_markdown
-from attention_core.bench.render_text import print_results
-from attention_core.bench.results import Cell, Column, Results
-from attention_core.bench.workload import Workload
+from attention_core.bench.report.render_html import to_html
+from attention_core.bench.report.render_markdown import to_markdown
+from attention_core.bench.report.render_text import print_results
+from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.report.warnings import ALLOWED, doubts
+from attention_core.bench.timing.roofline import Limits
+from attention_core.bench.workloads.workload import Workload
 
 WORK = Workload(B=1, H=1, n_q=100, n_kv=100, d=50)
 """2 MFLOP, 10^4 exponentials, 80 kB."""

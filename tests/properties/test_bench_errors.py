@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from attention_core import oracle
-from attention_core.bench import errors
-from attention_core.bench.errors import Errors, Judge
-from attention_core.bench.inputs import Inputs, draw
-from attention_core.bench.masks import read_mask
 from attention_core.bench.targets import load, prepare, read_target
-from attention_core.bench.workload import Workload
-from attention_core.kernels import implementation
+from attention_core.bench.worker import errors
+from attention_core.bench.worker.errors import Errors, Judge
+from attention_core.bench.workloads.inputs import Inputs, draw
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
+from attention_core.registry.table import implementation
 
 OURS = implementation("core:dot_product")
 SIZES = {"B": 2, "H": 4, "H_kv": 2, "n_q": 13, "n_kv": 17, "d": 8, "d_v": 5}

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from attention_core.bench import exchange
-from attention_core.bench.exchange import LARGEST, Ended, TimedOut, receive, send
+from attention_core.bench import messages as exchange
+from attention_core.bench.messages import LARGEST, Ended, TimedOut, receive, send
 
 
 @pytest.fixture

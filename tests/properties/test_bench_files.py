@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attention_core.bench.files import check_writable
-from attention_core.bench.results import write_text
+from attention_core.bench.report.results import write_text
 from attention_core.conformance.implementation import TargetError
 
 

@@ -10,10 +10,10 @@ import math
 import numpy as np
 import pytest
 
-from attention_core.bench.growth import exponent, family, series_of, student
-from attention_core.bench.masks import read_mask
-from attention_core.bench.results import Cell, Column, Results
-from attention_core.bench.workload import Workload
+from attention_core.bench.report.growth import exponent, family, series_of, student
+from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
 
 LENGTHS = (256, 512, 1024, 2048)
 

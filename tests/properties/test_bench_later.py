@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench.errors import Judge
-from attention_core.bench.masks import read_mask
-from attention_core.bench.measure import CHANGES, CLOCKS, KEPT, LATER, THREADS, measure
-from attention_core.bench.workers import NOTE
-from attention_core.bench.workload import Workload
+from attention_core.bench.worker.client import NOTE
+from attention_core.bench.worker.errors import Judge
+from attention_core.bench.worker.measure import CHANGES, CLOCKS, KEPT, LATER, THREADS, measure
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
 
 KERNELS = '''
 import torch
@@ -88,7 +88,7 @@ def clock(query, key, value):
     return sdpa(query, key, value)
 
 def harness(query, key, value):
-    from attention_core.bench.clocks import WallClock
+    from attention_core.bench.timing.clocks import WallClock
     WallClock.time = lambda self, function, count: (function(), 1e-9)[1]
     return sdpa(query, key, value)
 '''

@@ -10,9 +10,18 @@ from typing import Any
 
 import pytest
 
-from attention_core.bench import limits
-from attention_core.bench.limits import COPIES, MATMUL, Limits, best, copy_rate, exp_rate, matmul_peak, measure_limits
-from attention_core.bench.workload import Workload
+from attention_core.bench.timing import roofline as limits
+from attention_core.bench.timing.roofline import (
+    COPIES,
+    MATMUL,
+    Limits,
+    best,
+    copy_rate,
+    exp_rate,
+    matmul_peak,
+    measure_limits,
+)
+from attention_core.bench.workloads.workload import Workload
 
 LIMITS = Limits({"float32": 1e9, "bfloat16": 1e10}, 1e8, {1 << 20: 1e10, 1 << 30: 1e9})
 

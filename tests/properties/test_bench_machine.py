@@ -14,11 +14,13 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from attention_core.bench import command, machine, run, tune
-from attention_core.bench.machine import BUSY, busy_cores, busy_words
-from attention_core.bench.render_html import to_html
-from attention_core.bench.render_text import print_results
-from attention_core.bench.results import Results
+from attention_core.bench import cli as command
+from attention_core.bench import run, tune
+from attention_core.bench.report.render_html import to_html
+from attention_core.bench.report.render_text import print_results
+from attention_core.bench.report.results import Results
+from attention_core.bench.timing import machine
+from attention_core.bench.timing.machine import BUSY, busy_cores, busy_words
 from attention_core.terminal import make_console
 
 WORDS = "cores are busy with other work: ratios hold"

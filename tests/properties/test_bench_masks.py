@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attention_core import oracle
-from attention_core.bench.masks import DIGITS, ROWS, MaskSpec, read_mask, segment_ids, whole_number
+from attention_core.bench.workloads.masks import DIGITS, ROWS, MaskSpec, read_mask, segment_ids, whole_number
 from attention_core.conformance.implementation import TargetError
 
 BOTTOM = "bottom_right"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.bench import pictures
-from attention_core.bench.pictures import as_svg, check_plotting, pareto_front, write_pictures
-from attention_core.bench.render_html import to_html
-from attention_core.bench.results import Cell, Column, Results
-from attention_core.bench.statistics import Comparison
-from attention_core.bench.workload import Workload
+from attention_core.bench.report import pictures
+from attention_core.bench.report.pictures import as_svg, check_plotting, pareto_front, write_pictures
+from attention_core.bench.report.render_html import to_html
+from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.timing.statistics import Comparison
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 HOSTILE = "<script>alert(1)</script>.py:$\\frac{ & 'x'"

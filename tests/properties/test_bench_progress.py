@@ -11,7 +11,7 @@ import io
 import pytest
 from rich.console import Console
 
-from attention_core.bench.progress import EVERY, Telling
+from attention_core.bench.report.progress import EVERY, Telling
 
 
 class Clock:

@@ -5,10 +5,10 @@ Markdown tables of results, and whether two runs agree on the order of kernels.
 
 from __future__ import annotations
 
-from attention_core.bench.render_markdown import disagreements, escaped, to_markdown
-from attention_core.bench.results import Cell, Column, Results
-from attention_core.bench.statistics import Comparison
-from attention_core.bench.workload import Workload
+from attention_core.bench.report.render_markdown import disagreements, escaped, to_markdown
+from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.timing.statistics import Comparison
+from attention_core.bench.workloads.workload import Workload
 
 
 def results(*times: dict[str, float | None]) -> Results:

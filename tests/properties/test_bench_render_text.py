@@ -10,12 +10,12 @@ import io
 import pytest
 from rich.console import Console
 
-from attention_core.bench.figures import duration, factor, shown
-from attention_core.bench.render_text import outcome, print_results
-from attention_core.bench.results import Cell, Column, Results
-from attention_core.bench.statistics import Comparison
-from attention_core.bench.status import way_out
-from attention_core.bench.workload import Workload
+from attention_core.bench.exit_status import way_out
+from attention_core.bench.report.numbers import duration, factor, shown
+from attention_core.bench.report.render_text import outcome, print_results
+from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.timing.statistics import Comparison
+from attention_core.bench.workloads.workload import Workload
 
 
 def printed(width: int = 200) -> list[str]:

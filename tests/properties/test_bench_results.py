@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from attention_core.bench.results import Cell, Column, Results, read_results
-from attention_core.bench.statistics import Comparison
-from attention_core.bench.workload import Workload
+from attention_core.bench.report.results import Cell, Column, Results, read_results
+from attention_core.bench.timing.statistics import Comparison
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 

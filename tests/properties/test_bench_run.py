@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench import measure as measuring
 from attention_core.bench import run as module
-from attention_core.bench.inputs import draw
-from attention_core.bench.masks import read_mask
-from attention_core.bench.measure import fingerprint, restore
-from attention_core.bench.results import Cell, Column, Results
+from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
-from attention_core.bench.sampling import Plan, Samples
 from attention_core.bench.targets import Call
+from attention_core.bench.timing.sampling import Plan, Samples
 from attention_core.bench.verdicts import source
-from attention_core.bench.workers import NOTE, Workers
-from attention_core.bench.workload import Workload
+from attention_core.bench.worker import measure as measuring
+from attention_core.bench.worker.client import NOTE, Workers
+from attention_core.bench.worker.measure import fingerprint, restore
+from attention_core.bench.workloads.inputs import draw
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 KERNELS = '''

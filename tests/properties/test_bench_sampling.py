@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.bench import clocks, sampling
-from attention_core.bench.sampling import LEAST, Plan, calls_per_sample, order_of, sample, warm_up
-from attention_core.bench.synthetic import Machine, SyntheticClock, Work
+from attention_core.bench.timing import clocks, sampling
+from attention_core.bench.timing.sampling import LEAST, Plan, calls_per_sample, order_of, sample, warm_up
+from attention_core.bench.timing.synthetic import Machine, SyntheticClock, Work
 
 STILL = Machine(noise=0.0)
 

@@ -15,8 +15,8 @@ from rich.console import Console
 from attention_core.bench import selftest
 from attention_core.bench.run import Settings
 from attention_core.bench.selftest import SelfTest, print_self_test, run_self_test
-from attention_core.bench.statistics import Comparison
-from attention_core.bench.workload import Workload
+from attention_core.bench.timing.statistics import Comparison
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.bench.shapes import read_shapes, workloads
+from attention_core.bench.workloads.shapes import read_shapes, workloads
 from attention_core.conformance.implementation import TargetError
 
 

@@ -12,8 +12,8 @@ import math
 import numpy as np
 import pytest
 
-from attention_core.bench.sampling import Plan, sample
-from attention_core.bench.statistics import (
+from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.statistics import (
     Array,
     Comparison,
     Interval,
@@ -25,7 +25,7 @@ from attention_core.bench.statistics import (
     outliers,
     verdict_of,
 )
-from attention_core.bench.synthetic import MACHINES, Machine, SyntheticClock, Work
+from attention_core.bench.timing.synthetic import MACHINES, Machine, SyntheticClock, Work
 
 TRIALS = 100
 PLANS = {1e-5: Plan(seconds=2, most=150), 5e-3: Plan(seconds=10, most=150)}

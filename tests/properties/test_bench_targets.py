@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench.inputs import draw
-from attention_core.bench.masks import read_mask
 from attention_core.bench.targets import Call, CannotRun, load, prepare, read_target
-from attention_core.bench.workload import Workload
+from attention_core.bench.workloads.inputs import draw
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.implementation import TargetError
 
 KERNELS = """

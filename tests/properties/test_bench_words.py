@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attention_core.bench.conventions import conventions, in_bench_words, verify_words
 from attention_core.bench.targets import load, read_target
-from attention_core.bench.words import conventions, in_bench_words, verify_words
 from attention_core.conformance.implementation import TargetError
 
 KERNELS = """

@@ -9,9 +9,9 @@ import io
 
 import pytest
 
-from attention_core.bench import workload as module
-from attention_core.bench.masks import read_mask
-from attention_core.bench.workload import Workload, as_gib, machine_memory
+from attention_core.bench.workloads import workload as module
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.workload import Workload, as_gib, machine_memory
 from attention_core.conformance.implementation import TargetError
 
 

@@ -1,4 +1,4 @@
-"""attention_core.variants.block_sparse: what a mask forbids is not computed, and what it leaves is right."""
+"""attention_core.kernels.block_sparse: what a mask forbids is not computed, and what it leaves is right."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.block_sparse import block_sparse_attention, block_sparse_written
+from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.masking import Mask, causal, padding, segments, sliding_window
-from attention_core.variants.block_sparse import block_sparse_attention, block_sparse_written
 from tests.properties.mask_trees import SIZES, B, masks
 
 H, H_KV, D, D_V = 4, 2, 3, 2

@@ -1,6 +1,6 @@
 """KeyValueCache against one pass over the whole sequence, exactly where arithmetic is exact.
 
-attention_core.cache: any cuts give the rows of one causal pass, windows drop what nobody will see, bad calls raise.
+attention_core.modules.cache: any cuts give the rows of one causal pass, windows drop what nobody will see, bad calls raise.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from attention_core.cache import KeyValueCache
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.masking import causal, sliding_window
+from attention_core.modules.cache import KeyValueCache
 
 
 def sequence(n: int, H: int = 2, H_kv: int = 2, d: int = 3, d_v: int = 5) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""attention_core.choice: which kernel auto takes, and how a table that is not one is met."""
+"""attention_core.dispatch.tables: which kernel auto takes, and how a table that is not one is met."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core import choice, dispatch, plans
-from attention_core.choice import DEFAULT, FUSED, SPARSE, UNFUSED, choose
-from attention_core.kernels import kernel
+from attention_core.dispatch import plans
+from attention_core.dispatch import tables as choice
+from attention_core.dispatch.attention import attention as dispatch
+from attention_core.dispatch.tables import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
 from attention_core.masking.kept import dense_mask
 from attention_core.masking.pieces import plan
+from attention_core.registry.table import kernel
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from attention_core.conformance.contracts import contracts
 from attention_core.conformance.law import with_comparisons
 from attention_core.conformance.report import LawResult
 from attention_core.conformance.session import uncompared
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 CONTRACTS = contracts()
 

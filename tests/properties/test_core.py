@@ -14,12 +14,12 @@ from mutants import bias, kv_cache, multi_head, position_table, rotary, split_me
 from mutants.reference import correct
 from torch import Tensor, nn
 
-from attention_core import self_attention as ours
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import built_in
 from attention_core.conformance.core import PLAIN, SIZES
 from attention_core.conformance.report import Report
 from attention_core.conformance.session import Session
+from attention_core.modules import self_attention as ours
 
 
 def with_lse(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

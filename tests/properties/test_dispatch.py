@@ -1,4 +1,4 @@
-"""attention_core.dispatch: every kernel of the table answers every mask as the loop does."""
+"""attention_core.dispatch.attention: every kernel of the table answers every mask as the loop does."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core
-from attention_core import choice, dispatch, plans
-from attention_core.choice import PLANS, forget
-from attention_core.dispatch import attention
-from attention_core.kernel_row import Kernel
-from attention_core.kernels import OURS
-from attention_core.loading import answers
+from attention_core.dispatch import attention, plans
+from attention_core.dispatch import tables as choice
+from attention_core.dispatch.attention import attention as dispatch
+from attention_core.dispatch.tables import PLANS, forget
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
+from attention_core.registry.load import answers
+from attention_core.registry.record import Kernel
+from attention_core.registry.table import OURS
 from tests.properties.attention_loop import draw_call, rows_of
 
 # The rows that take every call; the others refuse some.

@@ -1,4 +1,4 @@
-"""attention_core.dot_product against a float64 loop, in exact arithmetic, and by its properties.
+"""attention_core.kernels.dot_product against a float64 loop, in exact arithmetic, and by its properties.
 
 The loop is in attention_loop.py; where arithmetic is exact, results are compared without any bound.
 """
@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.dot_product import (
+from attention_core.kernels.dot_product import (
     argmax_attention,
     attention_weights,
     dot_product_attention,

@@ -1,6 +1,6 @@
 """Checkpoints: round trip, atomic writing, refusals.
 
-finetune.checkpoint: what goes in comes out, writing is all or nothing, and nothing is ever unpickled.
+finetune.training.checkpoint: what goes in comes out, writing is all or nothing, and nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from safetensors.torch import load as tensors_of
 from safetensors.torch import save_file
 
-from finetune import checkpoint
 from finetune.errors import BadInput
 from finetune.models.huggingface import read_tensors
 from finetune.peft.files import read_adapter, write_adapter
+from finetune.training import checkpoint
 
 LEAVES = (
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from finetune.errors import BadInput
 from finetune.models.classifier import Classifier, MaskedLM, classification_loss, first_real, masked_lm_loss, mean_real
 from finetune.models.encoder import Encoder, EncoderConfig
-from finetune.optimiser import decayed_parameters
+from finetune.training.optimizer import decayed_parameters
 
 V, E = 23, 12
 

@@ -1,6 +1,6 @@
 """Fine-tuning a classifier, on an encoder of a few thousand numbers.
 
-finetune.classify: every method learns ten examples by heart, on loss as well; a killed run goes on to the same bits.
+finetune.classification.classify: every method learns ten examples by heart, on loss as well; a killed run goes on to the same bits.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from finetune.classify import Run, run_of
-from finetune.classify_config import DEFAULTS, ClassifyConfig
+from finetune.classification.classify import Run, run_of
+from finetune.classification.config import DEFAULTS, ClassifyConfig
+from finetune.classification.monitor import Monitor
 from finetune.errors import BadInput
-from finetune.monitor import Monitor
 from tests.tiny_encoders import write_boolq, write_encoder, write_sst2
 
 

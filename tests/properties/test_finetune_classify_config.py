@@ -1,6 +1,6 @@
 """Settings of a run.
 
-finetune.classify_config: the defaults of methods, and schedules that end with the run.
+finetune.classification.config: the defaults of methods, and schedules that end with the run.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from finetune.classify_config import DEFAULTS, ClassifyConfig, method_of, recompute_layers
+from finetune.classification.config import DEFAULTS, ClassifyConfig, method_of, recompute_layers
 from finetune.errors import BadInput
 from finetune.models.encoder import Encoder, EncoderConfig
-from finetune.optimiser import rate
 from finetune.peft import LoRA, Prefix, Prompt
+from finetune.training.optimizer import rate
 
 
 @pytest.mark.parametrize("method", DEFAULTS)

@@ -1,6 +1,6 @@
 """The data of a run.
 
-finetune.classify_data: sides as asked for, and what is said about them before anything is trained.
+finetune.classification.data: sides as asked for, and what is said about them before anything is trained.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from finetune.classify_data import drawn, few, prepare_data
+from finetune.classification.data import drawn, few, prepare_data
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from tests.tiny_encoders import write_sst2
@@ -63,7 +63,7 @@ def test_the_hub_by_task_and_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(arguments)
         raise BadInput("no hub here")
 
-    monkeypatch.setattr("finetune.classify_data.from_hub", from_hub)
+    monkeypatch.setattr("finetune.classification.data.from_hub", from_hub)
     for data, task in (("hub:boolq", None), ("hub:other/sst2", "sst2")):
         with pytest.raises(BadInput, match="no hub here"):
             prepare_data(data, task, 3)

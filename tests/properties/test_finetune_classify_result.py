@@ -1,6 +1,6 @@
 """What comes out of a run.
 
-finetune.classify_result: what is written, test read once for the best by dev, and the model that comes back.
+finetune.classification.result: what is written, test read once for the best by dev, and the model that comes back.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from finetune.classify import logits_of, run_of
-from finetune.classify_config import DEFAULTS, ClassifyConfig
-from finetune.classify_result import classify, load_trained, outcome, read_test
+from finetune.classification.classify import logits_of, run_of
+from finetune.classification.config import DEFAULTS, ClassifyConfig
+from finetune.classification.result import classify, load_trained, outcome, read_test
+from finetune.classification.scores import scores
 from finetune.data.collate import LabelledTexts, in_order
 from finetune.data.labelled import read_splits
 from finetune.data.texts import encode
 from finetune.errors import BadInput
-from finetune.locks import try_lock
-from finetune.scores import scores
+from finetune.training.locks import try_lock
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

@@ -1,6 +1,6 @@
 """Answers, exact match and intervals.
 
-finetune.evaluate: answers are those of one question at a time, cut at the mask; intervals are the published ones.
+finetune.characters.evaluate: answers are those of one question at a time, cut at the mask; intervals are the published ones.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import pytest
 import torch
 from scipy import stats
 
+from finetune.characters.evaluate import answers, difference, right, wilson
 from finetune.data.vocabulary import MASK, Vocabulary
 from finetune.errors import BadInput
-from finetune.evaluate import answers, difference, right, wilson
 from finetune.models.gpt import GPT, GPTConfig
 
 QUESTIONS = ["Who?", "Where was Ada?", "When?", "Where is Bob?"]

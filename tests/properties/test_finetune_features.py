@@ -1,6 +1,6 @@
 """Features of a frozen encoder.
 
-finetune.features: what the frozen encoder makes of texts, kept under a key that changes with all it depends on.
+finetune.classification.features: what the frozen encoder makes of texts, kept under a key that changes with all it depends on.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import torch
 
+from finetune.classification.features import Features, OnFeatures, features, features_key, weights_digest
 from finetune.data.collate import LabelledTexts
 from finetune.data.labelled import read_splits
 from finetune.data.texts import encode, load_tokenizer
 from finetune.errors import BadInput
-from finetune.features import Features, OnFeatures, features, features_key, weights_digest
 from finetune.models.classifier import Classifier
 from finetune.models.huggingface import load_encoder
 from tests.tiny_encoders import write_encoder, write_sst2

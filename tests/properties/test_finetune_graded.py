@@ -1,6 +1,6 @@
 """Our own implementations, graded.
 
-finetune.graded: our own models, trainer, checkpoints and masking conform to their contracts.
+finetune.contract_adapters.training: our own models, trainer, checkpoints and masking conform to their contracts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mutants.judging_contracts import conforming
 
-from finetune import graded
+from finetune.contract_adapters import training as graded
 
 
 @pytest.mark.parametrize("model", [graded.Vanilla, graded.Synthesizer, graded.Rotary])

@@ -1,6 +1,6 @@
 """Signals in a run of training, raised within a step in this process.
 
-finetune.interruption: a signal ends a run between two steps, what it did is kept, and going on changes no bit.
+finetune.training.interruption: a signal ends a run between two steps, what it did is kept, and going on changes no bit.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from finetune import checkpoint
-from finetune.interruption import stopped_by_signals
-from finetune.processes import OneProcess
-from finetune.train import Trainer
-from finetune.train_config import TrainConfig
+from finetune.training import checkpoint
+from finetune.training.config import TrainConfig
+from finetune.training.interruption import stopped_by_signals
+from finetune.training.processes import OneProcess
+from finetune.training.train import Trainer
 
 
 @pytest.fixture(autouse=True)

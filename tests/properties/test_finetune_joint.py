@@ -1,6 +1,6 @@
 """Joint training.
 
-finetune.joint: L_cls + alpha L_mlm as one formula, in any number of parts, with both sources gone through fairly.
+finetune.classification.multitask: L_cls + alpha L_mlm as one formula, in any number of parts, with both sources gone through fairly.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from finetune.classification.multitask import Joint, JointTrainer
 from finetune.data.collate import LabelledTexts
 from finetune.data.labelled import read_splits
 from finetune.data.texts import encode, load_tokenizer
 from finetune.data.unlabelled import MaskedTexts
 from finetune.errors import BadInput
-from finetune.joint import Joint, JointTrainer
 from finetune.models.classifier import Classifier, MaskedLM, classification_loss, masked_lm_loss
 from finetune.models.encoder import Encoder
 from finetune.models.huggingface import load_encoder
-from finetune.processes import OneProcess
-from finetune.train import Trainer
-from finetune.train_config import TrainConfig
+from finetune.training.config import TrainConfig
+from finetune.training.processes import OneProcess
+from finetune.training.train import Trainer
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

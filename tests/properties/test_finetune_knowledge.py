@@ -1,6 +1,6 @@
 """ "Not known", its curve, and the split by the corpus.
 
-finetune.knowledge: withheld answers by their log-probability, and answers beside what the corpus tells.
+finetune.characters.answer_provenance: withheld answers by their log-probability, and answers beside what the corpus tells.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finetune.characters.answer_provenance import consider, curve, name_of, separation, split_table, threshold_for
+from finetune.characters.evaluate import Answer
 from finetune.errors import BadInput
-from finetune.evaluate import Answer
-from finetune.knowledge import consider, curve, name_of, separation, split_table, threshold_for
 
 PAIRS = st.lists(st.tuples(st.integers(-5, 0), st.booleans()), min_size=1, max_size=12)
 

@@ -16,9 +16,9 @@ from mutants.judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance.evidence import Result
 from attention_core.conformance.exchange import Request
-from finetune.laws import causal_lm
-from finetune.laws.causal_lm import CONTRACT
-from finetune.laws.model import loss_bound, mean_loss
+from finetune.laws.causal_lm import laws as causal_lm
+from finetune.laws.causal_lm.laws import CONTRACT
+from finetune.laws.causal_lm.model import loss_bound, mean_loss
 
 DECLARED = mutants.DECLARED
 SILENT = {  # laws that have nothing to say, since a method is not there or nothing is declared

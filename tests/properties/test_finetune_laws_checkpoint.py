@@ -17,9 +17,9 @@ from mutants import checkpoints as mutants
 from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes
 
-from finetune.laws import checkpoint
-from finetune.laws.checkpoint import CONTRACT
-from finetune.laws.interrupted import Place, pickles
+from finetune.laws.checkpoint import laws as checkpoint
+from finetune.laws.checkpoint.interrupted import Place, pickles
+from finetune.laws.checkpoint.laws import CONTRACT
 
 IN_ANOTHER_PROCESS = {"a_kill_in_the_midst_keeps_a_whole_one", "a_new_process_goes_on"}
 

@@ -13,8 +13,8 @@ from mutants import classifiers as mutants
 from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes
 
-from finetune.laws import classifier
-from finetune.laws.classifier import CONTRACT
+from finetune.laws.classifier import laws as classifier
+from finetune.laws.classifier.laws import CONTRACT
 
 UNTYPED = {"segments_count", "no_segments_are_the_first"}
 SILENT = {  # laws that have nothing to say, since something is not declared or not there
@@ -91,7 +91,12 @@ def test_the_message_says_what_was_got_and_what_should_be(mutant: Any, law: str,
 @pytest.mark.parametrize(
     ("target", "law", "parameters", "words"),
     [
-        (mutants.Convolved, "padding_adds_nothing_to_gradients", {}, "build it with finetune.laws.logits_probe.graded"),
+        (
+            mutants.Convolved,
+            "padding_adds_nothing_to_gradients",
+            {},
+            "build it with finetune.laws.classifier.logits_probe.graded",
+        ),
         (mutants.Convolved, "no_mask_means_no_padding", {}, "it wants attention_mask"),
         (mutants.Plain, "the_pooling_is_the_stated_one", {"pool": "best"}, "pool='best' is none of first, last, mean"),
         (

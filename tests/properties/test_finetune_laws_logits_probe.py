@@ -1,6 +1,6 @@
 """What stands between a classifier and its laws.
 
-finetune.laws.logits_probe: logits of whatever a model returns, arguments that it takes, gradients as autograd gives
+finetune.laws.classifier.logits_probe: logits of whatever a model returns, arguments that it takes, gradients as autograd gives
 them.
 """
 
@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from finetune.laws.logits_probe import FROZEN, WITH, WITHOUT, graded, logits_of
+from finetune.laws.classifier.logits_probe import FROZEN, WITH, WITHOUT, graded, logits_of
 
 Z = torch.tensor([[1.0, 2.0]])
 

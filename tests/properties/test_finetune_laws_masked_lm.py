@@ -14,8 +14,8 @@ from mutants import masked_lm as mutants
 from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes
 
-from finetune.laws import masked_lm
-from finetune.laws.masked_lm import CONTRACT
+from finetune.laws.masked_lm import laws as masked_lm
+from finetune.laws.masked_lm.laws import CONTRACT
 
 
 def declared(target: Any) -> dict[str, Any]:

@@ -23,11 +23,11 @@ from torch import Tensor
 from attention_core.conformance import Implementation
 from attention_core.conformance.search import run_law
 from attention_core.conformance.session import Session
-from finetune import graded_adapters
-from finetune.laws import peft
-from finetune.laws.adapted import Adapted
-from finetune.laws.adapted_formulas import matrices, within
-from finetune.laws.peft import CONTRACT
+from finetune.contract_adapters import peft as graded_adapters
+from finetune.laws.peft import laws as peft
+from finetune.laws.peft.adapted import Adapted
+from finetune.laws.peft.formulas import matrices, within
+from finetune.laws.peft.laws import CONTRACT
 
 MERGING = {
     "merging_changes_no_output", "merging_changes_the_weights", "merging_twice_is_once",
@@ -146,7 +146,7 @@ def test_what_is_not_derived_from_the_class_is_told() -> None:
             pass
 
     found = judged("as_many_numbers_are_trained_as_the_formula_says", Bare, contract=CONTRACT)
-    assert found.status == "refuted" and "derived from finetune.laws.adapted.Adapted?" in found.message
+    assert found.status == "refuted" and "derived from finetune.laws.peft.adapted.Adapted?" in found.message
 
 
 def test_what_a_method_of_ones_own_does_not_tell_is_not_asked() -> None:

@@ -15,7 +15,7 @@ from mutants import adapters, causal_lm, checkpoints, classifiers, trainers, tra
 from mutants.judging import held, refuted
 
 from attention_core.conformance.laws.process_state import SEEDED_BY_CONTRACT
-from finetune import graded
+from finetune.contract_adapters import training as graded
 
 LAW = "a_call_leaves_the_process_as_it_was"
 TARGETS: list[tuple[str, Any, str]] = [

@@ -16,8 +16,8 @@ from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming
 
 from finetune.data.span_corruption import CharCorruptionDataset
-from finetune.laws import span_corruption
-from finetune.laws.span_corruption import CONTRACT
+from finetune.laws.span_corruption import laws as span_corruption
+from finetune.laws.span_corruption.laws import CONTRACT
 
 DECLARED: dict[Any, dict[str, Any]] = {
     mutants.InTheBlock: {"variant": "block"},

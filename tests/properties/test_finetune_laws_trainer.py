@@ -17,9 +17,9 @@ from mutants.judging_contracts import conforming, counterexample, outcomes
 from attention_core.conformance import Implementation
 from attention_core.conformance.parameter_case import ParameterCase
 from attention_core.conformance.session import Session
-from finetune.laws import trainer
-from finetune.laws.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
-from finetune.laws.trainer import CONTRACT
+from finetune.laws.trainer import laws as trainer
+from finetune.laws.trainer.laws import CONTRACT
+from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
 
 SEEN_BY = {loop.__name__: law for loop, law in mutants.SEEN_BY.items()}
 
@@ -123,7 +123,7 @@ def test_the_probe_leaves_generators_and_modes_to_the_trainer() -> None:
     def train(model: Any, loss: Any, examples: Any, config: Any) -> None:
         modes.append((model.training, torch.is_grad_enabled(), len(examples), len(list(examples))))
 
-    from finetune.laws import probe
+    from finetune.laws.trainer import probe
 
     with torch.no_grad():
         probe.graded(train)(torch.zeros(2, SIZE), torch.tensor([1, 2]), torch.zeros(SIZE))

@@ -17,11 +17,12 @@ from mutants.judging_contracts import conforming, counterexample
 from attention_core.conformance import Implementation
 from attention_core.conformance.parameter_case import ParameterCase
 from attention_core.conformance.session import Session
-from finetune import graded
-from finetune.laws import step_probe, training_step
-from finetune.laws.probe_layout import SIZE
-from finetune.laws.steps import RATE, split
-from finetune.laws.training_step import CONTRACT
+from finetune.contract_adapters import training as graded
+from finetune.laws.trainer.probe_layout import SIZE
+from finetune.laws.training_step import laws as training_step
+from finetune.laws.training_step import step_probe
+from finetune.laws.training_step.laws import CONTRACT
+from finetune.laws.training_step.steps import RATE, split
 
 SEEN_BY = {kind.__name__: law for kind, law in mutants.SEEN_BY.items()}
 TELLING = {

@@ -20,8 +20,8 @@ from attention_core.conformance.report import LawResult
 from attention_core.conformance.search import run_law
 from attention_core.conformance.session import Session
 from finetune.data.vocabulary import Vocabulary
-from finetune.laws import vocabulary
-from finetune.laws.vocabulary import CHARACTERS, CONTRACT, drawn
+from finetune.laws.vocabulary import laws as vocabulary
+from finetune.laws.vocabulary.laws import CHARACTERS, CONTRACT, drawn
 
 
 def ours(corpus: str, text: str) -> torch.Tensor:

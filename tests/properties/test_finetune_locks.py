@@ -1,6 +1,6 @@
 """Locks.
 
-finetune.locks: one holder at a time; a lock ends with whoever held it.
+finetune.training.locks: one holder at a time; a lock ends with whoever held it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import BadInput
-from finetune.locks import locked, only_writer_of, try_lock
+from finetune.training.locks import locked, only_writer_of, try_lock
 
 HOLD = """
 import fcntl, os, sys, time

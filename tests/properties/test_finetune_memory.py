@@ -1,6 +1,6 @@
 """Memory of a training step, and the largest batch.
 
-finetune.memory: profiler, hooks and formula agree; the search for the largest batch survives running out.
+finetune.memory.measure: profiler, hooks and formula agree; the search for the largest batch survives running out.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from finetune.classify_config import ClassifyConfig
+from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
-from finetune.memory import largest_batch, measured, saved_tensors, training_step
+from finetune.memory.measure import largest_batch, measured, saved_tensors, training_step
 from finetune.models.encoder import Encoder, EncoderConfig
 
 
@@ -81,7 +81,7 @@ def test_the_largest_batch_is_found_in_few_tries(fits: int, start: int, most: in
         if size > fits:
             raise MemoryError
 
-    with patch("finetune.out_of_memory.release"):  # nothing is held here, and the collector is slow
+    with patch("finetune.memory.out_of_memory.release"):  # nothing is held here, and the collector is slow
         found = largest_batch(step, start, most)
     assert found.size == min(fits, most)
     assert len(found.tried) == len({size for size, _ in found.tried}) <= 2 * most.bit_length() + 2

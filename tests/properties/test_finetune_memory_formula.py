@@ -1,6 +1,6 @@
 """The formula of memory against what autograd saves.
 
-finetune.memory_formula: bytes by formula are the bytes that autograd keeps, for every method, dropout and size.
+finetune.memory.formula: bytes by formula are the bytes that autograd keeps, for every method, dropout and size.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from finetune.classify_config import ClassifyConfig
+from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
-from finetune.memory import batch_of, prepared, saved_tensors
-from finetune.memory_formula import gradients, optimiser_state, saved_activations
+from finetune.memory.formula import gradients, optimiser_state, saved_activations
+from finetune.memory.measure import batch_of, prepared, saved_tensors
 from finetune.models.encoder import Encoder, EncoderConfig
 
 CPU = torch.device("cpu")

@@ -1,6 +1,6 @@
 """Sinks for a trainer's records.
 
-finetune.metrics: lines of JSON that go on after an interruption, and TensorBoard's absence told.
+finetune.training.metrics: lines of JSON that go on after an interruption, and TensorBoard's absence told.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from finetune.errors import BadInput
-from finetune.metrics import jsonl, tensorboard
+from finetune.training.metrics import jsonl, tensorboard
 
 
 def steps(path: Path) -> list[int]:

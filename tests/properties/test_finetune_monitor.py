@@ -1,6 +1,6 @@
 """What a run is watched by.
 
-finetune.monitor: the first of the best by dev is kept, on the disk before anything else happens, and comes back.
+finetune.classification.monitor: the first of the best by dev is kept, on the disk before anything else happens, and comes back.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pytest
 import torch
 from torch import nn
 
-from finetune import checkpoint
+from finetune.classification.monitor import Monitor
+from finetune.classification.scores import Tally
 from finetune.errors import BadInput
-from finetune.monitor import Monitor
-from finetune.scores import Tally
+from finetune.training import checkpoint
 
 
 def monitor(path: Path | None, accuracies: Sequence[int], model: nn.Module | None = None) -> Monitor:

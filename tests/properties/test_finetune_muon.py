@@ -1,6 +1,6 @@
 """Muon and AdamW as one optimiser.
 
-finetune.muon: which matrices Muon has, that one rate and one state reach both optimisers, and the size of its step.
+finetune.training.muon: which matrices Muon has, that one rate and one state reach both optimisers, and the size of its step.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from finetune.models.gpt import GPT, GPTConfig
-from finetune.muon import MuonAndAdamW
-from finetune.optimiser import OPTIMIZERS
+from finetune.training.muon import MuonAndAdamW
+from finetune.training.optimizer import OPTIMIZERS
 
 
 def small(attention: str = "vanilla") -> GPT:

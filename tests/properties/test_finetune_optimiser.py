@@ -1,6 +1,6 @@
 """AdamW's groups and the schedule.
 
-finetune.optimiser: which parameters decay, found by module, and the learning rate as a function of tokens.
+finetune.training.optimizer: which parameters decay, found by module, and the learning rate as a function of tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig
-from finetune.optimiser import OPTIMIZERS, SCHEDULES, adamw, decayed_parameters, rate
+from finetune.training.optimizer import OPTIMIZERS, SCHEDULES, adamw, decayed_parameters, rate
 
 
 @pytest.mark.parametrize("attention", ["vanilla", "rotary", "synthesizer"])

@@ -1,6 +1,6 @@
 """Out of memory.
 
-finetune.out_of_memory: running out of memory is told from other errors, and leaves nothing behind.
+finetune.memory.out_of_memory: running out of memory is told from other errors, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from finetune.errors import BadInput
-from finetune.out_of_memory import attempted, is_out_of_memory, limited
+from finetune.memory.out_of_memory import attempted, is_out_of_memory, limited
 
 
 def test_what_says_that_there_is_no_memory() -> None:

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from finetune.errors import BadInput
 from finetune.models.classifier import Classifier, MaskedLM, classification_loss
 from finetune.models.encoder import Encoder, EncoderConfig
-from finetune.optimiser import adamw
 from finetune.peft import METHODS, Bias, Head, LoRA, Method, Prefix, Prompt, inject, load
 from finetune.peft.lora import LoRAAdapter
 from finetune.peft.prompt import joined
+from finetune.training.optimizer import adamw
 from tests.numeric.encoder_error import bound
 
 V, N, E, H, L, h = 23, 29, 12, 3, 2, 7

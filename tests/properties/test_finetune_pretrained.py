@@ -1,6 +1,6 @@
 """Pretrained encoders.
 
-finetune.pretrained: an encoder with its tokenizer, and a clear line for one that cannot be had or does not fit.
+finetune.classification.pretrained: an encoder with its tokenizer, and a clear line for one that cannot be had or does not fit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from finetune.classification.pretrained import folder_of, load_pretrained, masked_lm_of
 from finetune.errors import BadInput
 from finetune.models.encoder import Encoder
-from finetune.pretrained import folder_of, load_pretrained, masked_lm_of
 from tests.tiny_encoders import VOCABULARY, write_encoder
 
 

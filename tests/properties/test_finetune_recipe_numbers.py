@@ -1,6 +1,6 @@
 """The numbers of the help, held against the configuration that each command hands to its trainer.
 
-finetune.recipe_numbers: what the help of a command calls its default is what the command trains with.
+finetune.characters.recipe_numbers: what the help of a command calls its default is what the command trains with.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import finetune.train
-from finetune.cli import app
-from finetune.cli_options import TRAIN_OPTIONS
-from finetune.recipe_numbers import ANY
-from finetune.train_config import TrainConfig
+import finetune.training.train
+from finetune.characters.recipe_numbers import ANY
+from finetune.cli.main import app
+from finetune.cli.options import TRAIN_OPTIONS
+from finetune.training.config import TrainConfig
 
 SMALL = ("--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "48", "--device", "cpu")
 OUT = ("--writing_params_path", "p")
@@ -35,7 +35,7 @@ def trained_with(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str)
     monkeypatch.chdir(folder)
     Path("wiki.txt").write_text("Ada Byron was born in London .\nAlan Turing was born in Paris .\nWhere?\n")
     Path("names.tsv").write_text("Where was Ada born?\tLondon\nWhere was Alan born?\tParis\n")
-    monkeypatch.setattr(finetune.train, "Trainer", Asked)
+    monkeypatch.setattr(finetune.training.train, "Trainer", Asked)
     with pytest.raises(Seen) as found:
         CliRunner().invoke(app, [arguments[0], *SMALL, *arguments[1:]], catch_exceptions=False)
     config: TrainConfig = found.value.args[0]

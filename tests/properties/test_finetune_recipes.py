@@ -1,6 +1,6 @@
 """Recipes and files of parameters.
 
-finetune.recipes: the assignment's numbers, and files of parameters that say what they are of.
+finetune.characters.recipes: the assignment's numbers, and files of parameters that say what they are of.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from finetune import checkpoint
+from finetune.characters.recipes import finetuning, load_parameters, pretraining, save_parameters
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig
-from finetune.recipes import finetuning, load_parameters, pretraining, save_parameters
+from finetune.training import checkpoint
 
 VOCABULARY = Vocabulary("abcdef")
 CONFIG = GPTConfig(len(VOCABULARY), 8, 1, 2, 8)

@@ -1,6 +1,6 @@
 """Accuracy and loss of a classifier.
 
-finetune.scores: sums over all examples, modes that come back, no gradients.
+finetune.classification.scores: sums over all examples, modes that come back, no gradients.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from finetune.scores import Tally, evaluating, scores
+from finetune.classification.scores import Tally, evaluating, scores
 
 
 def test_sums_over_all_and_not_means_of_batches() -> None:

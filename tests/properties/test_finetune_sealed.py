@@ -1,6 +1,6 @@
 """A test set that is read once.
 
-finetune.sealed: the test set is measured once, for one choice; the ledger remembers it for every process.
+finetune.classification.sealed_test_set: the test set is measured once, for one choice; the ledger remembers it for every process.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from finetune.classification.sealed_test_set import SealedTest
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
-from finetune.sealed import SealedTest
 
 DATA = Examples(["good", "bad"], None, [1, 0], ("n", "y"), ["f, line 1", "f, line 2"])
 

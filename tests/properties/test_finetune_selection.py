@@ -1,6 +1,6 @@
 """Selection on an encoder of a few thousand numbers.
 
-finetune.selection: chosen by dev alone, test out of reach until all is done, a killed worker's trials gone on with.
+finetune.selection.select: chosen by dev alone, test out of reach until all is done, a killed worker's trials gone on with.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from finetune.classify import Run
-from finetune.classify_config import ClassifyConfig
+from finetune.classification.classify import Run
+from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
-from finetune.selection import Selection, Space
-from finetune.study import DONE, FAILED
+from finetune.selection.select import Selection, Space
+from finetune.selection.study import DONE, FAILED
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

@@ -1,6 +1,6 @@
 """What a selection comes to.
 
-finetune.selection_result: test read once for each choice, the table, the bars at 0 with a reason, counts by part.
+finetune.selection.result: test read once for each choice, the table, the bars at 0 with a reason, counts by part.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import torch
 
-from finetune.classify import Run
-from finetune.classify_config import ClassifyConfig, method_of
+from finetune.classification.classify import Run
+from finetune.classification.config import ClassifyConfig, method_of
 from finetune.models.classifier import Classifier
 from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.peft import inject
-from finetune.selection import Selection, Space
-from finetune.selection_result import part_of, parts_of, table
+from finetune.selection.result import part_of, parts_of, table
+from finetune.selection.select import Selection, Space
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

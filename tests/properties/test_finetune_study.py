@@ -1,6 +1,6 @@
 """Trials in a database.
 
-finetune.study: each combination once among all who ask, broken-off trials again, a database that cannot be used told.
+finetune.selection.study: each combination once among all who ask, broken-off trials again, a database that cannot be used told.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from finetune.errors import BadInput
-from finetune.selection import Space
-from finetune.study import DONE, FAILED, Study, shown_url
+from finetune.selection.select import Space
+from finetune.selection.study import DONE, FAILED, Study, shown_url
 
 GRID = Space(("m",), ("head", "lora"), (0.1, 0.2), (1,), (4,))
 SEARCH = Space(("m",), ("head",), (1e-4, 1e-1), (1, 2), (4,), trials=6, is_range=True)

@@ -1,6 +1,6 @@
 """The trainer, on models of a few numbers.
 
-finetune.train: what a step does, that parts and processes do not matter, and that resuming changes no bit.
+finetune.training.train: what a step does, that parts and processes do not matter, and that resuming changes no bit.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from finetune import checkpoint
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
-from finetune.optimiser import rate
-from finetune.train import PLACE, STATE, Trainer, order
-from finetune.train_config import TrainConfig
+from finetune.training import checkpoint
+from finetune.training.config import TrainConfig
+from finetune.training.optimizer import rate
+from finetune.training.train import PLACE, STATE, Trainer, order
 
 
 class Texts:

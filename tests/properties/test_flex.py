@@ -1,4 +1,4 @@
-"""attention_core.variants.flex: structured masks by the kernel that torch generates for them."""
+"""attention_core.kernels.flex: structured masks by the kernel that torch generates for them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from torch.autograd import forward_ad
 
 from attention_core import attention
 from attention_core.bench.targets import read_target
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.flex import flex_structured_attention, flex_written
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
-from attention_core.variants import flex
-from attention_core.variants.flex import flex_structured_attention, flex_written
+from attention_core.registry.table import flex
 from tests.properties.mask_trees import SIZES, B, masks
 from tests.properties.test_block_sparse import inputs
 

@@ -1,4 +1,4 @@
-"""attention_core.variants.fused: what torch would compute unfused is given to its fused kernel, and stays the same."""
+"""attention_core.kernels.fused: what torch would compute unfused is given to its fused kernel, and stays the same."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.fused import fused_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.fused import fused_attention
 
 N, D = 32, 16
 FUSED = "aten._scaled_dot_product_flash_attention_for_cpu"

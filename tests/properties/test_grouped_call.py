@@ -13,7 +13,7 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.report import Report
 from attention_core.conformance.session import Session, select_laws
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 LAWS = [
     "agrees_with_truth", "grouped_query_equals_repeated_keys", "grouped_gradients_are_summed_over_the_group",

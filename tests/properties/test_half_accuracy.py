@@ -1,4 +1,4 @@
-"""attention_core.variants.half_accuracy: the definition in the inputs' dtype, whatever the chunk."""
+"""attention_core.kernels.half_accuracy: the definition in the inputs' dtype, whatever the chunk."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.half_accuracy import half_accuracy_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.half_accuracy import half_accuracy_attention
 
 N = 21
 

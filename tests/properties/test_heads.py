@@ -1,4 +1,4 @@
-"""attention_core.heads: where each feature goes, index by index, at distinct prime sizes."""
+"""attention_core.kernels.heads: where each feature goes, index by index, at distinct prime sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.heads import expand_kv_heads, merge_heads, split_heads
+from attention_core.kernels.heads import expand_kv_heads, merge_heads, split_heads
 
 SIZES = st.permutations([1, 2, 3, 5]).map(tuple)
 SETTINGS = settings(deadline=None, max_examples=24)

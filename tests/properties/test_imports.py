@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-BLOCKS = ("arguments", "dot_product", "heads", "masking", "nonfinite", "positions", "self_attention")
+BLOCKS = ("kernels", "masking", "modules")
 JUDGE = ("oracle", "conformance", "derivation", "bench", "plugin", "cli")
 HEAVY = (
     "jax",
@@ -78,16 +78,13 @@ RULES = (
     Rule(
         "a building block knows neither the table nor its judge",
         ours(*BLOCKS, *(f"{name}.*" for name in BLOCKS)),
-        never=ours("dispatch", "kernels", "peers", "variants", *JUDGE),
+        never=ours("dispatch", "registry", "peers", *JUDGE),
     ),
-    Rule(
-        "an implementation knows neither the table nor its judge",
-        ours("variants", "variants.*"),
-        never=ours("dispatch", "kernels", "peers", *JUDGE),
-    ),
+    Rule("a kernel knows no module", ours("kernels", "kernels.*"), never=ours("modules")),
+    Rule("a mask knows neither kernel nor module", ours("masking", "masking.*"), never=ours("kernels", "modules")),
     Rule(
         "the table names implementations; it does not see the truth or the laws",
-        ours("kernels", "dispatch", "peers", "peers.*"),
+        ours("registry.*", "dispatch.*", "peers.*"),
         never=ours("oracle", "conformance.laws", "derivation", "bench", "plugin", "cli"),
     ),
 )
@@ -172,21 +169,21 @@ def test_every_rule_is_about_something(rule: Rule) -> None:
         ("attention_core.conformance.laws.value", "from .. import budget\nimport hypothesis", 0),
         ("attention_core.conformance.laws.value", "def f():\n    import torch.nn", 1),
         ("attention_core.conformance.laws.value", "from ... import kernels, masking", 2),
-        ("attention_core.conformance.laws.value", "from attention_core.variants.aft import aft", 1),
+        ("attention_core.conformance.laws.value", "from attention_core.kernels.aft import aft", 1),
         ("attention_core.cli", "from finetune.models import gpt", 1),
         ("attention_core.cli", "import finetuned", 0),
-        ("attention_core.masking", "from attention_core import kernels", 1),
+        ("attention_core.masking", "from attention_core import registry", 1),
         ("attention_core.masking", "import torch", 0),
         ("attention_core.masking.algebra", "from ..oracle import masks", 1),
-        ("attention_core.masking", "from .heads import split_heads", 0),
-        ("attention_core.dot_product", "from .variants import tiled", 1),
-        ("attention_core.variants.tiled", "from ..masking import causal", 0),
-        ("attention_core.variants.tiled", "from ..oracle import attention", 1),
-        ("attention_core.variants.tiled", "from ..conformance import check_implementation", 1),
-        ("attention_core.kernels", "from attention_core.variants import aft", 0),
-        ("attention_core.kernels", "from attention_core.conformance import Implementation", 0),
-        ("attention_core.kernels", "from attention_core.oracle import attention", 1),
-        ("finetune.train", "from attention_core import attention", 0),
+        ("attention_core.masking", "from .pieces import cut", 0),
+        ("attention_core.kernels.dot_product", "from ..modules import synthesizer", 1),
+        ("attention_core.kernels.tiled", "from ..masking import causal", 0),
+        ("attention_core.kernels.tiled", "from ..oracle import attention", 1),
+        ("attention_core.kernels.tiled", "from ..conformance import check_implementation", 1),
+        ("attention_core.registry.table", "from attention_core.kernels import aft", 0),
+        ("attention_core.registry.table", "from attention_core.conformance import Implementation", 0),
+        ("attention_core.registry.table", "from attention_core.oracle import attention", 1),
+        ("finetune.training.train", "from attention_core import attention", 0),
     ],
 )
 def test_planted_imports_are_judged(module: str, source: str, broken: int) -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from attention_core import attention
+from attention_core.kernels.block_sparse import Written
 from attention_core.masking import Mask, causal, prefix, segments, sliding_window
 from attention_core.masking.kept import KEPT, SMALL, dense_mask, kept_masks, numbers, piece_mask
 from attention_core.masking.pieces import MOST_PLANS, plan
-from attention_core.variants.block_sparse import Written
 from tests.properties.mask_trees import SIZES, masks
 
 CPU = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""attention_core.kernels: the table is light, every row is whole, and adapters show their source."""
+"""attention_core.registry.table: the table is light, every row is whole, and adapters show their source."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.known_failures import as_known_failure
 from attention_core.conformance.report import VERDICTS
-from attention_core.kernel_row import Kernel
-from attention_core.kernels import KERNELS, implementation, kernel
 from attention_core.peers import source
 from attention_core.peers.source import standalone
+from attention_core.registry.record import Kernel
+from attention_core.registry.table import KERNELS, implementation, kernel
 
 PEERS = [row for row in KERNELS if ".peers." in row.origin]
 each_row = pytest.mark.parametrize("row", KERNELS, ids=lambda row: row.name)
@@ -34,7 +34,7 @@ def definitions(origin: str) -> set[str]:
 
 def test_reading_the_table_imports_no_kernel() -> None:
     program = (
-        "import sys; from attention_core.kernels import KERNELS, implementation\n"
+        "import sys; from attention_core.registry.table import KERNELS, implementation\n"
         "for row in KERNELS: implementation(row.name)\n"
         "print([m for m in ('torch', 'numpy', 'hypothesis', 'transformers', 'jax') if m in sys.modules])"
     )

@@ -16,8 +16,8 @@ from mutants.reference import correct
 from torch import Tensor
 
 from attention_core.conformance.laws import causality
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 NAMES = [law.name for law in causality.LAWS]
 BOTTOM = {"causal": "bottom_right"}

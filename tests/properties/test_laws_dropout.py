@@ -27,7 +27,7 @@ from attention_core.conformance.laws.chance import (
     unlikely,
 )
 from attention_core.conformance.search import EFFORTS
-from attention_core.dot_product import dot_product_attention
+from attention_core.kernels.dot_product import dot_product_attention
 
 WEIGHTS = "returned_weights_are_before_dropout"
 TABLE = (*dropout.LAWS, *dropout_options.LAWS)

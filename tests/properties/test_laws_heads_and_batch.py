@@ -17,8 +17,8 @@ from mutants.reference import correct
 from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import heads_and_batch as slices
 from attention_core.conformance.laws import permutations
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 LAWS = [law.name for law in (*slices.LAWS, *permutations.LAWS)]
 CAUGHT = {

@@ -15,8 +15,8 @@ from mutants.judging import held, refuted
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.laws import laws_of, lse
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 CONTRACT = lse.CONTRACT
 CLAIMS = ("attn_mask", "is_causal", "scale", "enable_gqa")

@@ -19,8 +19,8 @@ from mutants.reference import build, correct
 from torch import Tensor
 
 from attention_core.conformance.laws import dead_rows, mask_forms, masking, masking_gradients
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 ALL = [law for file in (masking, masking_gradients, mask_forms, dead_rows) for law in file.LAWS]
 IGNORED, PROPAGATES = {"masked_nan": "ignored"}, {"masked_nan": "propagates"}

@@ -18,9 +18,9 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.laws import module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.conformance.session import Session
+from attention_core.modules.self_attention import MultiHeadSelfAttention
+from attention_core.modules.shared_projection import shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
-from attention_core.self_attention import MultiHeadSelfAttention
-from attention_core.variants.shared_projection import shared_projection_attention
 
 WEIGHTS = {"weights_flag": "need_weights"}
 TRUTH, CAUSAL = "heads_attend_as_the_formula_says", "causal_heads_attend_as_the_formula_says"

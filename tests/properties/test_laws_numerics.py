@@ -19,8 +19,8 @@ from attention_core.conformance.case import Case
 from attention_core.conformance.laws import numerics
 from attention_core.conformance.laws.extreme_inputs import LARGE, beyond_half, enlarging
 from attention_core.conformance.rounding import round_to
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 LAWS = numerics.LAWS
 WIDE = {"accumulate": "float32"}

@@ -13,9 +13,9 @@ from mutants import position_table as mutants
 from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, refuting
 
-from attention_core import positions
 from attention_core.conformance.laws import position_table
 from attention_core.conformance.laws.position_table import CONTRACT
+from attention_core.modules import positions
 
 SEEN_BY = {  # one law that must see it
     "exponent_by_column": "inner_products_depend_on_the_distance",

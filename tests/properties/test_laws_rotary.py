@@ -14,10 +14,10 @@ from mutants import rotary as mutants
 from mutants.judging import refuted
 from mutants.judging_contracts import conforming, refuting
 
-from attention_core import positions
 from attention_core.conformance.laws import rotary
 from attention_core.conformance.laws.rotary import CONTRACT
 from attention_core.conformance.laws.rotation import angle_error
+from attention_core.modules import positions
 
 BATCHED = {"positions": "batched"}
 SEEN_BY = {  # one law that must see it

@@ -12,11 +12,11 @@ from mutants.judging import held, refuted
 from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
-from attention_core import self_attention as ours
 from attention_core.conformance import Implementation
 from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.laws import seed_attention, seed_steps
 from attention_core.conformance.session import Session
+from attention_core.modules import self_attention as ours
 
 
 @pytest.mark.parametrize("law", seed_attention.LAWS, ids=lambda law: law.name)

@@ -12,9 +12,9 @@ from mutants import split_merge_heads as mutants
 from mutants.judging import refuted
 from mutants.judging_contracts import conforming, refuting
 
-from attention_core import heads
 from attention_core.conformance.laws import split_merge_heads
 from attention_core.conformance.laws.split_merge_heads import CONTRACT
+from attention_core.kernels import heads
 
 # What else a fault breaks is its own affair; these laws must see it.
 SEEN_BY = {

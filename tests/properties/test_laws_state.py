@@ -18,8 +18,8 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import modes, state
 from attention_core.conformance.session import Session, select_laws
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 CAUGHT = {
     "the_same_call_twice_agrees": ("forward_race",),

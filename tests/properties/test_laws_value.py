@@ -17,8 +17,8 @@ from mutants.reference import correct
 
 from attention_core.conformance.laws import value, value_relations
 from attention_core.conformance.laws.value_relations import orthogonal
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 
 LAWS = [law for family in (value, value_relations) for law in family.LAWS]
 RETURNS = {

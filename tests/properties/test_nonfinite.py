@@ -1,11 +1,11 @@
-"""attention_core.nonfinite: garbage stays with its own pairs, and gradients pass beside it."""
+"""attention_core.kernels.nonfinite: garbage stays with its own pairs, and gradients pass beside it."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from attention_core.nonfinite import finite_part, pairwise_products, weighted_sum
+from attention_core.kernels.nonfinite import finite_part, pairwise_products, weighted_sum
 
 NAN, INF = float("nan"), float("inf")
 

@@ -194,7 +194,7 @@ def test_options_of_other_contracts_are_refused(contract: str, fields: dict[str,
 
 def test_every_contract_says_what_applies() -> None:
     from attention_core.conformance.contracts import built_in
-    from attention_core.kernels import KERNELS
+    from attention_core.registry.table import KERNELS
 
     assert set(APPLIES) == set(PARAMETERS) == set(built_in())
     for contract in APPLIES:

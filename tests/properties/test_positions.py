@@ -1,4 +1,4 @@
-"""attention_core.positions: what each encoding promises, and its formula where numbers are exact."""
+"""attention_core.modules.positions: what each encoding promises, and its formula where numbers are exact."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.positions import LearnedPositions, alibi_bias, alibi_slopes, rotary, sinusoidal
+from attention_core.modules.positions import LearnedPositions, alibi_bias, alibi_slopes, rotary, sinusoidal
 
 SETTINGS = settings(deadline=None, max_examples=30)
 U64, U32, U16 = (torch.finfo(t).eps / 2 for t in (torch.float64, torch.float32, torch.bfloat16))

@@ -1,4 +1,4 @@
-"""attention_core.variants.row_blocks: plain products for values of another width, and for nothing else."""
+"""attention_core.kernels.row_blocks: plain products for values of another width, and for nothing else."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants import fused
-from attention_core.variants.fused import fused_attention
-from attention_core.variants.row_blocks import LEAST, MOST, row_blocks, suits_row_blocks
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.fused import fused_attention
+from attention_core.kernels.row_blocks import LEAST, MOST, row_blocks, suits_row_blocks
+from attention_core.registry.table import fused
 
 N = LEAST
 

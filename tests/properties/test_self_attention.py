@@ -1,4 +1,4 @@
-"""attention_core.self_attention: its steps by hand and the layer's promises.
+"""attention_core.modules.self_attention: its steps by hand and the layer's promises.
 
 Values are judged in numeric/test_self_attention_reference.py.
 """
@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.self_attention import (
+from attention_core.modules.self_attention import (
     MultiHeadSelfAttention,
     apply_causal_mask,
     attn_scaled,

@@ -15,7 +15,7 @@ from attention_core.conformance import Implementation, budget
 from attention_core.conformance.case import Case
 from attention_core.conformance.session import Session
 from attention_core.conformance.subject import LEAST, Memory, Subject
-from attention_core.dispatch import attention
+from attention_core.dispatch.attention import attention
 
 
 def case_of(n: int = 3) -> Case:

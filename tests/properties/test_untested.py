@@ -18,8 +18,8 @@ from attention_core.conformance.report import Report
 from attention_core.conformance.session import Session, select_laws
 from attention_core.conformance.space import Space
 from attention_core.conformance.untested import RecordingRunner, silent_parameters, what_to_do
-from attention_core.dot_product import dot_product_attention
-from attention_core.kernels import KERNELS, implementation
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.registry.table import KERNELS, implementation
 
 LAWS = ("agrees_with_truth", "full_dropout_gives_zeros")
 """Two laws whose calls give every parameter of the contract a value of its own."""
@@ -372,7 +372,7 @@ def test_a_bias_is_a_mask_where_additive_masks_are_declared() -> None:
 
 
 def test_what_a_graded_trainer_leaves_alone_is_named() -> None:
-    from finetune.laws.probe import graded
+    from finetune.laws.trainer.probe import graded
 
     def train(model: Any, loss: Any, examples: Any, config: Any, ema: float = 0.0) -> None: ...
 

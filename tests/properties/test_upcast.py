@@ -1,4 +1,4 @@
-"""attention_core.variants.upcast: half precision in float32, rounded once, whatever surrounds the call."""
+"""attention_core.kernels.upcast: half precision in float32, rounded once, whatever surrounds the call."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.upcast import in_float32, upcast_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.upcast import in_float32, upcast_attention
 
 N = 21
 

@@ -1,11 +1,11 @@
-"""attention_core.variants.naive_causal: the fault it demonstrates is there, and is the only one."""
+"""attention_core.kernels.naive_causal: the fault it demonstrates is there, and is the only one."""
 
 from __future__ import annotations
 
 import torch
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.naive_causal import naive_causal_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.naive_causal import naive_causal_attention
 
 
 def test_the_first_row_is_divided_by_the_sum_over_all_keys() -> None:

@@ -1,4 +1,4 @@
-"""attention_core.variants.split_merge: parts of any size merge to the loop's result in attention_loop.py."""
+"""attention_core.kernels.split_merge: parts of any size merge to the loop's result in attention_loop.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.split_merge import merge, split_merge_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.split_merge import merge, split_merge_attention
 from tests.properties.attention_loop import INF, draw_call, rows_of
 
 NAN = float("nan")

@@ -1,6 +1,6 @@
 """Synthesizer attention: value, causality, cut columns, cache, gradients, parameter counts, refusals.
 
-attention_core.variants.synthesizer against the equation written as loops in float64, in its three forms.
+attention_core.modules.synthesizer against the equation written as loops in float64, in its three forms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_core.variants.synthesizer import Form, SynthesizerSelfAttention, ValueCache, synthesizer_attention
+from attention_core.modules.synthesizer import Form, SynthesizerSelfAttention, ValueCache, synthesizer_attention
 
 FORMS: list[Form] = ["per_head", "per_head_bias", "shared"]
 B, N, E, H, L = 2, 5, 12, 3, 7

@@ -1,4 +1,4 @@
-"""attention_core.variants.tiled: the same function as the loop in attention_loop.py, at every block size."""
+"""attention_core.kernels.tiled: the same function as the loop in attention_loop.py, at every block size."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.dot_product import dot_product_attention
-from attention_core.variants.tiled import tiled_attention
+from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.tiled import tiled_attention
 from tests.properties.attention_loop import INF, draw_call, rows_of
 
 NAN = float("nan")

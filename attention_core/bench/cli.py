@@ -1,0 +1,216 @@
+"""`attention-core bench`: reads its words, runs, prints, writes.
+
+Heavy modules are imported inside the command, so `attention-core --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attention_core.terminal import interruptible, make_console
+
+if TYPE_CHECKING:
+    from attention_core.bench.report.results import Results
+    from attention_core.bench.run import Settings
+    from attention_core.bench.workloads.workload import Workload
+
+STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
+measured as asked, such as a kernel that is named and cannot be timed at all, or if a known failure no longer fails;
+else 0."""
+DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
+
+
+class Finite(click.FloatRange):
+    """A number in a range, which NaN and infinity are not: no comparison with NaN would refuse it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{found} is no finite number.", param, ctx)
+        return found
+
+
+@click.command(name="bench", epilog=STATUS)
+@click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
+@click.option("--baseline", default="torch:default", show_default=True, help="The kernel that ratios are taken to.")
+@click.option("--shapes", multiple=True, metavar="SHAPE", default=(DEFAULT_SHAPE,), show_default=True,
+              help="BERT-base, GPT-2, Llama-3-8B, also NAME:LENGTH; sizes; a TOML file. Repeatable.")  # fmt: skip
+@click.option("--lengths", metavar="N,N,...", help="These lengths instead of each shape's own.")
+@click.option("--direction", type=click.Choice(["fwd", "bwd", "both"]), default="fwd", show_default=True,
+              help="Forward, forward and backward together, or a cell of each.")  # fmt: skip
+@click.option("--dtype", "dtypes", multiple=True, metavar="T",
+              help="float32, bfloat16, float16, float64. Repeatable.  [default: float32; for --tune, all]")  # fmt: skip
+@click.option("--mask", "masks", multiple=True, metavar="MASK",
+              help="none, causal, bool, bias, window:W, prefix:P, segments:K, or several joined by +. Repeatable.  "
+              "[default: the shape's own, or none]")  # fmt: skip
+@click.option("--form", type=click.Choice(["plain", "3d", "5d", "strided"]), default="plain", show_default=True,
+              help="Of the tensors; for all but plain torch changes to its unfused kernel.")  # fmt: skip
+@click.option("--decode", is_flag=True, help="One query against all keys.")
+@click.option("--seconds", type=Finite(0.01), default=10.0, show_default=True,
+              help="For the samples of one cell, all kernels together.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each kernel.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the drawn inputs.")
+@click.option("--timeout", type=Finite(0.1), default=120.0, show_default=True, help="Seconds for one call.")
+@click.option("--gate", type=Finite(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
+@click.option("--known-failures", "known_path", type=click.Path(dir_okay=False),
+              help="TOML list of known failures (strict), as for `verify`.")  # fmt: skip
+@click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
+              help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
+@click.option("--tune", is_flag=True,
+              help="Measure what `auto` chooses by, and keep it for this machine (takes minutes).")  # fmt: skip
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
+)
+@click.option("--resume", is_flag=True, help="Go on from the cells that the --json file holds.")
+@click.option("--plot", "plot_path", type=click.Path(dir_okay=False), metavar="FILE.svg",
+              help="Write pictures FILE-growth.svg, ... (also .png, .pdf).")  # fmt: skip
+@click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write tables and pictures as one page.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not tell what is being measured.")
+def bench(**options: Any) -> None:
+    """Time attention kernels side by side, right ones only.
+
+    KERNEL is a TARGET as for `verify`, or `auto` (attention_core.attention, with masks as structure), or `auto:NAME`;
+    conventions of a target stand after @, as in f.py:f@layout=bnhd. Without KERNEL: every row of the kernel table.
+    """
+    from attention_core.bench.cli_validation import check_together
+    from attention_core.conformance.implementation import TargetError
+
+    try:
+        check_together(click.get_current_context())
+        status = run(options)
+    except TargetError as error:
+        click.echo(f"attention-core: {error}", err=True)
+        status = 2
+    sys.exit(status)
+
+
+def run(options: dict[str, Any]) -> int:
+    """The command's exit status.
+
+    Raises: TargetError for what cannot be measured as asked.
+    """
+    from attention_core.bench import cli_validation as asked
+    from attention_core.bench.exit_status import status_of
+    from attention_core.bench.report.progress import Telling
+    from attention_core.bench.report.render_text import print_results
+    from attention_core.bench.run import Settings, run_benchmark
+    from attention_core.conformance.implementation import TargetError
+
+    asked.check_files(options)
+    asked.check_dtypes(options["dtypes"])
+    if options["tune"]:
+        return tune(options)
+    options = options | {"dtypes": options["dtypes"] or ("float32",)}
+    settings = Settings(
+        baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
+        seed=options["seed"], timeout=options["timeout"],
+    )  # fmt: skip
+    cells = asked.cells_of(options)
+    asked.check_device(settings.device)
+    asked.check_threads(settings.threads)
+    warn_of_others()
+    if options["self_test"]:
+        return self_test(cells, settings, options)
+    console = make_console()
+    names = options["kernels"] or asked.default_kernels(settings.device)
+    listed = asked.known_failures(options["known_path"], [settings.baseline, *names])
+    json_path = options["json_path"]
+    kept: list[Results] = []
+    with interruptible():
+        try:
+            with Telling(options["quiet"]) as told:
+                results = run_benchmark(
+                    names, cells, settings, progress=told, previous=earlier(options), save=saver(json_path, kept),
+                    listed=listed,
+                )  # fmt: skip
+        except (KeyboardInterrupt, SystemExit, TargetError):
+            for unfinished in kept[-1:]:  # what was measured is shown, whatever ended the run
+                print_results(console, unfinished)
+            raise
+    print_results(console, results)
+    write_files(results, options)
+    return status_of(results, options["gate"], console, options["kernels"])
+
+
+def warn_of_others() -> bool:
+    """Say it on standard error, and whether it was said, if others keep this machine busy."""
+    from attention_core.bench.timing.machine import busy_cores, busy_words
+
+    words = busy_words(busy_cores())
+    if words:
+        click.echo(f"attention-core: {words}", err=True)
+    return bool(words)
+
+
+def is_attended() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
+
+
+def tune(options: dict[str, Any]) -> int:
+    """Measure what `auto` chooses by; on a busy machine whoever sits before it is asked."""
+    from attention_core.bench.report.progress import Telling
+    from attention_core.bench.tune import DTYPES, keep_tuning
+
+    if warn_of_others() and is_attended() and not click.confirm("Tune all the same?", err=True):
+        return 2
+    with interruptible(), Telling(options["quiet"]) as told:
+        table = keep_tuning(options["device"], options["dtypes"] or DTYPES, told)
+    click.echo(f"attention(kernel='auto') follows {table} from now on")
+    return 0
+
+
+def earlier(options: dict[str, Any]) -> Results | None:
+    """The results to go on from. Raises: TargetError where the file holds none."""
+    from attention_core.bench.report.results import read_results
+
+    path = options["json_path"]
+    return read_results(Path(path)) if options["resume"] and Path(path).exists() else None
+
+
+def saver(path: str | None, kept: list[Results]) -> Callable[[Results], None]:
+    """What keeps the finished cells: here, and in the file where one is named."""
+    from attention_core.bench.files import write_text
+
+    def save(results: Results) -> None:
+        kept.append(results)
+        if path is not None:
+            write_text(Path(path), results.to_json())
+
+    return save
+
+
+def write_files(results: Results, options: dict[str, Any]) -> None:
+    """The files that were asked for, at the end. Raises: TargetError."""
+    from attention_core.bench.files import write_text
+
+    if options["json_path"]:
+        write_text(Path(options["json_path"]), results.to_json())
+    if options["plot_path"]:
+        from attention_core.bench.report.pictures import write_pictures
+
+        for path in write_pictures(results, Path(options["plot_path"])):
+            click.echo(f"wrote {path}")
+    if options["html_path"]:
+        from attention_core.bench.report.render_html import to_html
+
+        write_text(Path(options["html_path"]), to_html(results))
+
+
+def self_test(cells: list[Workload], settings: Settings, options: dict[str, Any]) -> int:
+    """The baseline against itself, and against itself with 5 % more to do."""
+    from attention_core.bench.report.progress import Telling
+    from attention_core.bench.selftest import print_self_test, run_self_test
+
+    with interruptible(), Telling(options["quiet"]) as told:
+        found = [run_self_test(cell, settings, options["self_test"], told) for cell in cells]
+    for one in found:
+        print_self_test(make_console(), one)
+    return 0 if all(one.passed for one in found) else 1

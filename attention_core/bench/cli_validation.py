@@ -1,0 +1,141 @@
+"""What `attention-core bench` is asked for, as workloads and kernels; what cannot be done is refused at the door.
+
+Heavy modules are imported inside the functions, so `attention-core --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attention_core.terminal import check_apart
+
+if TYPE_CHECKING:
+    from attention_core.bench.workloads.workload import Workload
+    from attention_core.conformance.known_failures import KnownFailure
+
+TUNED = ("dtypes", "device", "quiet")
+"""What --tune goes by, beside itself."""
+NOT_SELF_TESTED = ("kernels", "gate", "json_path", "resume", "plot_path", "html_path", "known_path")
+"""What --self-test does not go by."""
+CROWDED = 4
+"""Threads a core at most."""
+
+
+def cells_of(options: dict[str, Any]) -> list[Workload]:
+    """The workloads asked for, each checked against the memory of this machine."""
+    from attention_core.bench.workloads.shapes import read_shapes, workloads
+
+    directions = ("fwd", "bwd") if options["direction"] == "both" else (options["direction"],)
+    return workloads(
+        read_shapes(options["shapes"]), options["dtypes"], options["masks"], directions,
+        lengths=whole_numbers(options["lengths"]), decode=options["decode"], seed=options["seed"], form=options["form"],
+    )  # fmt: skip
+
+
+def whole_numbers(text: str | None) -> list[int]:
+    """`128,256` as numbers. Raises: TargetError."""
+    from attention_core.bench.workloads.masks import shortened, whole_number
+    from attention_core.conformance.implementation import TargetError
+
+    found = [whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
+    if 0 in found:
+        raise TargetError(f"--lengths {shortened(str(text))!r}: write whole numbers of at least 1, e.g. 128,256,512")
+    return found
+
+
+def default_kernels(device: str) -> list[str]:
+    """Rows of the kernel table that are attention, are meant to be right, and run on the device."""
+    from attention_core.registry.table import KERNELS
+
+    fit = [r for r in KERNELS if r.record.get("contract", "attention") == "attention" and r.expected == "conforms"]
+    return [r.name for r in fit if device != "cpu" or r.record.get("device", "cpu") == "cpu"]
+
+
+def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str, KnownFailure]]:
+    """Target -> law -> known failure; what is listed of others than the kernels of this run is told.
+
+    Raises: TargetError where the file cannot be read.
+    """
+    from attention_core.bench.known_failures import not_asked
+    from attention_core.conformance.known_failures import load_known_failures
+
+    listed = load_known_failures(path) if path is not None else {}
+    for target in not_asked(names, listed):
+        click.echo(f"attention-core: known failures name {target}, which was not asked for", err=True)
+    return listed
+
+
+def check_dtypes(names: tuple[str, ...]) -> None:
+    """Refuse a dtype that nobody times. Raises: TargetError."""
+    from attention_core.conformance.implementation import DTYPES, TargetError
+
+    for name in names:
+        if name not in DTYPES:
+            raise TargetError(f"dtype {name!r} is not one of {', '.join(DTYPES)}")
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there. Raises: TargetError."""
+    from attention_core.bench.run import device_memory
+    from attention_core.conformance.implementation import TargetError
+
+    if device == "cpu":
+        return
+    if not re.fullmatch(r"cuda(:[0-9]+)?", device):
+        raise TargetError(f"--device {device!r} is neither cpu nor cuda, nor cuda:N")
+    device_memory(device)
+
+
+def check_threads(threads: int) -> None:
+    """Refuse more threads than anybody compares kernels on. Raises: TargetError."""
+    from attention_core.conformance.implementation import TargetError
+
+    cores = os.cpu_count() or 1
+    if threads > CROWDED * cores:
+        raise TargetError(f"--threads {threads}: there are {cores} cores; at most {CROWDED * cores} can be asked for")
+
+
+def check_together(context: click.Context) -> None:
+    """Refuse options of which one would be left unread without a word. Raises: TargetError."""
+    from attention_core.conformance.implementation import TargetError
+
+    source = click.core.ParameterSource.DEFAULT
+    given = {str(p.name): p for p in context.command.params if context.get_parameter_source(str(p.name)) != source}
+    spelled = {name: p.opts[0] if isinstance(p, click.Option) else "KERNEL" for name, p in given.items()}
+    if "tune" in given:
+        extra = [spelled[name] for name in given if name not in ("tune", *TUNED)]
+        if extra:
+            raise TargetError(f"--tune does not go with {', '.join(extra)}: it takes --dtype, --device and --quiet")
+    elif "self_test" in given:
+        extra = [spelled[name] for name in given if name in NOT_SELF_TESTED]
+        if extra:
+            raise TargetError(
+                f"--self-test does not go with {', '.join(extra)}: it prints how --baseline stands to itself"
+            )
+
+
+def check_files(options: dict[str, Any]) -> None:
+    """Refuse at the door what could not be written after a long run. Raises: TargetError."""
+    from attention_core.bench.files import check_writable
+    from attention_core.bench.report.pictures import NAMES, check_plotting, needs_matplotlib, picture_file
+    from attention_core.conformance.implementation import TargetError
+
+    named: list[tuple[str, str]] = [
+        (f"--{n}", options[f"{n}_path"]) for n in ("json", "html") if options[f"{n}_path"] is not None
+    ]
+    if options["resume"] and options["json_path"] is None:
+        raise TargetError("--resume needs --json FILE, the file to go on from")
+    if (plot := options["plot_path"]) is not None:
+        check_plotting(plot)
+        named += [(f"--plot {plot}:", str(picture_file(Path(plot), name))) for name in NAMES]
+    if options["html_path"] is not None:
+        needs_matplotlib("--html")
+    check_apart(named)
+    for option, path in named:
+        check_writable(path, f"{option} {path or repr(path)}")

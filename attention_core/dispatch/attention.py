@@ -1,0 +1,104 @@
+"""The public `attention(...)`: one call with structured masks, answered by a kernel of the table.
+
+a call met before  -> `plans`: the kernel that was decided on, at once
+another            -> `choice`: decided by the table that is measured for this machine, then kept in `plans`
+structured masks   -> `kernels.block_sparse` where they leave enough out, else written out for the kernel in `plans`
+                      (`kernels.flex`, compiled, where it is named)
+"""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.compiler import is_dynamo_compiling
+from torch.nn.functional import scaled_dot_product_attention
+
+from attention_core.dispatch.plans import check_kinds, is_plain, of_no_more_axes, planned, shares_heads, with_both_axes
+from attention_core.dispatch.tables import DEFAULT, FLEX, SPARSE, cheapest, computed_in, torch_skips
+from attention_core.kernels.arguments import check_mask_fits, check_shapes
+from attention_core.kernels.block_sparse import block_sparse_attention
+from attention_core.kernels.upcast import in_float32
+from attention_core.masking import Mask
+from attention_core.masking.kept import dense_mask
+from attention_core.registry.load import load
+
+
+def attention(
+    query: Float[Tensor, "*batch H n_q d"],
+    key: Float[Tensor, "*batch H_kv n_kv d"],
+    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    mask: Tensor | Mask | None = None,
+    *,
+    scale: float | None = None,
+    kernel: str = "auto",
+) -> Float[Tensor, "*batch H n_q d_v"]:
+    """Scaled dot-product attention: o_i = sum_j w_ij v_j, w_i = softmax_j(scale q_i . k_j + b_ij).
+
+    Args: query (*batch, H, n_q, d), key (*batch, H_kv, n_kv, d), value (*batch, H_kv, n_kv, d_v), one dtype;
+        H_kv may divide H (grouped queries); mask: bool (True = attend) or float (added to the scaled scores)
+        and broadcastable to (*batch, H, n_q, n_kv), or structured, from `attention_core.masking`;
+        scale, None = 1/sqrt(d); kernel, "auto" or a name of the table in `kernels.py`.
+        "auto" is chosen by a table for the device, dtype and direction (`choice.py`): torch's own
+        choice, or `core:fused` where torch would fall back to its unfused kernel, or that kernel where sequences are
+        so short that it is faster, or `core:block_sparse` where a structured mask leaves enough out; of these any in
+        float32 (`core:upcast`), where that is faster for inputs of half precision. Elsewhere a
+        kernel is told that a mask is causal where the alignment allows; other masks are written out. What is masked
+        must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
+        What is attended must be finite, too: on a processor torch's fused kernel, which "auto" is mostly, turns a row
+        of NaN scores into zeros where keys are few (docs/findings.md, 3); its gradients are NaN. A check would double
+        the time of a short call. `kernel="core:dot_product"` and `kernel="torch:math"` keep NaN.
+        Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
+    Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
+    Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other; TypeError for what
+        is no tensor. Second derivatives, forward-mode ones and torch.func want `kernel="torch:math"`: fused kernels
+        have none, and auto may choose one where torch would have fallen back to that.
+    Example: attention(q, k, v, causal() & padding(lengths)).
+    Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
+    """
+    auto, traced = kernel == "auto", is_dynamo_compiling()
+    if auto and not traced:
+        plan = planned(query, key, value, mask, scale)
+        if plan is not None:
+            function, attn_mask, is_causal, grouped, _ = plan
+            return function(
+                query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped
+            )
+    check_kinds(query, key, value, mask)
+    grouped = shares_heads(query, key)
+    # The sizes are checked before a structured mask is written out for them.
+    check_shapes(query, key, value, grouped)
+    plain = is_plain(query) and not traced
+    if auto:  # what has no plan is cut into pieces, or a stand-in, for which nothing is chosen
+        kernel = SPARSE if plain else DEFAULT
+    if kernel in (SPARSE, FLEX) and plain and isinstance(mask, Mask) and query.ndim <= 4:
+        if kernel == FLEX:
+            from attention_core.kernels.flex import (
+                flex_structured_attention,
+            )  # half a second, for those who ask for it
+
+            return flex_structured_attention(query, key, value, mask, scale)
+        block, _ = cheapest(query, key, value, mask)
+
+        def sparse(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            return block_sparse_attention(query, key, value, mask, scale, block=block)
+
+        upcast = auto and computed_in(query, key, value) != query.dtype
+        return in_float32(sparse, query, key, value) if upcast else sparse(query, key, value)
+    attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain)
+    if attn_mask is not None:
+        check_mask_fits(attn_mask, query, key, grouped)
+    function = scaled_dot_product_attention if auto and kernel == DEFAULT else load(kernel)
+    return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
+
+
+def _plain_mask(
+    mask: Tensor | Mask | None, query: Tensor, key: Tensor, scale: float | None, plain: bool
+) -> tuple[Tensor | None, bool]:  # fmt: skip
+    """A mask as what every kernel takes, (attn_mask, is_causal)."""
+    if not isinstance(mask, Mask):
+        return None if mask is None else with_both_axes(mask), False
+    n_q, n_kv = query.shape[-2], key.shape[-2]
+    if torch_skips(mask, n_q, n_kv, scale):
+        return None, True
+    written = dense_mask(mask, n_q, n_kv, query.device) if plain else mask.dense(n_q, n_kv, query.device)
+    return of_no_more_axes(written, query.ndim), False

@@ -1,0 +1,3 @@
+"""What stands around a kernel: heads, positions, self-attention modules, synthesizers."""
+
+from __future__ import annotations

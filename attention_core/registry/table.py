@@ -1,0 +1,261 @@
+"""One explicit table of attention kernels, ours and other people's, each with its declared conventions.
+
+A row is data: importing the table imports no kernel and no torch. What a row declares, the conformance suite
+verifies; where a kernel is known to break a law, the row says so, and docs/findings.md says how.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attention_core.peers.table import PEERS
+from attention_core.registry.record import FLASH_FAILURES, GARBAGE, TORCH, WEIGHTS, Kernel
+
+if TYPE_CHECKING:
+    from attention_core.conformance.implementation import Implementation
+
+# Ours compute two-byte inputs in float32 inside, and what is masked may hold NaN.
+CORE: dict[str, Any] = {
+    "accumulate": "float32",
+    "masked_nan": "ignored",
+    "mask_gradient": True,
+    "second_gradients": True,
+}
+LSE: dict[str, Any] = {**CORE, "contract": "attention-lse", "returns": "out,lse", "arguments": {"return_lse": True}}
+
+# Ours that call torch's fused kernel, or matmuls in the inputs' dtype, do with masked NaN what these do.
+SPARSE: dict[str, Any] = {
+    "claims": ("attn_mask", "is_causal", "scale", "enable_gqa"),
+    "masked_nan": "unspecified",
+    "accumulate": "float32",
+    "arguments": {"block": 16},  # many pieces also in small cases
+}
+FLEX: dict[str, Any] = {
+    **SPARSE,
+    "dtypes": ("float32", "bfloat16", "float16"),
+    "gradients": False,  # on a processor
+    "arguments": {"block": 16, "compiled": False},
+}
+HALF: dict[str, Any] = {**SPARSE, "accumulate": "input", "mask_gradient": True, "arguments": {"rows": 16}}
+
+# What no law of a row's contract tests of our kernels, and why.
+WEIGHTS_TOO = {"return_weights": "another form of the result, that of transformers:eager"}
+LSE_TOO = {"return_lse": "another form of the result: the row with _lse"}
+DROPOUT = {"dropout_p": "no law says what the log-sum-exp is under dropout; the row without it is judged"}
+BLOCKS = {"block_size": "the size of the blocks; the tests of the kernel try others"}
+
+OURS = (
+    Kernel(
+        "core:attention",
+        "attention_core.dispatch.attention:attention",
+        "the public attention(...): the fastest kernel for each call, by a table measured on the machine",
+        {**TORCH, "claims": ("attn_mask", "scale", "enable_gqa"), "mask_gradient": True},
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+        untested={"kernel": "which kernel runs; each has a row of its own"},
+    ),
+    Kernel(
+        "core:dot_product",
+        "attention_core.kernels.dot_product:dot_product_attention",
+        "scores, weights, output: the definition, step by step",
+        CORE,
+        untested={**WEIGHTS_TOO, **LSE_TOO},
+    ),
+    Kernel(
+        "core:tiled",
+        "attention_core.kernels.tiled:tiled_attention",
+        "blocks of keys with an online softmax",
+        CORE,
+        untested={**BLOCKS, **LSE_TOO},
+    ),
+    Kernel(
+        "core:split_merge",
+        "attention_core.kernels.split_merge:split_merge_attention",
+        "parts of the keys, merged by their log-sum-exp",
+        CORE,
+        untested={"sizes": "of the parts; the tests of the kernel try others"},
+    ),
+    Kernel(
+        "core:fused",
+        "attention_core.kernels.fused:fused_attention",
+        "every call in the form that torch's fused kernel takes: never its unfused one",
+        {**TORCH, "mask_gradient": True},
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
+        "core:upcast",
+        "attention_core.kernels.upcast:upcast_attention",
+        "half precision computed in float32: faster where a processor has no products of it",
+        {**TORCH, "mask_gradient": True},
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+        untested={"inner": "the kernel that computes in float32; each has a row of its own"},
+    ),
+    Kernel(
+        "core:block_sparse",
+        "attention_core.kernels.block_sparse:block_sparse_written",
+        "only the rectangles that a mask leaves, each by torch's fused kernel",
+        SPARSE,
+        known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
+    ),
+    Kernel(
+        "core:flex",
+        "attention_core.kernels.flex:flex_written",
+        "the kernel that FlexAttention generates for a mask's structure; judged by torch's reference of it",
+        FLEX,
+        compiles=True,
+    ),
+    Kernel(
+        "core:half_accuracy",
+        "attention_core.kernels.half_accuracy:half_accuracy_attention",
+        "matmuls in the inputs' dtype: about twice the error, less time in bfloat16",
+        HALF,
+    ),
+    Kernel(
+        "core:dot_product_lse",
+        "attention_core.kernels.dot_product:dot_product_attention",
+        "the definition, with the log-sum-exp of every row",
+        LSE,
+        untested={**WEIGHTS_TOO, **DROPOUT},
+    ),
+    Kernel(
+        "core:tiled_lse",
+        "attention_core.kernels.tiled:tiled_attention",
+        "blocks of keys with an online softmax, with the log-sum-exp of every row",
+        LSE,
+        untested={**BLOCKS, **DROPOUT},
+    ),
+    Kernel(
+        "core:naive_causal",
+        "attention_core.kernels.naive_causal:naive_causal_attention",
+        "WRONG ON PURPOSE: masks after the softmax, so the normaliser sees the future",
+        CORE,
+        expected="refuted",
+    ),
+)
+
+
+def other(
+    name: str, origin: str, about: str, contract: str, untested: Mapping[str, str] | None = None, **parameters: Any
+) -> Kernel:
+    """A row of ours of another contract than attention, with what is declared of it."""
+    record: dict[str, Any] = {"contract": contract, "parameters": parameters}
+    if contract == "rotary":
+        record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
+    if contract == "kv-cache":
+        record["accumulate"] = "float32"
+    return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
+
+
+TABLE = {"base": "of the frequencies, as the paper has it", "dtype": "of the table; float32 is judged"}
+FORMS = {
+    "shared_projection": "core:self_attention_shared is a row of its own",
+    "output_projection": "off, the heads are joined and nothing more",
+    "dropout": "of the weights, in training alone; the laws judge modules without dropout",
+    "bias": "of the projections, which are given and read either way",
+}
+BUILDERS = "masking.builders"
+MASKS, ROTARY = "mask-builder", "rotary"
+
+OTHER_CONTRACTS = (
+    other("causal_mask", f"{BUILDERS}:causal_mask", "keys not later than the query", MASKS, kind="causal"),
+    other(
+        "sliding_window_mask",
+        f"{BUILDERS}:sliding_window_mask",
+        "the last W keys up to the query's own",
+        MASKS,
+        kind="sliding_window",
+    ),
+    other("prefix_mask", f"{BUILDERS}:prefix_mask", "open within a prefix, causal after", MASKS, kind="prefix"),
+    other("padding_mask", f"{BUILDERS}:padding_mask", "the real keys of each sequence", MASKS, kind="padding"),
+    other("segments_mask", f"{BUILDERS}:segments_mask", "packed documents kept apart", MASKS, kind="segments"),
+    other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
+    other(
+        "rotary",
+        "modules.positions:rotary",
+        "rotary positions, pairs (c, c + d/2)",
+        ROTARY,
+        pairing="half",
+        positions="batched",
+    ),
+    other(
+        "rotary_interleaved",
+        "modules.positions:rotary",
+        "rotary positions, pairs (2c, 2c + 1)",
+        ROTARY,
+        pairing="interleaved",
+        positions="batched",
+    ),
+    other("alibi", "modules.positions:alibi_bias", "biases that fall with distance", "bias"),
+    other("sinusoidal", "modules.positions:sinusoidal", "sines and cosines of the position", "position-table", TABLE),
+    other(
+        "self_attention",
+        "modules.self_attention:MultiHeadSelfAttention",
+        "multi-head self-attention with three projections",
+        "multi-head",
+        FORMS,
+        **WEIGHTS,
+    ),
+    other(
+        "self_attention_shared",
+        "modules.shared_projection:shared_projection_attention",
+        "multi-head self-attention with one projection for all three",
+        "multi-head",
+        **WEIGHTS,
+    ),
+    other(
+        "cache",
+        "modules.cache:KeyValueCache",
+        "keys and values kept from step to step",
+        "kv-cache",
+        {"window": "core:cache_window is a row of its own"},
+    ),
+    other("cache_window", "modules.cache:KeyValueCache", "the same, keeping the last 4 tokens", "kv-cache", window=4),
+)
+
+KERNELS: tuple[Kernel, ...] = OURS + OTHER_CONTRACTS + PEERS
+
+
+def kernel(name: str) -> Kernel:
+    """The row of a name.
+
+    Args: name, e.g. "torch:flash". Returns: its `Kernel`.
+    Raises: ValueError for a name that no row has; the message lists those there are.
+    Example: kernel("core:tiled").origin is "attention_core.kernels.tiled:tiled_attention".
+    """
+    for row in KERNELS:
+        if row.name == name:
+            return row
+    raise ValueError(f"unknown kernel {name!r}; known are {', '.join(row.name for row in KERNELS)}")
+
+
+def implementation(name: str) -> Implementation:
+    """The row of a name as the record that the conformance suite takes; `function` stays None (see `origin`).
+
+    Args, Raises: as `kernel`. Returns: an `Implementation` with the row's declared conventions.
+    Example: implementation("torch:flash").dead_rows is "zeros".
+    """
+    from attention_core.conformance.implementation import Implementation
+    from attention_core.conformance.known_failures import KnownFailure
+    from attention_core.conformance.options import SizeCondition
+
+    row = kernel(name)
+    fields = dict(row.record)
+    if fields.get("contract", "attention").startswith("attention"):
+        fields.setdefault("validates", True)  # a kernel that others call is asked to refuse a mask too large for it
+    if "sizes" in fields:
+        fields["sizes"] = SizeCondition(fields["sizes"])
+    known: dict[str, Any] = {law: KnownFailure(reason, saved_case(law)) for law, reason in row.known_failures.items()}
+    return Implementation(None, name=row.name, known_failures=known, untested=tuple(row.untested), **fields)
+
+
+def saved_case(law: str) -> dict[str, Any]:
+    """The case that shows how the rows that are known to break a law break it.
+
+    Args: law, its name. Returns: the case as JSON values. Raises: FileNotFoundError where none is saved.
+    Example: saved_case("causal_holds_at_any_scale")["is_causal"] is True.
+    """
+    path = Path(__file__).parents[1] / "peers" / "cases" / f"{law}.json"
+    case: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["case"]
+    return case

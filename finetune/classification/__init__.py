@@ -1,0 +1,3 @@
+"""Fine-tuning a classifier, from options to result.json."""
+
+from __future__ import annotations

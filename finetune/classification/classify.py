@@ -1,0 +1,218 @@
+"""Fine-tune a classifier: any method on any encoder, dev at every record, the best kept, all of it resumable.
+
+`run_of` reads data and model; `Run.train` trains; `classify_result` reads the test set and writes what came out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finetune.classification.config import ClassifyConfig, method_of, recompute_layers
+from finetune.classification.data import Sides, prepare_data
+from finetune.classification.features import Features, OnFeatures, features, weights_digest
+from finetune.classification.monitor import Monitor
+from finetune.classification.multitask import Joint, JointTrainer
+from finetune.classification.pretrained import Pretrained, load_pretrained, masked_lm_of
+from finetune.classification.scores import Tally, scores
+from finetune.data.collate import LabelledTexts, in_order
+from finetune.data.examples import Examples
+from finetune.data.texts import encode
+from finetune.data.unlabelled import MaskedTexts, read_unlabelled
+from finetune.errors import BadInput
+from finetune.models.classifier import TEXTS, Classifier
+from finetune.peft import Adapter, inject
+from finetune.training import checkpoint
+from finetune.training.config import TrainConfig
+from finetune.training.metrics import jsonl
+from finetune.training.processes import OneProcess
+from finetune.training.train import Trainer
+
+KEPT = ("checkpoint", "best", "metrics.jsonl", "result.json", "test.json", "curves.png")
+"""The files of a run, besides run.json that says whose they are."""
+
+
+def logits_of(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """The logits of a batch of texts."""
+    found: Tensor = model(**{name: batch[name] for name in TEXTS if name in batch})
+    return found
+
+
+def logits_of_features(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """The logits of a batch of vectors."""
+    found: Tensor = model(batch["features"])
+    return found
+
+
+class Run:
+    """One fine-tuning run, prepared: nothing is trained yet.
+
+    Args: config; sides, data that was read; pretrained, to be used and changed; say, called with lines for a person.
+    Raises: BadInput where a prompt leaves no room, or a method does not fit the model.
+    """
+
+    def __init__(
+        self, config: ClassifyConfig, sides: Sides, pretrained: Pretrained, say: Callable[[str], None] = print
+    ) -> None:
+        self.config, self.sides, self.pretrained, self.say = config, sides, pretrained, say
+        self.device = OneProcess(config.device).device
+        room = pretrained.block_size - config.added
+        if room < 1:
+            told = f"a {config.method} of {config.added} leaves no room"
+            raise BadInput(f"{told} in a model of {pretrained.block_size} positions")
+        self.max_length = min(config.max_seq_length, room)
+        self.weights = weights_digest(pretrained.encoder)
+        torch.manual_seed(config.seed)  # of the head, and of what the method adds
+        classes = len(sides.train.classes)
+        self.classifier = Classifier(pretrained.encoder, classes, pool=config.pool, dropout=config.dropout)
+        method = method_of(config)
+        self.adapter: Adapter | None = None if method is None else inject(self.classifier, method)
+        recompute_layers(pretrained.encoder, config)
+        self.classifier.to(self.device)
+        self.folder = None if config.output_dir is None else Path(config.output_dir)
+        self.cut: dict[str, int] = {}
+
+    def parameters(self) -> tuple[int, int]:
+        """How many parameters are trained, and how many there are; those of a masked-LM head are not counted."""
+        every = list(self.classifier.parameters())
+        return sum(p.numel() for p in every if p.requires_grad), sum(p.numel() for p in every)
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides what is trained, as JSON; where it is computed and kept, and test, are none of it."""
+        free = (
+            "output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data", "gradient_checkpointing"
+        )  # fmt: skip
+        told = {
+            "options": {name: value for name, value in asdict(self.config).items() if name not in free},
+            "data": {side: examples.digest() for side, examples in self.sides.seen().items()},
+            "weights": self.weights, "tokenizer": self.pretrained.tokenizer.digest(),
+        }  # fmt: skip
+        found: dict[str, Any] = json.loads(json.dumps(told))  # as it will be read again
+        return found
+
+    # --- batches --------------------------------------------------------------------------------------
+
+    def texts(self, side: str, examples: Examples) -> LabelledTexts:
+        """A side as ids; what was cut is counted, and said."""
+        encoded = encode(self.pretrained.tokenizer, examples, self.max_length)
+        self.cut[side] = encoded.cut
+        if encoded.cut:
+            self.say(f"{side}: {encoded.cut} of {len(encoded)} texts are cut to {self.max_length} tokens")
+        return LabelledTexts(encoded, examples.labels, self.pretrained.tokenizer.pad_id, types=self.pretrained.segments)
+
+    def source(self, side: str, examples: Examples) -> LabelledTexts | Features:
+        """A side as what the trained part reads: texts, or for head tuning what the frozen encoder makes of them."""
+        texts = self.texts(side, examples)
+        if self.config.method != "head":
+            return texts
+        cache = self.config.cache_dir or (None if self.folder is None else str(self.folder / "features"))
+        found, there = features(
+            self.classifier, texts, self.pretrained.tokenizer.digest(), folder=None if cache is None else Path(cache),
+            device=self.device, batch_size=self.config.batch_size,
+        )  # fmt: skip
+        self.say(f"{side}: features of {len(found)} texts {'were kept' if there else 'computed, once'}")
+        return found
+
+    def score(self, source: LabelledTexts | Features) -> Tally:
+        """What the classifier does on a side."""
+        on_features = isinstance(source, Features)
+        model = OnFeatures(self.classifier) if on_features else self.classifier
+        lengths = None if isinstance(source, Features) else source.lengths
+        batches = in_order(source, self.config.batch_size, lengths)
+        return scores(model, logits_of_features if on_features else logits_of, batches, self.device)
+
+    # --- training -------------------------------------------------------------------------------------
+
+    def train(self, on_record: Callable[[Mapping[str, Any]], None] | None = None) -> Monitor:
+        """Train to the end, keep the best by dev, and put it into the model.
+
+        A run in a folder goes on from its last whole epoch, to the bits of one that was not interrupted.
+
+        Args: on_record, called with every evaluation; what it raises ends training. Returns: what was seen.
+        Raises: BadInput where the training examples have one class, or the folder holds another run.
+        """
+        self.sides.check_trainable()
+        resume = self._begin()
+        source, dev = self.source("train", self.sides.train), self.source("dev", self.sides.dev)
+        model: nn.Module = OnFeatures(self.classifier) if isinstance(source, Features) else self.classifier
+        call = logits_of_features if isinstance(source, Features) else logits_of
+        best = None if self.folder is None else self.folder / "best"
+        monitor = Monitor(model, call, lambda: self.score(dev), len(source), best)
+        trainer = self._trainer(model, monitor, source)
+        after = None
+        if self.folder is not None:
+            path = self.folder / "checkpoint"
+            after = checkpoint.step_of(path) if resume and path.exists() else None
+            monitor.listeners.append(jsonl(self.folder / "metrics.jsonl", after))
+            monitor.recall(after, self.folder / "metrics.jsonl")
+        if on_record is not None:
+            for record in monitor.records:
+                on_record(record)
+            monitor.listeners.append(on_record)
+        trainer.sinks.append(monitor)
+        monitor.trainer = trainer
+        trainer.run(resume=resume)
+        monitor.put_best()
+        return monitor
+
+    def _trainer(self, model: nn.Module, monitor: Monitor, source: LabelledTexts | Features) -> Trainer:
+        settings: TrainConfig = self.config.training(len(source))
+        others: dict[str, Any] = {
+            "path": None if self.folder is None else self.folder / "checkpoint", "team": OneProcess(self.config.device)
+        }  # fmt: skip
+        if not self.config.mlm_alpha or isinstance(source, Features):
+            return Trainer(model, monitor.loss, source, settings, **others)
+        joint = Joint(self.classifier, masked_lm_of(self.pretrained, self.say))
+        texts = self._unlabelled(source)
+        alpha = self.config.mlm_alpha
+        return JointTrainer(
+            joint, lambda _, batch: monitor.loss(self.classifier, batch), source, texts, alpha, settings, **others
+        )  # fmt: skip
+
+    def _unlabelled(self, source: LabelledTexts) -> MaskedTexts:
+        """The text of masked-LM training: that of a file, or that of the training examples."""
+        tokenizer, config = self.pretrained.tokenizer, self.config
+        encoded = source.encoded
+        if config.unlabelled is not None:
+            size = min(config.block_size, self.max_length)
+            encoded = read_unlabelled(config.unlabelled, tokenizer, size, line_by_line=config.line_by_line)
+        self.say(f"masked-LM on {len(encoded)} blocks, {encoded.cut} of them cut, with the weight {config.mlm_alpha}")
+        return MaskedTexts(encoded, tokenizer, config.seed, types=self.pretrained.segments)
+
+    def _begin(self) -> bool:
+        """Whether there is a run of the same identity to go on with. Raises: BadInput where there is another one."""
+        if self.folder is None:
+            return False
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"{self.folder} cannot be made: {error.strerror}") from None
+        path, told = self.folder / "run.json", json.dumps(self.identity(), indent=2) + "\n"
+        if path.exists() and not self.config.overwrite_output_dir:
+            if path.read_text(encoding="utf-8") == told:
+                return True
+            raise BadInput(f"{self.folder} holds another run: give --overwrite_output_dir, or another --output_dir")
+        for name in KEPT:
+            (self.folder / name).unlink(missing_ok=True)
+        checkpoint.replace_file(path, told.encode())
+        return False
+
+
+def run_of(config: ClassifyConfig, say: Callable[[str], None] = print) -> Run:
+    """Read data and model, and say what there is: label counts, the majority baseline, leaks.
+
+    Raises: BadInput for whatever is wrong with them.
+    Example: run_of(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="lora")).train().best.
+    """
+    sides = prepare_data(
+        config.data, config.task, config.seed, config.small_subset, config.train_size, config.drop_leaks
+    )  # fmt: skip
+    for line in sides.report():
+        say(line)
+    return Run(config, sides, load_pretrained(config.model, config.backend), say)

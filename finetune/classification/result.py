@@ -1,0 +1,129 @@
+"""What comes out of a classification run: test read once, result.json, curves, and the model to be used again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from finetune.classification.classify import Run, run_of
+from finetune.classification.config import ClassifyConfig, method_of
+from finetune.classification.features import weights_digest
+from finetune.classification.monitor import Monitor
+from finetune.classification.pretrained import Pretrained, load_pretrained
+from finetune.classification.sealed_test_set import SealedTest
+from finetune.data.examples import Examples
+from finetune.errors import BadInput
+from finetune.models.classifier import Classifier
+from finetune.models.huggingface import read_json
+from finetune.peft import inject
+from finetune.pictures import curves
+from finetune.training import checkpoint
+from finetune.training.locks import only_run_in
+
+
+def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Train, choose by dev, read the test set once, write result.json and curves.png into output_dir.
+
+    Returns: the result, as JSON values. Raises: BadInput for whatever a user can mend.
+    Example: classify(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="head"))["test"]["accuracy"].
+    """
+    run = run_of(config, say)
+    with only_run_in(run.folder):
+        return classified(run, say)
+
+
+def classified(run: Run, say: Callable[[str], None]) -> dict[str, Any]:
+    """`classify` of a run whose folder is locked."""
+    start, config = time.perf_counter(), run.config
+    trained, every = run.parameters()
+    say(f"{config.method}: {trained:,} of {every:,} parameters are trained")
+
+    def told(record: Mapping[str, Any]) -> None:
+        say(
+            f"epoch {record['epochs']:.2f}: train loss {record['train_loss']:.4f}, accuracy "
+            f"{record['train_accuracy']:.3f}; dev loss {record['dev_loss']:.4f}, accuracy {record['dev_accuracy']:.3f}"
+        )
+
+    monitor = run.train(told)
+    if config.small_subset and monitor.records[-1]["train_accuracy"] < 1:
+        say(
+            "the small subset was not learnt by heart, which it should be: more epochs or a larger rate; if that does "
+            "not help, something is wrong"
+        )
+    result = outcome(run, monitor)
+    result["seconds"] = time.perf_counter() - start
+    if run.folder is not None:
+        checkpoint.replace_file(run.folder / "result.json", (json.dumps(result, indent=2) + "\n").encode())
+        curves(monitor.records, result["best"], result["majority"]["dev"], run.folder / "curves.png")
+        if run.adapter is not None:
+            run.adapter.save(run.folder / "adapter")
+    return result
+
+
+def outcome(run: Run, monitor: Monitor) -> dict[str, Any]:
+    """The result of a run that has been trained, its test set read for the best by dev."""
+    best = monitor.best
+    assert best is not None  # training ends with an evaluation
+    trained, every = run.parameters()
+    test = None
+    if run.sides.test is not None:
+        choice = {"step": best["step"], "dev_accuracy": best["dev_accuracy"], "run": run.identity()}
+        test = read_test(run, run.sides.test, choice)
+        if "test" not in run.cut:
+            run.texts("test", run.sides.test)  # read before, by an earlier run: what was cut is counted all the same
+    return {
+        "config": asdict(run.config), "classes": list(run.sides.train.classes), "best": best,
+        "parameters": {"trained": trained, "all": every}, "majority": run.sides.baselines(),
+        "labels": {side: examples.counts() for side, examples in run.sides.named().items()},
+        "leaks": [str(leak) for leak in run.sides.leaks], "cut": run.cut, "test": test,
+        "last": monitor.records[-1],
+    }  # fmt: skip
+
+
+def read_test(run: Run, test: Examples, choice: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores on test of what is in the model; in a folder, once."""
+
+    def measure(examples: Examples) -> dict[str, Any]:
+        return run.score(run.source("test", examples)).to_json()
+
+    return measure(test) if run.folder is None else SealedTest(test, run.folder / "test.json").read(choice, measure)
+
+
+def load_trained(folder: str | Path, model: str | None = None) -> tuple[Classifier, Pretrained, tuple[str, ...]]:
+    """The classifier that `classify` left in a folder, in evaluation mode, with its tokenizer and classes.
+
+    Args: folder; model, the pretrained encoder's folder where it has moved.
+    Raises: BadInput where the folder holds no finished run, or the encoder's weights are not those that it was made of.
+    Example: model, pretrained, classes = load_trained("runs/sst2-lora").
+    """
+    folder = Path(folder)
+    told, made = read_json(folder / "result.json"), read_json(folder / "run.json")
+    known = {field.name for field in fields(ClassifyConfig)}
+    try:
+        options = {name: value for name, value in told["config"].items() if name in known}
+        config = ClassifyConfig(**{**options, "model": model or options["model"]})
+        classes = tuple(str(name) for name in told["classes"])
+        weights = made["weights"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{folder} holds no finished run ({type(error).__name__}: {error})") from None
+    pretrained = load_pretrained(config.model, config.backend)
+    if weights_digest(pretrained.encoder) != weights:
+        raise BadInput(f"{config.model} is not the encoder that {folder} was trained on: its weights are others")
+    classifier = Classifier(pretrained.encoder, len(classes), pool=config.pool, dropout=config.dropout)
+    method = method_of(config)
+    if method is not None:
+        inject(classifier, method)
+    kept = checkpoint.load_record(folder / "best", {"trained": dict}, "the best weights of a run")["trained"]
+    own = {name: p for name, p in classifier.named_parameters() if p.requires_grad}
+    if {n: getattr(v, "shape", None) for n, v in kept.items()} != {n: p.shape for n, p in own.items()}:
+        raise BadInput(f"{folder / 'best'} does not hold what its run.json says")
+    with torch.no_grad():
+        for name, value in kept.items():
+            own[name].copy_(value)
+    return classifier.eval(), pretrained, classes

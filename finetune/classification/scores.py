@@ -1,0 +1,81 @@
+"""How a classifier does on a set of examples: sums over all of them, divided once.
+
+A mean of batch means weighs the last, shorter batch more than its examples; here it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finetune.characters.evaluate import wilson
+from finetune.models.gpt import at_least_single
+
+Call = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
+"""How a batch becomes logits (B, classes)."""
+
+
+@dataclass
+class Tally:
+    """Right answers, examples and the summed loss so far; a mean is taken when it is asked for."""
+
+    right: int = 0
+    count: int = 0
+    loss_sum: float = 0.0
+    predictions: list[int] = field(default_factory=list)
+
+    def add(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Count a batch; returns its summed negative log-likelihood, with its graph."""
+        loss = nn.functional.cross_entropy(at_least_single(logits), labels, reduction="sum")
+        chosen = logits.detach().argmax(-1)
+        self.right += int((chosen == labels).sum())
+        self.count += len(labels)
+        self.loss_sum += float(loss.detach().double())
+        self.predictions.extend(chosen.tolist())
+        return loss
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right answers; 0 of none."""
+        return self.right / max(self.count, 1)
+
+    @property
+    def loss(self) -> float:
+        """The mean negative log-likelihood, in nats; 0 of none."""
+        return self.loss_sum / max(self.count, 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Accuracy with its 95 % interval (Wilson), loss and count."""
+        low, high = wilson(self.right, self.count)
+        return {"accuracy": self.accuracy, "interval": [low, high], "loss": self.loss, "examples": self.count}
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Every module in evaluation mode, and each back in its own afterwards; no gradients meanwhile."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def scores(model: nn.Module, call: Call, batches: Iterable[Mapping[str, Tensor]], device: torch.device) -> Tally:
+    """What a model does on batches that hold labels; the model is left in the modes that it was in.
+
+    Example: scores(model, logits_of, in_order(source, 64), device).accuracy.
+    """
+    tally = Tally()
+    with evaluating(model):
+        for batch in batches:
+            there = {name: value.to(device) for name, value in batch.items()}
+            tally.add(call(model, there), there["labels"])
+    return tally

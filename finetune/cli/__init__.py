@@ -1,0 +1,3 @@
+"""The command line `finetune`, one module a command."""
+
+from __future__ import annotations

@@ -1,0 +1,134 @@
+"""The command line of classification.
+
+`finetune classify`: its options have the names of the assignments' scripts, some of them two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from finetune.cli.options import config_option
+from finetune.cli.values import SEED, Finite
+from finetune.errors import BadInput
+
+METHODS = ("full", "head", "prompt", "prefix", "lora", "bias")
+SHARE = Finite(0, 1, max_open=True)
+Option = tuple[tuple[str, ...], Any, Any, str]
+OPTIONS: Mapping[str, Option] = {
+    "model": (("model_name_or_path",), str, None, "A folder, or a name on the hub."),
+    "data": (("data_dir",), str, "hub:boolq", "A folder, a file, or hub:NAME."),
+    "task": (("task_name",), click.Choice(["boolq", "sst2", "yelp"]), None, "The data set.  [default: by its files]"),
+    "method": (
+        ("type",),
+        click.Choice(METHODS),
+        "full",
+        "What is trained; one assignment's `prefix` is `prompt` here.",
+    ),
+    "pool": ((), click.Choice(["first", "mean"]), "first", "The head reads the first token, or the mean of real ones."),
+    "backend": ((), click.Choice(["auto", "own", "transformers"]), "auto", "Our encoder, or an AutoModel."),
+    "lr": (("learning_rate",), Finite(0), None, "The largest rate.  [default: the method's]"),
+    "num_epochs": (("num_train_epochs",), click.IntRange(1), None, "[default: the method's]"),
+    "batch_size": (("per_gpu_train_batch_size",), click.IntRange(1), 64, "Examples of a step."),
+    "accumulate": (("gradient_accumulation_steps",), click.IntRange(1), 1, "Parts in which a step is computed."),
+    "max_seq_length": ((), click.IntRange(1), 128, "Tokens of a text."),
+    "optimizer": ((), click.Choice(["adamw", "sgd", "adagrad"]), "adamw", "Without momentum, where it is sgd."),
+    "schedule": ((), click.Choice(["linear", "cosine", "constant"]), "linear", "Of the rate, to the end of the run."),
+    "warmup_ratio": ((), SHARE, 0.1, "The share of training until the largest rate."),
+    "weight_decay": ((), Finite(0), 0.01, "Of matrices."),
+    "max_grad_norm": ((), Finite(0), 1.0, "Of all gradients together; 0 for no clipping."),
+    "logging_steps": ((), click.IntRange(1), None, "Steps between evaluations on dev.  [default: an epoch]"),
+    "prompt_length": ((), click.IntRange(1), 128, "Of a prompt or a prefix."),
+    "rank": ((), click.IntRange(1), 8, "Of LoRA."),
+    "alpha": ((), Finite(0), 16.0, "Of LoRA."),
+    "dropout": ((), SHARE, 0.1, "Before the head, and of LoRA."),
+    "train_size": ((), click.IntRange(1), None, "So many training examples alone."),
+    "mlm_alpha": ((), Finite(0), 0.0, "The weight of the masked-LM loss."),
+    "train_data_file": ((), str, None, "Its text.  [default: that of the training examples]"),
+    "block_size": ((), click.IntRange(3), 128, "Tokens of its blocks."),
+    "device": ((), str, None, "cpu, cuda, ...  [default: cuda where there is one]"),
+    "precision": ((), click.Choice(["float32", "bfloat16", "auto"]), "float32", "Of the products."),
+    "threads": ((), click.IntRange(1), None, "Of the processor.  [default: torch's choice]"),
+    "seed": ((), SEED, 0, "The same seed, the same run."),
+    "output_dir": ((), str, None, "A folder for all of the run; the same command goes on from it."),
+    "cache_dir": ((), str, None, "A folder for features of frozen encoders.  [default: in --output_dir]"),
+    "model_type": ((), str, None, "Must be that of the model's config.json."),
+}
+"""By the first name of each: its other names, type, default and help."""
+FLAGS: Mapping[str, str] = {
+    "small_subset": "10 examples a side, which must be learnt by heart.",
+    "drop_leaks": "Train without what stands on another side.",
+    "gradient_checkpointing": "Keep each layer's input alone: far less memory, a third more time, the same result.",
+    "line_by_line": "Each line of --train_data_file is one block.",
+    "overwrite_output_dir": "Begin anew, whatever it holds.",
+    "do_train": "Taken for the assignment's sake: it is always done.",
+    "do_eval": "The same.",
+    "evaluate_during_training": "The same.",
+}
+RENAMED = {
+    "lr": "learning_rate", "num_epochs": "epochs", "max_grad_norm": "clip", "train_data_file": "unlabelled"
+}  # fmt: skip
+"""Options whose field of `ClassifyConfig` has another name."""
+IGNORED = ("model_type", "do_train", "do_eval", "evaluate_during_training", "threads")
+
+
+def add_options(
+    command: Callable[..., Any], options: Mapping[str, Option], flags: Mapping[str, str]
+) -> Callable[..., Any]:  # fmt: skip
+    """Options in the order of a table, flags behind them."""
+    for name, told in reversed(list(flags.items())):
+        command = click.option(f"--{name}", is_flag=True, help=told)(command)
+    for name, (others, kind, default, told) in reversed(list(options.items())):
+        names = [f"--{each}" for each in (name, *others)]
+        required = {"required": True} if name == "model" else {"default": default, "show_default": default is not None}
+        command = click.option(*names, name, type=kind, help=told, **required)(command)
+    return command
+
+
+def classify_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a run."""
+    return add_options(command, OPTIONS, FLAGS)
+
+
+def config_of(options: dict[str, Any]) -> Any:
+    """The `ClassifyConfig` of a command's options. Raises: BadInput where --model_type is not the model's."""
+    from finetune.classification.config import ClassifyConfig
+
+    if options.get("threads"):
+        import torch
+
+        torch.set_num_threads(options["threads"])
+    config = ClassifyConfig(**{RENAMED.get(k, k): v for k, v in options.items() if k not in IGNORED})
+    if options.get("model_type"):
+        from finetune.classification.pretrained import folder_of
+        from finetune.models.huggingface import read_json
+
+        found = read_json(folder_of(config.model) / "config.json").get("model_type", "bert")
+        if found != options["model_type"]:
+            raise BadInput(f"{config.model} is of the type {found}, not {options['model_type']}")
+    return config
+
+
+@click.command()
+@config_option
+@classify_options
+def classify(**options: Any) -> None:
+    """Fine-tune a classifier: all of it, or a small part; the best by dev is kept, and test is read once."""
+    config = config_of(options)
+    from finetune.classification.result import classify as run
+
+    result = run(config, click.echo)
+    best = result["best"]
+    click.echo(f"best on dev: accuracy {best['dev_accuracy']:.4f} at epoch {best['epochs']:.2f}, step {best['step']}")
+    if result["test"] is None:
+        click.echo("test: no labels")
+    else:
+        low, high = result["test"]["interval"]
+        click.echo(
+            f"test: accuracy {result['test']['accuracy']:.4f} (95 % interval {low:.4f} to {high:.4f}), "
+            f"majority class {result['majority']['test']:.4f}"
+        )
+    if config.output_dir:
+        click.echo(f"written to {config.output_dir}")

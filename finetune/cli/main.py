@@ -1,0 +1,235 @@
+"""Command line of finetune: the assignment's commands, its demonstrations, and their options under its names.
+
+Heavy imports happen inside the commands, so that --help is quick; what a user can mend (BadInput) is told in one line
+with exit status 2, everything else is a defect and shows itself.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from finetune.characters.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
+from finetune.cli.characters import characters
+from finetune.cli.classify import classify
+from finetune.cli.examples import baseline, charcorruption, namedata
+from finetune.cli.memory import largest, memory
+from finetune.cli.options import (
+    Group,
+    changes_of,
+    check_writable,
+    config_option,
+    corpus_and_vocabulary,
+    device_options,
+    form_options,
+    model_options,
+    one_line,
+    questions_of,
+    train_options,
+)
+from finetune.cli.select import select
+from finetune.cli.train import form_of_file, model_of, train
+from finetune.cli.values import Finite
+from finetune.errors import BadInput
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("attention-core"), message="finetune (attention-core %(version)s)")
+def app() -> None:
+    """Small, readable training code that is judged by its own laws."""
+
+
+MODEL = click.argument("model", metavar="MODEL", type=click.Choice(["vanilla", "synthesizer", "rotary"]))
+CORPUS = click.argument("corpus_path", metavar="CORPUS")
+DECAY = "200 N block_size for N examples"
+
+
+@app.command()
+@MODEL
+@CORPUS
+@click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
+@click.option("--reading_params_path", metavar="FILE", help="Parameters to go on from.")
+@config_option
+@model_options
+@form_options
+@train_options(PRETRAINING, final_tokens=DECAY)
+@device_options
+def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
+    """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
+    written = (options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    check_writable(*written, read=[corpus_path])
+    from finetune.characters.recipes import pretraining
+    from finetune.training.digests import digest
+
+    documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    form, changes = form_of_file(options["reading_params_path"], form), changes_of(options)
+    source = _corrupted(corpus_path, documents, vocabulary, form, changes.get("seed", 0))
+    recipe = pretraining(len(source), form.block, **changes)
+    train(model, vocabulary, form, source, recipe, "pretraining", options, {"another corpus": digest(documents)})
+
+
+def _corrupted(path: str, documents: list[str], vocabulary: Any, form: Any, seed: int) -> Any:
+    """A corpus as a source of span corruption. Raises: BadInput where it is one long line."""
+    from finetune.data.span_corruption import CorruptedDocuments
+
+    if len(documents) == 1 and len(documents[0]) > form.longest:
+        raise BadInput(
+            f"{path} is one line of {len(documents[0])} characters, of which a document gives the first "
+            f"{form.longest} at most: it should hold one document a line"
+        )
+    ids, lengths = vocabulary.encode_batch([d[: form.longest] for d in documents])
+    return CorruptedDocuments(ids, lengths, form, seed)
+
+
+@app.command()
+@MODEL
+@CORPUS
+@click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
+@click.option("--finetune_corpus_path", required=True, metavar="FILE", help="question<TAB>place, one a line.")
+@click.option("--reading_params_path", metavar="FILE", help="Pretrained parameters; without them, from scratch.")
+@click.option(
+    "--rehearse", type=click.IntRange(0), default=0, show_default=True, metavar="TIMES",
+    help="Go so many times through CORPUS, corrupted anew, in every epoch: less of it is forgotten.",
+)  # fmt: skip
+@config_option
+@model_options
+@form_options
+@train_options(
+    FINETUNING, epochs=f"{FINETUNING['epochs']}, after pretraining {EPOCHS_AFTER_PRETRAINING}", final_tokens=DECAY
+)
+@device_options
+def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
+    """Fine-tune MODEL on questions with places; CORPUS gives the vocabulary, and with --rehearse its documents."""
+    written = (options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
+    check_writable(*written, read=[corpus_path, options["finetune_corpus_path"]])
+    from finetune.characters.recipes import finetuning
+    from finetune.data.corpus import read_questions
+    from finetune.data.mixture import Mixture
+    from finetune.data.names import NamePlaces
+    from finetune.training.digests import digest
+
+    documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    form = form_of_file(options["reading_params_path"], form)
+    asked = read_questions(options["finetune_corpus_path"], with_places=True)
+    with questions_of(options["finetune_corpus_path"], corpus_path):
+        source: Any = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
+    changes = changes_of(options)
+    # With other corruptions each time, and than a pretraining of the same seed had.
+    seeds = range(changes.get("seed", 0) + 1, changes.get("seed", 0) + 1 + options["rehearse"])
+    if seeds:
+        source = Mixture([source, *(_corrupted(corpus_path, documents, vocabulary, form, seed) for seed in seeds)])
+    pretrained = options["reading_params_path"] is not None
+    recipe = finetuning(len(source), form.block, pretrained, **changes)
+    digests = {
+        "rehearse": options["rehearse"], "other questions": digest([asked.questions, asked.places]),
+        "another corpus": digest([vocabulary.characters, documents if options["rehearse"] else []]),
+    }  # fmt: skip
+    train(model, vocabulary, form, source, recipe, "fine-tuning", options, digests)
+
+
+@app.command()
+@MODEL
+@CORPUS
+@click.option("--reading_params_path", required=True, metavar="FILE", help="The parameters of the model.")
+@click.option("--eval_corpus_path", required=True, metavar="FILE", help="Questions, with places or without.")
+@click.option("--outputs_path", metavar="FILE", help="Where the answers go, one a line.")
+@click.option("--details_path", metavar="FILE", help="A table of answers with what the corpus could have taught.")
+@click.option("--curve_path", metavar="FILE", help="A table: what every threshold of the log-probability would leave.")
+@click.option("--withhold_below", type=Finite(), metavar="NATS", help="Less likely answers are written as `not known`.")
+@config_option
+@model_options
+@form_options
+@device_options
+def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
+    """Answer the questions of a file with MODEL, write the answers, and count what is right."""
+    written = (options["outputs_path"], options["details_path"], options["curve_path"])
+    check_writable(
+        *written, read=[corpus_path, options["reading_params_path"], options["eval_corpus_path"]], devices=True
+    )
+    from finetune.characters.answer_provenance import NOT_KNOWN, consider, curve, split_table
+    from finetune.characters.evaluate import answers, right, wilson
+    from finetune.data.corpus import read_questions
+    from finetune.training.processes import OneProcess
+
+    documents, vocabulary = corpus_and_vocabulary(corpus_path)
+    asked = read_questions(options["eval_corpus_path"])
+    if asked.places is None and options["curve_path"]:
+        raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
+    form = form_of_file(options["reading_params_path"], form)
+    made = model_of(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
+    with questions_of(options["eval_corpus_path"], corpus_path):
+        found = answers(made, vocabulary, asked.questions)
+    # A line an answer, whatever an untrained model says.
+    least = options["withhold_below"]
+    withheld = [least is not None and a.log_probability < least for a in found]
+    told = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
+    _write(options["outputs_path"], "".join(f"{text}\n" for text in told))
+    if asked.places is None:
+        where = options["outputs_path"] or "nowhere (give --outputs_path)"
+        click.echo(f"Predictions written to {where}; no targets provided")
+        if least is not None:
+            click.echo(f"Answered: {len(found) - sum(withheld)}; not known: {sum(withheld)}")
+        if options["details_path"]:
+            unmarked = consider(asked.questions, [None] * len(found), found, documents)
+            _write(options["details_path"], details(unmarked))
+        return
+    marks = right([a.text for a in found], asked.places)
+    low, high = wilson(sum(marks), len(marks))
+    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
+    click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
+    if least is not None:
+        given = [mark for mark, hidden in zip(marks, withheld, strict=True) if not hidden]
+        click.echo(f"Answered: {len(given)}, of which {sum(given)} right; not known: {sum(withheld)}")
+    points = (f"{p.threshold:.4f}\t{p.answered}\t{p.right}\t{p.precision:.4f}\n" for p in curve(found, marks))
+    _write(options["curve_path"], "threshold\tanswered\tright\tprecision\n" + "".join(points))
+    rows = consider(asked.questions, asked.places, found, documents)
+    for kind, good, count in split_table(rows):
+        click.echo(f"  {kind}: {good} of {count}")
+    _write(options["details_path"], details(rows))
+
+
+def details(rows: Any) -> str:
+    """The table of --details_path; what only a place could tell is empty where there is none."""
+    head = "question\tplace\tanswer\tright\tlog_probability\tname_in_corpus\tplace_with_name\n"
+    lines = []
+    for r in rows:
+        marks = ("", "") if r.place is None else (int(r.right), int(r.place_with_name))
+        lines.append(
+            f"{r.question}\t{r.place or ''}\t{one_line(r.answer.text)}\t{marks[0]}\t{r.answer.log_probability:.4f}\t"
+            f"{int(r.name_in_corpus)}\t{marks[1]}\n"
+        )
+    return head + "".join(lines)
+
+
+def _write(path: str | None, text: str) -> None:
+    if path is None:
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}") from None
+
+
+app.add_command(baseline)
+app.add_command(characters)
+app.add_command(charcorruption)
+app.add_command(classify)
+app.add_command(namedata)
+app.add_command(select)
+app.add_command(memory)
+app.add_command(largest)
+
+
+def main() -> None:
+    """Run the command `finetune`; the console script calls this.
+
+    Example: `finetune --version` prints `finetune (attention-core 0.1.0)`.
+    """
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""The command line of memory.
+
+`finetune memory` and `finetune largest-batch`: what a step holds, by method, and how much of it fits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from finetune.cli.classify import FLAGS, METHODS, OPTIONS, add_options
+from finetune.cli.options import check_writable, config_option
+from finetune.cli.values import Finite
+from finetune.errors import BadInput
+
+SHARED = (
+    "model", "backend", "pool", "max_seq_length", "optimizer", "prompt_length", "rank", "dropout", "device", "threads",
+)  # fmt: skip
+CHECKPOINTING = "gradient_checkpointing"
+MIB = 2**20
+
+
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a run that decide what a step holds."""
+    return add_options(command, {name: OPTIONS[name] for name in SHARED}, {CHECKPOINTING: FLAGS[CHECKPOINTING]})
+
+
+def settings(options: dict[str, Any], method: str) -> tuple[Any, int, Callable[[], Any]]:
+    """The run's settings, the number of tokens, and how to get the encoder anew."""
+    import torch
+
+    from finetune.classification.config import ClassifyConfig
+    from finetune.classification.pretrained import load_pretrained
+    from finetune.training.processes import OneProcess
+
+    if options["threads"]:
+        torch.set_num_threads(options["threads"])
+    OneProcess(options["device"])
+    given = {name: options[name] for name in (*SHARED, CHECKPOINTING) if name not in ("max_seq_length", "threads")}
+    config = ClassifyConfig(**given, method=method)
+    block = load_pretrained(config.model, config.backend).block_size
+    n = min(options["max_seq_length"], block - config.added)
+    if n < 1:
+        raise BadInput(f"a {method} of {config.added} leaves no room in a model of {block} positions")
+    return config, n, lambda: load_pretrained(config.model, config.backend).encoder
+
+
+@click.command()
+@config_option
+@click.option("--method", default=",".join(METHODS), show_default=True, help="Methods, separated by commas.")
+@click.option("--batch_size", type=click.IntRange(1), default=8, show_default=True, help="Examples of the step.")
+@click.option("--output", metavar="FILE", help="A picture of the table: png, svg or pdf.")
+@click.option("--json", "as_json", is_flag=True, help="The numbers as JSON.")
+@shared_options
+def memory(method: str, batch_size: int, output: str | None, as_json: bool, **options: Any) -> None:
+    """What one training step holds in memory, by method: measured with torch's profiler and with hooks."""
+    check_writable(output)
+    from finetune.memory.measure import measured
+    from finetune.pictures import bars, kind_of
+
+    if output is not None:
+        kind_of(output)
+    steps, lengths = [], {}
+    for name in [part.strip() for part in method.split(",") if part.strip()]:
+        config, n, make = settings(options, name)
+        lengths[name] = n
+        steps.append(measured(make, config, batch_size, n))
+    if output is not None:
+        groups = {
+            "forward (profiler)": [step.forward / MIB for step in steps],
+            "saved (hooks)": [step.saved / MIB for step in steps],
+            "gradients": [step.gradients / MIB for step in steps],
+            "optimiser": [step.state / MIB for step in steps],
+            "peak (profiler)": [step.peak / MIB for step in steps],
+        }
+        bars([step.method for step in steps], groups, output, ylabel="MiB")
+    if as_json:
+        click.echo(json.dumps([step.to_json() for step in steps], indent=2))
+        return
+    asked = options["max_seq_length"]
+    click.echo(f"MiB of one step, {batch_size} texts of {asked} tokens; in brackets the formula")
+    for name, n in lengths.items():
+        if n < asked:
+            click.echo(f"{name}: texts of {n} tokens, for which the model has room")
+    click.echo(f"{'method':8}{'trained':>12}{'saved':>20}{'forward':>10}{'peak':>10}{'gradients':>20}{'optimiser':>20}")
+    for step in steps:
+        told = {
+            name: f"{getattr(step, name) / MIB:.2f}" + (f" ({step.formula[name] / MIB:.2f})" if step.formula else "")
+            for name in ("saved", "gradients", "state")
+        }
+        click.echo(
+            f"{step.method:8}{step.parameters[0]:>12,}{told['saved']:>20}{step.forward / MIB:>10.2f}"
+            f"{step.peak / MIB:>10.2f}{told['gradients']:>20}{told['state']:>20}"
+        )
+
+
+@click.command("largest-batch")
+@config_option
+@click.option("--method", type=click.Choice(METHODS), default="full", show_default=True, help="What is trained.")
+@click.option("--start", type=click.IntRange(1), default=32, show_default=True, help="The batch that is tried first.")
+@click.option("--most", type=click.IntRange(1), default=2**16, show_default=True, help="The largest that is tried.")
+@click.option("--memory_limit", type=Finite(1), metavar="MIB",
+              help="Of a processor.  [default: what the system says is free]")  # fmt: skip
+@shared_options
+def largest(method: str, start: int, most: int, memory_limit: float | None, **options: Any) -> None:
+    """The largest batch that a training step has memory for: doubled, halved, bisected."""
+    from finetune.memory.measure import largest_batch, training_step
+    from finetune.memory.worker import StepsElsewhere
+
+    config, n, make = settings(options, method)
+    if _is_cuda(options["device"]):
+        found = largest_batch(training_step(make, config, n), start, most)
+    else:
+        with StepsElsewhere(config, n, int((memory_limit or _free()) * MIB), options["threads"]) as steps:
+            found = largest_batch(steps.step, start, most)
+    for size, told in found.tried:
+        click.echo(f"{size}: {'fits' if told is None else f'does not fit ({told[:100]})'}")
+    if not found.size:
+        raise BadInput("not even a batch of one text fits")
+    click.echo(f"largest batch of {config.method} with {n} tokens: {found.size}")
+
+
+def _is_cuda(device: str | None) -> bool:
+    import torch
+
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")).type == "cuda"
+
+
+def _free() -> float:
+    """MiB that the system could give. Raises: BadInput where it does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    raise BadInput("this system does not say how much memory is free: give --memory_limit")

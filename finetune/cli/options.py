@@ -1,0 +1,263 @@
+"""What the commands share: options, a configuration file, the reading of a corpus, progress on the terminal.
+
+A configuration file is TOML: its keys are options, in a table by command or, for all commands, at the top.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from finetune.characters.recipe_numbers import ANY
+from finetune.cli.values import SEED, Finite, check_value
+from finetune.errors import BadInput, UnknownCharacter, said_of
+
+
+class Group(click.Group):
+    """A group whose commands say in one line what cannot be used, or that they were interrupted."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; BadInput becomes one line and exit status 2, Ctrl-C one line and 130."""
+        try:
+            return super().invoke(context)
+        except BadInput as error:
+            click.echo(f"finetune: {error}", err=True)
+            context.exit(2)
+        except KeyboardInterrupt:
+            click.echo("finetune: interrupted", err=True)
+            context.exit(130)
+
+
+def read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Make a file's values the defaults of a command's options; what is given on the command line wins.
+
+    Raises: BadInput where the file cannot be read, is no TOML, or has a key that the command does not know.
+    """
+    if path is None:
+        return
+    from finetune.data.corpus import read_text
+
+    try:
+        told = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is no TOML: {error}") from None
+    command = context.command.name or ""
+    own, group = {p.name for p in context.command.params}, context.parent and context.parent.command
+    commands = group.commands.values() if isinstance(group, click.Group) else [context.command]
+    of_any = {p.name for each in commands for p in each.params}
+    names = group.commands if isinstance(group, click.Group) else {command: None}
+    for name in names:
+        if not isinstance(told.get(name, {}), dict):
+            raise BadInput(f"{path}: {name} is a command: its options stand in a table, [{name}]")
+    shared = {k: v for k, v in told.items() if not isinstance(v, dict)}
+    table = told.get(command, {})
+    unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]
+    strange = [k for k, v in told.items() if isinstance(v, dict) and k not in names]
+    if strange:
+        raise BadInput(f"{path}: [{strange[0]}] is no command")
+    if unknown:
+        raise BadInput(f"{path}: {command} has no option {unknown[0]!r}")
+    values = {k: v for k, v in shared.items() if k in own} | table
+    if "config" in values:
+        raise BadInput(f"{path}: config names a file like this one, which cannot name another")
+    for option in context.command.params:
+        if option.name in values:
+            check_value(path, option, values[option.name])
+    context.default_map = {**(context.default_map or {}), **values}
+
+
+def config_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option --config."""
+    return click.option(
+        "--config", metavar="FILE", is_eager=True, expose_value=False, callback=read_config,
+        help="TOML with defaults for these options.",
+    )(command)  # fmt: skip
+
+
+def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the string `prefix M suffix M masked`, handed over as one `form`."""
+
+    @click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters of a block.")
+    @click.option(
+        "--corruption_length", type=click.Choice(["block + 1", "block"]), default="block + 1", show_default=True,
+        help="Length of the corrupted string; x and y are one shorter. Both are in use.",
+    )  # fmt: skip
+    @click.option("--trailing_mask/--no_trailing_mask", default=False, help="A third mask behind the masked stretch.")
+    @wraps(command)
+    def with_form(block_size: int, corruption_length: Any, trailing_mask: bool, **options: Any) -> Any:
+        from finetune.data.span_corruption import Form
+
+        return command(form=Form(block_size, corruption_length, trailing_mask), **options)
+
+    return with_form
+
+
+MODEL_OPTIONS: Mapping[str, tuple[Any, Any, str]] = {
+    "n_layer": (click.IntRange(1), 4, "Blocks."),
+    "n_head": (click.IntRange(1), 8, "Heads of a block."),
+    "n_embd": (click.IntRange(1), 256, "Features of a character."),
+    "dropout": (Finite(0, 1, max_open=True), 0.1, "Dropout in training."),
+    "synthesizer": (
+        click.Choice(["per_head", "per_head_bias", "shared"]),
+        "per_head",
+        "What the synthesizer's heads share.",
+    ),
+}
+TRAIN_OPTIONS: Mapping[str, tuple[Any, str]] = {
+    "epochs": (click.IntRange(1), "Passes over the examples."),
+    "batch_size": (click.IntRange(1), "Examples of a step."),
+    "learning_rate": (Finite(0), "The largest rate."),
+    "warmup_tokens": (click.IntRange(0), "Targets until then."),
+    "final_tokens": (click.IntRange(1), "Targets until a tenth of it."),
+    "weight_decay": (Finite(0), "Of matrices."),
+    "optimizer": (click.Choice(["adamw", "muon", "sgd", "adagrad"]), "Muon is for matrices."),
+    "accumulate": (click.IntRange(1), "Parts in which a step is computed."),
+    "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products."),
+    "log_every": (click.IntRange(1), "Steps between records."),
+    "save_every": (click.IntRange(1), "Epochs between checkpoints."),
+    "seed": (SEED, "The same seed, the same run."),
+}
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The sizes of a model."""
+    for name, (kind, default, text) in reversed(list(MODEL_OPTIONS.items())):
+        command = click.option(f"--{name}", type=kind, default=default, show_default=True, help=text)(command)
+    return command
+
+
+def train_options(numbers: Mapping[str, Any], **words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """How to train; what is not given is the recipe's, and the help says what that is.
+
+    Args: numbers: of the recipe, over those of any; words: said in place of a number, or where there is none.
+    """
+    known = {**ANY, **numbers, **words}
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = click.option("--compile", is_flag=True, default=None, help="Use torch.compile.")(command)
+        for name, (kind, text) in reversed(list(TRAIN_OPTIONS.items())):
+            told = f"{text}  [default: {known[name]}]"
+            command = click.option(f"--{name}", type=kind, default=None, help=told)(command)
+        command = click.option("--metrics_path", metavar="FILE", help="A record a line, as JSON.")(command)
+        command = click.option("--tensorboard_path", metavar="FOLDER", help="Records for TensorBoard.")(command)
+        return click.option(
+            "--checkpoint_path", metavar="FILE", help="All of the run's state; a run that finds it goes on from it."
+        )(command)
+
+    return with_options
+
+
+def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where to compute."""
+    command = click.option("--device", metavar="NAME", help="cpu, cuda, ...  [default: cuda where there is one]")(
+        command
+    )
+    return click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")(
+        command
+    )
+
+
+def changes_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe that were given."""
+    names = [*TRAIN_OPTIONS, "compile"]
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
+    """The documents of a corpus and the vocabulary of its text (line ends included, as in the assignment)."""
+    from finetune.data.corpus import documents, read_text
+    from finetune.data.vocabulary import Vocabulary
+
+    text = read_text(path)
+    found = documents(text, path)
+    return found, Vocabulary.from_text(text, path)
+
+
+@contextmanager
+def questions_of(path: str, corpus_path: str) -> Iterator[None]:
+    """Within, what cannot be used is said of a file of questions, and a character that its corpus lacks with a way out.
+
+    Raises: BadInput.
+    """
+    try:
+        with said_of(path):
+            yield
+    except UnknownCharacter as error:
+        raise BadInput(
+            f"{error}, {corpus_path}; add a line with it there and pretrain anew, or leave this question out of {path}"
+        ) from None
+
+
+def check_writable(*paths: str | None, read: Sequence[str | None] = (), devices: bool = False) -> None:
+    """Refuse at the door what could not be written at the end of a long run, or would write over something else.
+
+    Args: read: files that the command reads; devices: /dev/stdout and its like will do, and for several files, since
+        the file is written in its place and not replaced.
+    Raises: BadInput, naming the path.
+    """
+    import os
+
+    taken = {Path(path).resolve() for path in read if path is not None}
+    for path in paths:
+        if path is None:
+            continue
+        target = Path(path)
+        if not (devices and target.exists() and not target.is_file()):
+            if target.resolve() in taken:
+                raise BadInput(f"{path} is named twice: it would be written over by the other")
+            taken.add(target.resolve())
+        if target.is_dir():
+            raise BadInput(f"{path} cannot be written: it is a folder")
+        if target.exists() and not target.is_file() and not devices:
+            raise BadInput(f"{path} cannot be written: it is no ordinary file")
+        if not target.absolute().parent.is_dir():
+            raise BadInput(f"{path} cannot be written: there is no folder {target.parent}")
+        if not os.access(target if target.exists() else target.absolute().parent, os.W_OK):
+            raise BadInput(f"{path} cannot be written: no permission")
+
+
+def one_line(text: str) -> str:
+    """A text without line ends and tabs, for a table."""
+    return " ".join(text.replace("\t", " ").splitlines())
+
+
+@contextmanager
+def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A sink that shows how far training is: a bar on a terminal, elsewhere a line a minute, for logs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    if not Console(stderr=True).is_terminal:
+        yield _lines(what, epochs)
+        return
+    total = epochs * -(-examples // batch_size)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total)
+
+        def sink(record: Mapping[str, Any]) -> None:
+            told = f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}"
+            bar.update(task, completed=record["step"], description=told)
+
+        yield sink
+
+
+def _lines(what: str, epochs: int, every: float = 60.0) -> Callable[[Mapping[str, Any]], None]:
+    """A sink that writes a line on standard error when so many seconds have gone by since the last one."""
+    import time
+
+    last = time.monotonic()
+
+    def sink(record: Mapping[str, Any]) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            click.echo(f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}", err=True)
+
+    return sink

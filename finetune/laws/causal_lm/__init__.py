@@ -1,0 +1,3 @@
+"""The contract `causal-lm`."""
+
+from __future__ import annotations

@@ -1,0 +1,277 @@
+"""Laws of causal language models: a class or function `(vocab_size, block_size) -> model`; see `model.Model`.
+
+What is drawn, and how far equal logits may be apart, stands in `model`. Losses are judged by `losses`, caches by
+`cached_steps`, texts by `generation`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import (
+    Evidence,
+    NotApplicable,
+    Result,
+    Shown,
+    Violation,
+    require_close,
+    require_same,
+)
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
+from attention_core.conformance.parameter_case import ParameterCase, Sizes, after, require_same_later
+from finetune.laws.causal_lm.cached_steps import a_reset_forgets, steps_with_a_cache_are_the_full_pass
+from finetune.laws.causal_lm.generation import (
+    beyond_the_block_the_last_block_counts,
+    greedy_takes_the_likeliest,
+    one_seed_gives_one_text,
+    sampling_follows_the_softmax,
+    sampling_stays_in_the_nucleus,
+    sampling_stays_in_the_top_k,
+)
+from finetune.laws.causal_lm.losses import (
+    ignored_targets_do_not_count,
+    no_target_gives_a_number,
+    one_target_is_judged_at_its_own_place,
+    perplexity_is_the_exponential_of_the_loss,
+    the_loss_is_the_mean_over_targets,
+)
+from finetune.laws.causal_lm.model import Model, noise
+
+CONTRACT = "causal-lm"
+
+
+def later_tokens_change_nothing_before(subject: Model, case: ParameterCase) -> None:
+    """Logits do not depend on later tokens, at any place and up to the last one of the block.
+
+    Formula: z(x)[:, :t] = z(x')[:, :t] whenever x and x' agree before t, t = 1 ... n - 1
+    Source: Radford et al. (2018), eq. 1; facebookresearch/xformers#103; bugs of masks hide in validation loss
+    Mutant: mask_one_place_late
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    first = subject.logits(case, held, ids)
+    for cut in places(case):
+        changed = ids.copy()
+        changed[:, cut:] = subject.ids(case, "other")[:, cut:]
+        changed[:, cut] = (ids[:, cut] + 1) % case["vocab"]
+        second = subject.logits(case, held, changed)
+        early = np.arange(case["n"])[:, None] < cut
+        with held.told():
+            require_same(second, first, noise(first, second), f"logits before place {cut}, changed", where=early)
+
+
+def places(case: ParameterCase) -> list[int]:
+    """Where to change tokens: the last place, the second, ones at and around block edges, and one drawn."""
+    edges = {1, case["n"] - 1, 8, 16, 31, 32, 33, int(case.rng("place").integers(1, case["n"]))}
+    return sorted(place for place in edges if 1 <= place < case["n"])
+
+
+def training_sees_no_later_tokens(subject: Model, case: ParameterCase) -> None:
+    """In training mode, too, logits do not depend on later tokens: with one seed, dropout falls alike.
+
+    Formula: seed(s), z_train(x)[:, :t] = seed(s), z_train(x')[:, :t] whenever x and x' agree before t
+    Source: keras-team/keras#23038 (the causal mask is lost on the path with dropout)
+    Mutant: causal_lost_in_training
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    first, again = (subject.logits(case, held, ids, mode="train", seed_=case.seed) for _ in range(2))
+    if float(np.abs(first.values - again.values).max()) > noise(first, again):
+        raise NotApplicable("the seed of the library does not decide what is drawn")
+    for cut in places(case):
+        changed = ids.copy()
+        changed[:, cut] = (ids[:, cut] + 1) % case["vocab"]
+        second = subject.logits(case, held, changed, mode="train", seed_=case.seed)
+        early = np.arange(case["n"])[:, None] < cut
+        with held.told():
+            what = f"in training mode: logits before place {cut}, changed"
+            require_same(second, first, noise(first, second), what, where=early)
+
+
+def the_token_before_counts(subject: Model, case: ParameterCase) -> None:
+    """Logits depend on the token just before, not on the last one alone.
+
+    Formula: z(x)[:, t] != z(x')[:, t] where x and x' differ at t - 1
+    Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused)
+    Mutant: attention_unused
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    changed, t = ids.copy(), int(case.rng("place").integers(1, case["n"]))
+    changed[:, t - 1] = (ids[:, t - 1] + 1) % case["vocab"]
+    first, second = subject.logits(case, held, ids), subject.logits(case, held, changed)
+    moved = float(np.abs(first.values[:, t] - second.values[:, t]).max())
+    if moved <= noise(first, second):
+        told = (Shown(second.request), Shown(first.request))
+        with held.told():
+            raise Violation(
+                f"logits at place {t}: got a change of {moved:.3g} by another token at {t - 1}, but should be more",
+                Evidence(told, kind="crash"),
+            )
+
+
+def sequences_are_independent(subject: Model, case: ParameterCase) -> None:
+    """A sequence's logits are the same alone, among others, and at another place in the batch.
+
+    Formula: z(x)[b] = z(x[b]) = z(x[order])[order^-1 b]
+    Source: gazelle93/Transformer-Various-Positional-Encoding#1; statistics over a batch leak one row into the next
+    Mutant: normalised_over_the_batch
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    whole = subject.logits(case, held, ids)
+    others = subject.ids(case, "other")
+    others[-1] = ids[0]
+    moved = subject.logits(case, held, others)
+    alone = subject.logits(case, held, ids[:1])
+    with held.told():
+        want = np.broadcast_to(whole.values[:1], alone.values.shape)
+        require_close(alone, want, noise(whole, alone), "logits of sequence 0 alone")
+        own = np.arange(case["B"])[:, None, None] == case["B"] - 1
+        want = np.broadcast_to(whole.values[:1], whole.values.shape)
+        require_close(moved, want, noise(whole, moved), "logits of sequence 0 put last", where=own)
+
+
+def a_beginning_gives_the_same(subject: Model, case: ParameterCase) -> None:
+    """The beginning of a text gives the logits that the whole text has there, at every length up to the block.
+
+    Formula: z(x[:, :m]) = z(x)[:, :m], after a longer and after a shorter text
+    Source: facebookresearch/xformers PR660 (a mask sized by the first call); the synthesizer's B must be cut to n
+    Mutant: positions_counted_from_the_end
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    whole = subject.logits(case, held, ids)
+    for m in sorted({1, case["n"] // 2, case["n"] - 1, int(case.rng("m").integers(1, case["n"]))}):
+        part = subject.logits(case, held, ids[:, :m])
+        with held.told():
+            require_close(part, whole.values[:, :m], noise(part, whole), f"logits of the first {m} tokens")
+    again = subject.logits(case, held, ids)
+    with held.told():
+        require_same_later(again, whole, [], noise(again, whole), "logits after a shorter text")
+
+
+def evaluation_repeats_itself(subject: Model, case: ParameterCase) -> None:
+    """In evaluation the same text gives the same logits, before and after a step in training mode.
+
+    Formula: z_eval(x) = z_eval(x), z_train(x), z_eval(x) = z_eval(x)
+    Source: huggingface/pytorch-image-models PR1978, pytorch/pytorch#124464 (dropout in evaluation)
+    Mutant: dropout_in_evaluation
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    first = subject.logits(case, held, ids)
+    between: list[Result] = []
+    for mode in ("eval", "train"):
+        if mode == "train":
+            between.append(subject.logits(case, held, ids, mode="train"))
+        again = subject.logits(case, held, ids)
+        with held.told():
+            require_same_later(again, first, between, noise(first, again), "logits of the same text again")
+
+
+def dropout_comes_back_after_evaluation(subject: Model, case: ParameterCase) -> None:
+    """A model that draws in training mode still does after it was evaluated.
+
+    Formula: z_train(x) != z_train(x) before z_eval(x) implies the same after it
+    Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
+    Mutant: evaluation_ends_dropout
+    """
+    held, ids = subject.held(case, mode="train"), subject.ids(case)
+
+    def drawn() -> tuple[bool, list[Result]]:
+        one, two = (subject.logits(case, held, ids, mode="train") for _ in range(2))
+        return float(np.abs(one.values - two.values).max()) > noise(one, two), [one, two]
+
+    before, calls = drawn()
+    if not before:
+        raise NotApplicable("two passes in training mode are the same: nothing is drawn")
+    calls.append(subject.logits(case, held, ids))
+    later, more = drawn()
+    if not later:
+        told = Evidence(tuple(Shown(r.request) for r in more), kind="crash")
+        with after([*held.before, *calls]):
+            raise Violation("training: got the same logits twice after an evaluation, but should be drawn", told)
+
+
+def logits_outlive_the_next_call(subject: Model, case: ParameterCase) -> None:
+    """Logits still hold their numbers after the next text.
+
+    Formula: y = z(x), z(x'), then y = z(x)
+    Source: the definition of a function; a buffer that is reused is not one
+    Mutant: logits_in_one_buffer
+    """
+    held, ids = subject.held(case), subject.ids(case)
+    plain = subject.logits(case, held, ids)
+    between = subject.asked(case, held, subject.ids(case, "other"))
+    late = subject.logits(case, held, ids, between_=between)
+    with held.told():
+        require_same(late, plain, noise(plain, late), "logits, looked at after another text")
+
+
+def tied_weights_are_one(subject: Model, case: ParameterCase) -> None:
+    """Where tying is declared, a row of the embedding is also the row of the head that scores its token.
+
+    Formula: W_j += e implies z_j changes, for a token j that is not in the text
+    Source: Press and Wolf (2017), section 3; weights untied by loading a checkpoint or by moving a module
+    Mutant: head_is_a_copy
+    """
+    held = subject.held(case)
+    tables = [name for name, w in held.weights.items() if w.ndim == 2 and w.shape[0] == case["vocab"]]
+    if not tables:
+        raise NotApplicable("no parameter has a row for each token")
+    j = case["vocab"] - 1
+    ids = subject.ids(case) % j
+    first = subject.logits(case, held, ids)
+    held.weights[tables[0]][j] += 1.0
+    subject.fill(held)
+    second = subject.logits(case, held, ids)
+    moved = float(np.abs(second.values[..., j] - first.values[..., j]).max())
+    if moved <= noise(first, second):
+        told = Evidence((Shown(second.request), Shown(first.request)), kind="crash")
+        raise Violation(f"{tables[0]}[{j}] was changed: got the same logits of token {j}, but should be others", told)
+
+
+def _sizes(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """A length up to the block: often the whole block, or one less."""
+    short = int(rng.integers(2, sizes["block"] + 1))
+    sizes["n"] = int(rng.choice([sizes["block"], max(2, sizes["block"] - 1), short]))
+    return sizes
+
+
+FLOATS = ("float64", "float32")
+RELATED: dict[str, Any] = {"adjust": _sizes, "related": lambda s: s["n"] <= s["block"], "dtypes": FLOATS}
+SPACE = Sizes({"B": (1, 3), "n": (2, 40), "vocab": (3, 24), "block": (2, 40)}, **RELATED)
+PAIRS = Sizes({"B": (2, 4), "n": (2, 40), "vocab": (3, 24), "block": (2, 40)}, **RELATED)
+DRAWS = Sizes({"B": (1, 1), "n": (2, 6), "vocab": (4, 9), "block": (7, 12)}, **{**RELATED, "adjust": None})
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "causal_lm", "large": 6, "small": 0, "space": SPACE}
+LAWS = (
+    *(
+        Law(check, **ROW)
+        for check in (
+            later_tokens_change_nothing_before, training_sees_no_later_tokens, the_token_before_counts,
+            a_beginning_gives_the_same, evaluation_repeats_itself, dropout_comes_back_after_evaluation,
+            logits_outlive_the_next_call,
+        )
+    ),
+    Law(sequences_are_independent, **{**ROW, "space": PAIRS}),
+    *(
+        Law(check, **{**ROW, "space": PAIRS})
+        for check in (
+            one_target_is_judged_at_its_own_place, the_loss_is_the_mean_over_targets, ignored_targets_do_not_count,
+            no_target_gives_a_number, perplexity_is_the_exponential_of_the_loss,
+        )
+    ),
+    Law(steps_with_a_cache_are_the_full_pass, **ROW),
+    Law(a_reset_forgets, **ROW),
+    Law(greedy_takes_the_likeliest, **{**ROW, "space": PAIRS}),
+    Law(beyond_the_block_the_last_block_counts, **ROW),
+    *(
+        Law(check, **{**ROW, "space": DRAWS, "large": 4})
+        for check in (sampling_follows_the_softmax, sampling_stays_in_the_top_k, sampling_stays_in_the_nucleus)
+    ),
+    Law(one_seed_gives_one_text, **{**ROW, "large": 4}),
+    Law(
+        tied_weights_are_one, **ROW, declares=lambda i: bool(i.parameters.get("tied")),
+        because="tying is not declared (--parameter tied=True)",
+    ),
+    law_of(CONTRACT, SPACE),
+)  # fmt: skip
+COMPARISONS = ("the_loss_is_the_mean_over_targets", "later_tokens_change_nothing_before")

@@ -1,0 +1,3 @@
+"""The contract `checkpoint`."""
+
+from __future__ import annotations

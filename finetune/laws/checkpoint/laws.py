@@ -1,0 +1,175 @@
+"""Laws of checkpoints: a class `(path, seed, width)` with `train(steps)`, `save()`, `load()`, `weights()`.
+
+A run that was broken off and goes on from its checkpoint is, bit by bit, the run that was not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attention_core.conformance.evidence import NotApplicable
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
+from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from finetune.laws.checkpoint.failed_saves import (
+    a_full_disk_keeps_the_last_whole_one,
+    a_kill_in_the_midst_keeps_a_whole_one,
+)
+from finetune.laws.checkpoint.interrupted import Interrupted, require_bits, saved_run
+from finetune.laws.checkpoint.refusals import (
+    a_cut_file_is_refused,
+    a_missing_file_is_refused,
+    a_refused_load_changes_nothing,
+    other_shapes_are_refused,
+    pickles_are_refused,
+)
+
+CONTRACT = "checkpoint"
+
+
+def resuming_gives_the_same_bits(subject: Interrupted, case: ParameterCase) -> None:
+    """A run that goes on from its checkpoint is bit by bit the run that was never broken off.
+
+    Formula: train(a), save(), train(b) = new, load(), train(b): weights, moments, rate, generators, place in the data
+    Source: a checkpoint that lacks one of these goes on, and learns something else
+    Mutant: moments_not_saved
+    """
+    with subject.places() as (place,):
+        run, _, end = saved_run(subject, case, place)
+        other = subject.built(case, place)
+        subject.do(other, "load", before=run.calls)
+        subject.do(other, "train", case["b"])
+        require_bits(subject.weights(other), end, f"{case['b']} steps after load()", [*run.calls, *other.calls])
+
+
+def several_interruptions_change_nothing(subject: Interrupted, case: ParameterCase) -> None:
+    """A run that is broken off three times, also within an epoch and at its end, is the run in one piece.
+
+    Formula: train(a + b + c) = train(a), save() | load(), train(b), save() | load(), train(c), save() | load()
+    Source: as resuming_gives_the_same_bits; an error of one place in the data shows after the next epoch's end
+    Mutant: epoch_begun_anew
+    """
+    parts = (case["a"], case["b"], case["c"])
+    with subject.places(2) as (place, other):
+        whole = subject.built(case, other)
+        subject.do(whole, "train", sum(parts))
+        end = subject.weights(whole).values
+        before = list(whole.calls)
+        for number, steps in enumerate(parts):
+            run = subject.built(case, place)
+            if number:
+                subject.do(run, "load", before=before)
+            subject.do(run, "train", steps)
+            subject.do(run, "save")
+            before += run.calls
+        last = subject.built(case, place)
+        subject.do(last, "load", before=before)
+        require_bits(subject.weights(last), end, f"after {parts} steps with interruptions", [*before, *last.calls])
+
+
+def saving_changes_nothing(subject: Interrupted, case: ParameterCase) -> None:
+    """A run that is saved on its way is the run that is not, and one of the same seed.
+
+    Formula: train(a), save(), train(b) = train(a), train(b)
+    Source: a save that draws, or that leaves the model in another mode or precision
+    Mutant: saving_draws
+    """
+    with subject.places(2) as (place, other):
+        plain = subject.built(case, other)
+        subject.do(plain, "train", case["a"])
+        subject.do(plain, "train", case["b"])
+        want = subject.weights(plain).values
+        run, _, _ = saved_run(subject, case, place)
+        require_bits(subject.weights(run), want, "a run that was saved on its way", [*plain.calls, *run.calls])
+
+
+def loading_gives_the_saved_weights(subject: Interrupted, case: ParameterCase) -> None:
+    """The weights after load() are those at save(), bit by bit, whatever was done since.
+
+    Formula: save(), train(b), new, load(): weights = weights at save()
+    Source: half precision in the file, or references to weights that are trained on
+    Mutant: saved_in_half_precision
+    """
+    with subject.places() as (place,):
+        run, then, _ = saved_run(subject, case, place)
+        other = subject.built(case, place)
+        subject.do(other, "load", before=run.calls)
+        require_bits(subject.weights(other), then, "after load()", [*run.calls, *other.calls])
+
+
+def loading_replaces_everything(subject: Interrupted, case: ParameterCase) -> None:
+    """An object that has trained on its own goes on from the checkpoint as a new one does.
+
+    Formula: new, train(c), load(), train(b) = new, load(), train(b)
+    Source: a restore that fills only what is empty leaves old moments, or an old place in the data
+    Mutant: old_moments_kept
+    """
+    with subject.places() as (place,):
+        run, _, end = saved_run(subject, case, place)
+        other = subject.built(case, place)
+        subject.do(other, "train", case["c"])
+        subject.do(other, "load", before=run.calls)
+        subject.do(other, "train", case["b"])
+        what = f"{case['b']} steps after load() into a run of {case['c']} steps"
+        require_bits(subject.weights(other), end, what, [*run.calls, *other.calls])
+
+
+def the_path_tells_nothing(subject: Interrupted, case: ParameterCase) -> None:
+    """A checkpoint under another name, with other numbers in it, goes on as before.
+
+    Formula: resuming_gives_the_same_bits with the files copied to another path
+    Source: resume from a parsed path
+    Mutant: step_from_the_path
+    """
+    with subject.places(2) as (place, other):
+        run, _, end = saved_run(subject, case, place)
+        place.copied(other)
+        moved = subject.built(case, other.path.replace("step-1900", "step-3"))
+        subject.do(moved, "load", before=run.calls)
+        subject.do(moved, "train", case["b"])
+        require_bits(subject.weights(moved), end, "from a copy under another name", [*run.calls, *moved.calls])
+
+
+def a_new_process_goes_on(subject: Interrupted, case: ParameterCase) -> None:
+    """A new process goes on from the checkpoint to the same bits (asked where the target has a process of its own).
+
+    Formula: as resuming_gives_the_same_bits, in another process
+    Source: what lives in the process alone: caches by id, hashes of strings, generators of other libraries
+    Mutant: kept_in_the_process
+    """
+    if not subject.runner.isolated:
+        raise NotApplicable("the target runs in this process")
+    with subject.places() as (place,):
+        run, _, end = saved_run(subject, case, place)
+        subject.runner.close()
+        other = subject.built(case, place)
+        subject.do(other, "load", before=run.calls)
+        subject.do(other, "train", case["b"])
+        require_bits(subject.weights(other), end, "in a new process", [*run.calls, *other.calls])
+
+
+SPACE = Sizes({"a": (1, 9), "b": (1, 6), "c": (1, 5), "width": (2, 6)})
+LARGE = Sizes({"a": (1, 1), "b": (1, 1), "c": (1, 1), "width": (200, 256)}, related=lambda sizes: False)
+OTHER = Sizes(SPACE.ranges, related=lambda sizes: False)
+"""A smaller case would cost another process each, so nothing is made smaller."""
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "checkpoint", "large": 5, "small": 0, "space": SPACE}
+LAWS = (
+    *(
+        Law(check, **ROW)
+        for check in (
+            resuming_gives_the_same_bits, several_interruptions_change_nothing, saving_changes_nothing,
+            loading_gives_the_saved_weights, loading_replaces_everything, the_path_tells_nothing,
+        )
+    ),
+    *(
+        Law(check, **{**ROW, "large": 2})
+        for check in (
+            pickles_are_refused, other_shapes_are_refused, a_cut_file_is_refused, a_missing_file_is_refused,
+            a_refused_load_changes_nothing, a_full_disk_keeps_the_last_whole_one,
+        )
+    ),
+    Law(a_kill_in_the_midst_keeps_a_whole_one, **{**ROW, "space": LARGE, "large": 1}),
+    Law(a_new_process_goes_on, **{**ROW, "space": OTHER, "large": 1}),
+    law_of(CONTRACT, OTHER),
+)  # fmt: skip
+COMPARISONS = ("resuming_gives_the_same_bits", "loading_gives_the_saved_weights")

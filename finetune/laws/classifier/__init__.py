@@ -1,0 +1,3 @@
+"""The contract `classifier`."""
+
+from __future__ import annotations

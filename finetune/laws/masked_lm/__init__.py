@@ -1,0 +1,3 @@
+"""The contract `masked-lm`."""
+
+from __future__ import annotations

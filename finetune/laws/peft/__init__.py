@@ -1,0 +1,3 @@
+"""The contract `peft`."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The contract `span-corruption`."""
+
+from __future__ import annotations

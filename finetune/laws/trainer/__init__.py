@@ -1,0 +1,3 @@
+"""The contract `trainer`."""
+
+from __future__ import annotations

@@ -1,0 +1,238 @@
+"""Laws of trainers: `probe.graded(train)` of a function `train(model, loss, examples, config)`.
+
+The model's gradients are known, so every parameter after every step follows in closed form, in float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.process_state import law_of
+from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from finetune.laws.trainer.epochs import (
+    a_step_without_targets_stays_finite,
+    another_seed_gives_another_run,
+    epochs_are_shuffled,
+    every_example_comes_once_an_epoch,
+    one_seed_gives_one_run,
+    the_model_is_in_training_mode,
+)
+from finetune.laws.trainer.probe_layout import FROZEN, name_of, where
+from finetune.laws.trainer.runs import Run, Seen, Training
+
+CONTRACT = "trainer"
+NEAR_EPS = 1e-8
+"""Gradients of this size: only there does a step of Adam depend on their scale, so on what they are divided by."""
+
+
+def a_step_is_that_of_adamw(subject: Training, case: ParameterCase) -> None:
+    """One step over all examples is AdamW's, with the gradient of the mean loss over all targets.
+
+    Formula: g = sum_i G_i / sum_i tokens_i, theta' = theta - lr g / (|g| + eps)
+    Source: Loshchilov and Hutter (2019), algorithm 2; the loss of a step is a mean over tokens
+    Mutant: summed_loss
+    """
+    run = subject.run(case, scale=NEAR_EPS)
+    subject.compare(run, subject.trained(run), "one step")
+
+
+def moments_are_kept_over_steps(subject: Training, case: ParameterCase) -> None:
+    """Several steps follow both running means, corrected for their start, each with its own batch's gradient.
+
+    Formula: m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, theta -= lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)
+    Source: Kingma and Ba (2015), algorithm 1; zero_grad missing, or after backward
+    Mutant: gradients_never_zeroed
+    """
+    run = subject.run(case, spread=1.5, epochs=3, batch_size=max(1, case["N"] // 2))
+    subject.compare(run, subject.trained(run), "several steps")
+
+
+def matrices_decay(subject: Training, case: ParameterCase) -> None:
+    """Without any gradient, the matrices that multiply shrink by the rate times the weight decay, decoupled.
+
+    Formula: g = 0 implies theta' = (1 - lr decay) theta for weights of linear and convolutional modules
+    Source: Loshchilov and Hutter (2019), algorithm 2 (decoupled); a coupled L2 term is divided by its own root
+    Mutant: decay_in_the_gradient
+    """
+    run = without_gradients(subject, case)
+    subject.compare(run, subject.trained(run), "decay alone")
+
+
+def nothing_else_decays(subject: Training, case: ParameterCase) -> None:
+    """Biases, norms, embeddings and tables of positions keep their bits where they have no gradient.
+
+    Formula: g = 0 implies theta' = theta for all but matrices (tables excepted where decay=dims is declared)
+    Source: the assignment's configure_optimizers; a filter by name misses what is called otherwise
+    Mutant: norms_and_biases_decay
+    """
+    run = without_gradients(subject, case)
+    seen = subject.trained(run)
+    require_unmoved(seen, ~subject.decayed & ~np.array(where(FROZEN)), "without a gradient")
+
+
+def without_gradients(subject: Training, case: ParameterCase) -> Run:
+    """A run of zero gradients and strong decay."""
+    run = subject.run(case, epochs=2, weight_decay=0.5)
+    return replace(run, gradients=np.zeros_like(run.gradients))
+
+
+def require_unmoved(seen: Seen, of: Any, what: str) -> None:
+    """Raise unless the parameters in question end with the bits they began with."""
+    first, last = seen.history.values[0], seen.history.values[-1]
+    moved = of & ~((last == first) & (np.signbit(last) == np.signbit(first)))
+    if moved.any():
+        place = int(moved.argmax())
+        told = f"{what}: got {last[place]!r} in {name_of(place)} at the end, but should be {first[place]!r} as at first"
+        shown = seen.history.shown((len(seen.history.values) - 1, place))
+        raise Violation(told, Evidence((shown,), float(last[place]), float(first[place])))
+
+
+def frozen_parameters_keep_their_bits(subject: Training, case: ParameterCase) -> None:
+    """Parameters that ask for no gradient are neither stepped nor decayed.
+
+    Formula: requires_grad = False implies theta' = theta, bit by bit
+    Source: a base that is frozen only in the optimizer, or decayed with the rest
+    Mutant: frozen_decays
+    """
+    run = subject.run(case, epochs=2, weight_decay=0.5)
+    require_unmoved(subject.trained(run), np.array(where(FROZEN)), "frozen")
+
+
+def gradients_are_clipped_by_their_common_norm(subject: Training, case: ParameterCase) -> None:
+    """Where the norm of all gradients together exceeds the bound they are scaled to it; below it they stay.
+
+    Formula: g' = g min(1, clip / ||g||), ||g|| over all parameters, of the mean gradient of the whole step
+    Source: Pascanu et al. (2013), algorithm 1; clipping before accumulated gradients are divided
+    Mutant: clipped_one_by_one
+    """
+    batch = max(1, case["N"] // 3)
+    run = subject.run(case, spread=2.0, epochs=3, batch_size=batch, accumulate=min(batch, case.options["parts"]))
+    norms = np.sqrt(((run.gradients / run.tokens[:, None]) ** 2).sum(1))
+    run = run.with_(clip=float(np.sqrt(norms.min() * norms.max())))
+    subject.compare(run, subject.trained(run), f"clipped at {run.config['clip']:.3g}")
+
+
+def accumulated_parts_are_the_whole_batch(subject: Training, case: ParameterCase) -> None:
+    """A batch computed in parts gives the step of the whole batch, though its parts hold different numbers of targets.
+
+    Formula: g = (sum over parts of sums of losses)' / sum over parts of tokens, not a mean of the parts' means
+    Source: huggingface/transformers#34191 (accumulation normalised by micro-batch instead of by tokens)
+    Mutant: mean_of_the_parts
+    """
+    run = subject.run(case, scale=NEAR_EPS, epochs=2, accumulate=min(case["N"], case.options["parts"]))
+    seen = subject.trained(run)
+    subject.compare(run, seen, f"in {run.config['accumulate']} parts")
+    if case["N"] >= run.config["accumulate"] and any(step.parts == 1 for step in seen.steps):
+        told = Evidence((Shown(seen.history.request),), kind="crash")
+        raise Violation("got a step computed at once, but should be computed in parts, as accumulate asks for", told)
+
+
+# --- the learning rate ----------------------------------------------------------------------------------
+
+
+def schedule(subject: Training, case: ParameterCase, what: str, tokens: int, **config: Any) -> None:
+    """Steps of one constant gradient, so that each is the learning rate itself; `tokens` of each example."""
+    run = subject.run(case, **config)
+    run = replace(run, gradients=np.broadcast_to(run.gradients[:1], run.gradients.shape).copy())
+    run = replace(run, tokens=np.full_like(run.tokens, tokens)) if tokens else run
+    subject.compare(run, subject.trained(run), what)
+
+
+def the_rate_warms_up_by_tokens(subject: Training, case: ParameterCase) -> None:
+    """The learning rate rises linearly with the targets seen, and is whole when the warm-up ends.
+
+    Formula: lr_t = lr min(1, tokens_t / warmup)
+    Source: the assignment's Trainer; a scheduler bound to another optimizer
+    Mutant: rate_of_another_optimizer
+    """
+    step = 3 * case["N"]
+    schedule(subject, case, "warm-up", 3, epochs=6, warmup_tokens=4 * step)
+
+
+def the_rate_follows_the_cosine(subject: Training, case: ParameterCase) -> None:
+    """After the warm-up the learning rate follows half a cosine down to its floor.
+
+    Formula: lr_t = lr max(floor, (1 + cos(pi p)) / 2), p = (tokens_t - warmup) / (final - warmup)
+    Source: Loshchilov and Hutter (2017), eq. 5; the assignment's Trainer
+    Mutant: linear_in_place_of_the_cosine
+    """
+    step = 3 * case["N"]
+    schedule(subject, case, "cosine", 3, epochs=7, warmup_tokens=2 * step, final_tokens=8 * step)
+
+
+def the_rate_stays_at_its_floor(subject: Training, case: ParameterCase) -> None:
+    """Beyond the end of the schedule the learning rate stays at its floor.
+
+    Formula: lr_t = floor lr for tokens_t >= final
+    Source: karpathy/minGPT's assignment fork lets p grow beyond 1, and the rate rises again
+    Mutant: cosine_comes_back
+    """
+    step = 3 * case["N"]
+    schedule(subject, case, "beyond the end", 3, epochs=8, warmup_tokens=0, final_tokens=3 * step)
+
+
+def padding_is_no_token(subject: Training, case: ParameterCase) -> None:
+    """The schedule counts targets, not places: batches of different padding take different steps along it.
+
+    Formula: tokens_t = sum over steps up to t of |{y real}|
+    Source: Brown et al. (2020), appendix B (tokens); padding counted as tokens
+    Mutant: padding_counted
+    """
+    most = 6 * 6 * case["N"]
+    schedule(subject, case, "padded", 0, epochs=6, batch_size=max(1, case["N"] // 2), warmup_tokens=most // 2)
+
+
+def a_warm_up_beyond_the_schedule_is_told(subject: Training, case: ParameterCase) -> None:
+    """A warm-up that ends after the schedule does is refused, or at least warned of.
+
+    Formula: warmup >= final implies an exception or a warning
+    Source: a warm-up longer than training learns at a rate that was never meant; accuracy may still reach 1
+    Mutant: long_warm_up_unnoticed
+    """
+    step = 3 * case["N"]
+    run = subject.run(case, warmup_tokens=4 * step, final_tokens=(4 - case.options["parts"]) * step)
+    try:
+        seen = subject.trained(run)
+    except Refused:
+        return
+    if not seen.warned:
+        told = Evidence((Shown(seen.history.request),), kind="must_raise")
+        raise Violation("a warm-up longer than the schedule: got no error and no warning, but should be told", told)
+
+
+FLOATS = ("float64", "float32")
+SPACE = Sizes({"N": (2, 7)}, options={"parts": (2, 3)}, dtypes=FLOATS)
+SEVERAL = Sizes({"N": (6, 9)}, options={"parts": (2,)}, dtypes=FLOATS)
+MANY = Sizes({"N": (14, 18)}, options={"parts": (2,)}, dtypes=FLOATS)
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "trainer", "large": 4, "small": 0, "space": SPACE}
+LAWS = (
+    *(
+        Law(check, **ROW)
+        for check in (
+            a_step_is_that_of_adamw, moments_are_kept_over_steps, matrices_decay, nothing_else_decays,
+            frozen_parameters_keep_their_bits,
+        )
+    ),
+    Law(gradients_are_clipped_by_their_common_norm, **{**ROW, "space": SEVERAL}),
+    *(
+        Law(check, **ROW)
+        for check in (
+            accumulated_parts_are_the_whole_batch, the_rate_warms_up_by_tokens, the_rate_follows_the_cosine,
+            the_rate_stays_at_its_floor, padding_is_no_token, a_warm_up_beyond_the_schedule_is_told,
+        )
+    ),
+    Law(every_example_comes_once_an_epoch, **{**ROW, "space": SEVERAL}),
+    *(
+        Law(check, **{**ROW, "space": MANY, "large": 3})
+        for check in (epochs_are_shuffled, one_seed_gives_one_run, another_seed_gives_another_run)
+    ),
+    Law(the_model_is_in_training_mode, **ROW),
+    Law(a_step_without_targets_stays_finite, **ROW),
+    law_of(CONTRACT, SPACE),
+)  # fmt: skip
+COMPARISONS = ("a_step_is_that_of_adamw", "moments_are_kept_over_steps")

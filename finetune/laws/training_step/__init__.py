@@ -1,0 +1,3 @@
+"""The contract `training-step`."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The contract `vocabulary`."""
+
+from __future__ import annotations

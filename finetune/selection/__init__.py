@@ -1,0 +1,3 @@
+"""Choosing among many runs by dev alone, in several processes."""
+
+from __future__ import annotations
