@@ -34,18 +34,19 @@ def cells_of(options: dict[str, Any]) -> list[Workload]:
     directions = ("fwd", "bwd") if options["direction"] == "both" else (options["direction"],)
     return workloads(
         read_shapes(options["shapes"]), options["dtypes"], options["masks"], directions,
-        lengths=whole_numbers(options["lengths"]), decode=options["decode"], seed=options["seed"], form=options["form"],
+        lengths=parse_whole_numbers(options["lengths"]),
+        decode=options["decode"], seed=options["seed"], form=options["form"],
     )  # fmt: skip
 
 
-def whole_numbers(text: str | None) -> list[int]:
+def parse_whole_numbers(text: str | None) -> list[int]:
     """`128,256` as numbers. Raises: TargetError."""
-    from attention_core.bench.workloads.masks import shortened, whole_number
+    from attention_core.bench.parsing import parse_whole_number, shorten
     from attention_core.conformance.implementation import TargetError
 
-    found = [whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
+    found = [parse_whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
     if 0 in found:
-        raise TargetError(f"--lengths {shortened(str(text))!r}: write whole numbers of at least 1, e.g. 128,256,512")
+        raise TargetError(f"--lengths {shorten(str(text))!r}: write whole numbers of at least 1, e.g. 128,256,512")
     return found
 
 

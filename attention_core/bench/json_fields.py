@@ -13,7 +13,7 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from attention_core.bench.workloads.masks import shortened, whole_number
+from attention_core.bench.parsing import parse_whole_number, shorten
 from attention_core.conformance.implementation import TargetError
 
 
@@ -83,7 +83,7 @@ def as_declared(kind: Any, value: Any, where: str) -> Any:
         return [as_declared(inner[0], v, f"{where}[{i}]") for i, v in enumerate(plain(list, value, where))]
     if origin is dict:
         return {
-            key_of(inner[0], k, where): as_declared(inner[1], v, f"{where}[{shortened(repr(k))}]")
+            key_of(inner[0], k, where): as_declared(inner[1], v, f"{where}[{shorten(repr(k))}]")
             for k, v in plain(dict, value, where).items()
         }
     if is_dataclass(kind):
@@ -100,7 +100,7 @@ def made(kind: Any, data: Mapping[str, Any], where: str) -> Any:
             raise TargetError(f"{where}: {error}") from None
     unknown = [name for name in data if name not in {f.name for f in fields(kind)}]
     if unknown:
-        raise TargetError(f"{where or 'it'} has no field {shortened(repr(unknown[0]))}")
+        raise TargetError(f"{where or 'it'} has no field {shorten(repr(unknown[0]))}")
     return kind(**declared(kind, data, where))
 
 
@@ -137,7 +137,7 @@ def key_of(kind: Any, key: str, where: str) -> Any:
     """A key of a mapping; JSON has texts alone, so a whole number is read from its digits."""
     if kind is not int:
         return as_declared(kind, key, f"a key of {where}")
-    number = whole_number(key)
+    number = parse_whole_number(key)
     if number is None:
         raise refused(f"a key of {where}", key, "a whole number")
     return number
@@ -165,4 +165,4 @@ def plain(kind: Any, value: Any, where: str) -> Any:
 
 def refused(where: str, value: Any, wanted: str) -> TargetError:
     """What is raised of a value that is something else."""
-    return TargetError(f"{where} is {shortened(repr(value))}, and should be {wanted}")
+    return TargetError(f"{where} is {shorten(repr(value))}, and should be {wanted}")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from attention_core.bench.cli_validation import default_kernels, whole_numbers
+from attention_core.bench.cli_validation import default_kernels, parse_whole_numbers
 from attention_core.bench.exit_status import judge_column, status_of
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.run import Settings
@@ -400,7 +400,7 @@ def test_a_kernel_that_is_named_and_never_timed_is_told(
 
 
 def test_lengths() -> None:
-    assert whole_numbers(None) == []
-    assert whole_numbers("1, 20") == [1, 20]
+    assert parse_whole_numbers(None) == []
+    assert parse_whole_numbers("1, 20") == [1, 20]
     with pytest.raises(TargetError, match="write whole numbers"):
-        whole_numbers("")
+        parse_whole_numbers("")

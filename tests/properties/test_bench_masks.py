@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from attention_core import oracle
-from attention_core.bench.workloads.masks import DIGITS, ROWS, MaskSpec, read_mask, segment_ids, whole_number
+from attention_core.bench.parsing import DIGITS, parse_whole_number
+from attention_core.bench.workloads.masks import ROWS, MaskSpec, read_mask, segment_ids
 from attention_core.conformance.implementation import TargetError
 
 BOTTOM = "bottom_right"
@@ -74,8 +75,8 @@ def test_no_row_of_a_drawn_mask_is_dead_where_there_are_few_keys() -> None:
 
 
 def test_numbers_have_at_most_so_many_decimal_digits() -> None:
-    assert whole_number("9" * DIGITS) == 10**DIGITS - 1
-    assert [whole_number(text) for text in ("9" * (DIGITS + 1), "\N{SUPERSCRIPT TWO}", "-1", "")] == [None] * 4
+    assert parse_whole_number("9" * DIGITS) == 10**DIGITS - 1
+    assert [parse_whole_number(text) for text in ("9" * (DIGITS + 1), "\N{SUPERSCRIPT TWO}", "-1", "")] == [None] * 4
 
 
 @pytest.mark.parametrize(("n", "count"), [(10, 3), (1, 4), (5, 5), (5, 9), (64, 1)])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from attention_core.bench.parsing import DIGITS, parse_whole_number, shorten
 from attention_core.conformance.implementation import TargetError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ NUMBERED = {"window": 1, "prefix": 0, "segments": 1}
 """Parts that take a number, and the smallest one."""
 DENSITY = 0.5
 """Share of the pairs that a drawn bool mask leaves."""
-DIGITS = 15
 """Of a number in words: with more, positions do not fit the integers that count them."""
 ROWS = 1024
 """Rows of a mask that are written out at once."""
@@ -126,30 +126,17 @@ def read_mask(text: str) -> MaskSpec:
     for word in text.split("+") if text != "none" else []:
         name, colon, number = word.partition(":")
         if name in dict(parts):  # a second causal or window adds nothing, and thousands of them take minutes
-            raise TargetError(f"mask {shortened(text)!r} has two parts {name}: write each once")
+            raise TargetError(f"mask {shorten(text)!r} has two parts {name}: write each once")
         if name in NUMBERED:
-            found = whole_number(number)
+            found = parse_whole_number(number)
             if found is None or found < NUMBERED[name]:
                 raise TargetError(
-                    f"mask {shortened(text)!r}: write {name}:N with N a whole number >= {NUMBERED[name]} of at most "
+                    f"mask {shorten(text)!r}: write {name}:N with N a whole number >= {NUMBERED[name]} of at most "
                     f"{DIGITS} digits"
                 )
             parts.append((name, found))
         elif name in ("causal", "bool", "bias") and not colon:
             parts.append((name, 0))
         else:
-            raise TargetError(f"mask {shortened(text)!r} is not understood: write {FORMS}")
+            raise TargetError(f"mask {shorten(text)!r} is not understood: write {FORMS}")
     return MaskSpec(tuple(parts))
-
-
-def whole_number(text: str) -> int | None:
-    """A number of at most `DIGITS` decimal digits; None for other texts.
-
-    Example: whole_number("12") is 12, whole_number("-1") is None.
-    """
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else None
-
-
-def shortened(text: str) -> str:
-    """A text that fits a line. Example: shortened("n=1") is "n=1"."""
-    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention_core.bench.workloads.masks import DIGITS, MaskSpec, read_mask, shortened, whole_number
+from attention_core.bench.parsing import DIGITS, parse_whole_number, shorten
+from attention_core.bench.workloads.masks import MaskSpec, read_mask
 from attention_core.bench.workloads.workload import SIZES, Workload
 from attention_core.conformance.implementation import TargetError
 
@@ -70,16 +71,16 @@ def read_shapes(texts: Iterable[str]) -> list[Shape]:
         else:
             known = ", ".join(m.name for m in MODELS)
             raise TargetError(
-                f"shape {shortened(text)!r} is none of {known} (or NAME:LENGTH), and no file.toml; {SIZE_FORM}"
+                f"shape {shorten(text)!r} is none of {known} (or NAME:LENGTH), and no file.toml; {SIZE_FORM}"
             )
     return found
 
 
 def of_model(model: Model, length: str) -> list[Shape]:
     """A model's attention at one length, or at its usual ones."""
-    asked = whole_number(length)
+    asked = parse_whole_number(length)
     if length and not asked:
-        raise TargetError(f"shape {model.name}:{shortened(length)}: write a length of at least 1")
+        raise TargetError(f"shape {model.name}:{shorten(length)}: write a length of at least 1")
     lengths = (asked,) if asked else model.lengths
     return [Shape(f"{model.name} {n}", {**model.sizes, "n_q": n, "n_kv": n}, model.mask) for n in lengths]
 
@@ -88,11 +89,11 @@ def _pairs(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
-        number = whole_number(value.removeprefix("-"))
+        number = parse_whole_number(value.removeprefix("-"))
         if not equals or number is None:
-            raise TargetError(f"size {shortened(part.strip())!r} is not understood: {SIZE_FORM}")
+            raise TargetError(f"size {shorten(part.strip())!r} is not understood: {SIZE_FORM}")
         if name in found:
-            raise TargetError(f"{shortened(text)}: {name} is given twice")
+            raise TargetError(f"{shorten(text)}: {name} is given twice")
         found[name] = -number if value.startswith("-") else number
     return found
 
@@ -125,7 +126,7 @@ def from_file(path: Path) -> list[Shape]:
         raise TargetError(f"{path} is not TOML that can be read: it is nested too deeply") from None
     unknown = [name for name in data if name != "shape"]
     if unknown:  # left unread without a word, a slip in the name would time another shape than is meant
-        raise TargetError(f"{path}: {shortened(repr(unknown[0]))} is not understood: write every shape under [[shape]]")
+        raise TargetError(f"{path}: {shorten(repr(unknown[0]))} is not understood: write every shape under [[shape]]")
     tables = data.get("shape")
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise TargetError(f"{path} holds no tables [[shape]]")

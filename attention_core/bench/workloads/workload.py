@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 from attention_core.bench.json_fields import Within, declared
-from attention_core.bench.workloads.masks import DIGITS, MaskSpec, read_mask
+from attention_core.bench.parsing import DIGITS
+from attention_core.bench.workloads.masks import MaskSpec, read_mask
 from attention_core.conformance.implementation import DTYPES, TargetError
 
 DIRECTIONS = ("fwd", "bwd")
