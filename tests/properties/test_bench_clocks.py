@@ -234,7 +234,7 @@ def test_a_file_named_like_a_module_of_pythons_own_hinders_nobody(
 
 @pytest.mark.parametrize("given", ["", "elsewhere"])
 def test_a_worker_finds_the_package_wherever_it_was_found(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = str(Path(workers_module.__file__).parents[2])
+    root = str(Path(workers_module.__file__).parents[3])
     monkeypatch.setattr("sysconfig.get_path", lambda name: "/site-packages")
     assert workers_module.module_path(given).split(os.pathsep) == [root, *filter(None, [given])]
     monkeypatch.setattr("sysconfig.get_path", lambda name: root)

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from attention_core.dispatch import attention as dispatch
 from attention_core.dispatch import plans
 from attention_core.dispatch import tables as choice
-from attention_core.dispatch.attention import attention as dispatch
 from attention_core.dispatch.tables import DEFAULT, FUSED, SPARSE, UNFUSED, choose
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
 from attention_core.masking.kept import dense_mask

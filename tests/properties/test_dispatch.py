@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core
-from attention_core.dispatch import attention, plans
+from attention_core.dispatch import attention as dispatch
+from attention_core.dispatch import plans
 from attention_core.dispatch import tables as choice
-from attention_core.dispatch.attention import attention as dispatch
+from attention_core.dispatch.attention import attention
 from attention_core.dispatch.tables import PLANS, forget
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from attention_core.registry.load import answers

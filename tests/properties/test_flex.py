@@ -19,10 +19,10 @@ from torch.autograd import forward_ad
 
 from attention_core import attention
 from attention_core.bench.targets import read_target
+from attention_core.kernels import flex
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.flex import flex_structured_attention, flex_written
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
-from attention_core.registry.table import flex
 from tests.properties.mask_trees import SIZES, B, masks
 from tests.properties.test_block_sparse import inputs
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from attention_core.kernels import fused
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.fused import fused_attention
 from attention_core.kernels.row_blocks import LEAST, MOST, row_blocks, suits_row_blocks
-from attention_core.registry.table import fused
 
 N = LEAST
 
