@@ -1,4 +1,4 @@
-"""Laws of masking for masked language modelling: a function of a batch, see `masking.Masking`.
+"""Laws of masking for masked language modelling: a function of a batch, see `masked_lm.masking.Masking`.
 
 What is drawn stands in `masking`; the laws about chance stand in `masked_lm_chance` (rates)
 and `masked_lm_independence`.

@@ -1,4 +1,4 @@
-"""Laws of parameter-efficient fine-tuning: a class derived from `adapted.Adapted`, a small model with a method in it.
+"""Laws of parameter-efficient fine-tuning: a class derived from `peft.adapted.Adapted`, a model with a method in it.
 
 What is trained, what is computed, what merging, disabling and saving do, asked of one method in one model.
 """

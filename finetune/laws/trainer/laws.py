@@ -1,4 +1,4 @@
-"""Laws of trainers: `probe.graded(train)` of a function `train(model, loss, examples, config)`.
+"""Laws of trainers: `trainer.probe.graded(train)` of a function `train(model, loss, examples, config)`.
 
 The model's gradients are known, so every parameter after every step follows in closed form, in float64.
 """

@@ -1,4 +1,4 @@
-"""Laws of one training step: `step_probe.graded(step, evaluate)` of `step(model, optimizer, loss, batches, clip)`.
+"""Laws of one step: `training_step.step_probe.graded(step, evaluate)` of `step(model, optimizer, loss, batches, clip)`.
 
 The gradients are known and the optimiser is SGD with momentum, so the parameters after every step follow in closed
 form. What makes a run of steps (the optimiser, its groups, schedules, epochs, seeds) is for the contract `trainer`.

@@ -54,7 +54,7 @@ class Happened:
 
 
 class Steps(Training):
-    """A function of arrays made by `step_probe.graded`. Nothing is declared: the optimiser is given."""
+    """A function of arrays made by `training_step.step_probe.graded`. Nothing is declared: the optimiser is given."""
 
     def happened(self, run: Run, events: Sequence[Event], clip: float = NO_CLIP, training: bool = False) -> Happened:
         """What the target made of some events; `training` is the mode that it finds the model in."""
