@@ -52,7 +52,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any], np.ndarray, np.ndarray]]:
     slope = -0.7 * np.abs(np.subtract.outer(np.arange(N), np.arange(N)))
     yield "a plain call", {}, everything, nothing
     yield "is_causal=True", {"is_causal": True}, late, nothing
-    yield "a bool mask: keys 5 to 7 hidden, and row 2 without any key", {"attn_mask": torch.tensor(keys)}, keys, nothing
+    yield "a bool mask; keys 5 to 7 hidden, row 2 without any key", {"attn_mask": torch.tensor(keys)}, keys, nothing
     yield "a float mask", {"attn_mask": torch.tensor(slope)}, everything, slope
     yield "scale=0.1", {"scale": 0.1}, everything, nothing
 
@@ -84,7 +84,7 @@ def weights_of(row: Row, arguments: dict[str, Any]) -> np.ndarray | None:
 
 def two_maps(words: str, right: np.ndarray, faulty: np.ndarray) -> str:
     """Two heat maps with their captions."""
-    width, height = 2 * N * CELL + 60, N * CELL + 62
+    width, height = 2 * N * CELL + 60, N * CELL + 80
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="sans-serif" font-size="12">',
@@ -92,7 +92,8 @@ def two_maps(words: str, right: np.ndarray, faulty: np.ndarray) -> str:
         f'<rect width="{width}" height="{height}" rx="6" fill="#ffffff"/>',
         *one_map(15, "right", right),
         *one_map(N * CELL + 45, "faulty", faulty),
-        f'<text x="15" y="{height - 12}" fill="#333">rows: queries, columns: keys; red: not a weight</text>',
+        f'<text x="15" y="{height - 30}" fill="#333" font-size="11">{escape(words)}</text>',
+        f'<text x="15" y="{height - 12}" fill="#333" font-size="11">rows: queries, columns: keys; red: not a weight</text>',
         "</svg>\n",
     ]
     return "\n".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
@@ -14,6 +15,7 @@ from product import ROOT, Contract, Law, contracts, laws, named, source_of
 
 DATA = ROOT / "docs" / "data" / "law_faults.json"
 RIGHT = ROOT / "docs" / "data" / "when_right.toml"
+POWER = ROOT / "docs" / "data" / "power_laws.csv"
 MADE = "This page is made from the law's record when the site is built (`tox run -e docs`)."
 
 
@@ -64,9 +66,15 @@ def page(asked: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes:
     if law.formula:
         lines += [f"{literal(law.formula)}", ""]
     names = ", ".join(f"[{c.name}](../contracts/{c.name}.md)" for c, _ in asked)
-    lines += ["| | |", "|---|---|", f"| name | `{law.name}` |", f"| asked by | {names} |"]
-    lines += [f"| applies | {applies(law)} |", f"| source | {source(law)} |", ""]
+    lines += [
+        f"- Name: `{law.name}`",
+        f"- Asked by: {names}",
+        f"- Applies: {applies(law)}",
+        f"- Source: {source(law)}",
+        "",
+    ]
     lines += ["## A fault that breaks it", "", *broken(law, fault, pictured)]
+    lines += list(uses(law.name))
     lines += ["## When right code is refuted", "", *refuted_all_the_same(law, notes)]
     contract = asked[0][0].name
     option = "" if contract == "attention" else f" --contract {contract}"
@@ -85,13 +93,13 @@ def applies(law: Law) -> str:
     parts = [f"where `{claim}` is claimed" for claim in sorted(law.needs)]
     if law.because:
         parts.append(f"not where {law.because}")
-    return "; ".join(parts).replace("|", "\\|") or "always"
+    return "; ".join(parts) or "always"
 
 
 def source(law: Law) -> str:
     """The source, its derivation as a link."""
     link = re.sub(r"derivations/(\w+)\.md", r"[\1](../../derivations/\1.md)", law.source)
-    return link.replace("|", "\\|") or "the definition"
+    return link or "the definition"
 
 
 def broken(law: Law, fault: dict[str, Any] | None, pictured: bool) -> Iterator[str]:
@@ -115,6 +123,20 @@ def broken(law: Law, fault: dict[str, Any] | None, pictured: bool) -> Iterator[s
     if fault["declared"]:
         words = ", ".join(f"`{name}={value}`" for name, value in fault["declared"].items() if value)
         yield from ((f"Declared beside: {words}.", "") if words else ())
+
+
+def uses(name: str) -> Iterator[str]:
+    """How many faults of the catalogue the law refutes, as measured."""
+    with POWER.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["law"] == name and int(row["refutes"])]
+    for row in rows:
+        alone = len(row["alone"].split())
+        words = f", the only one to refute {alone}" if alone else ""
+        yield (
+            f"Of the faults of `{row['contract']}` in the [catalogue](../../power.md) it refutes {row['refutes']} at "
+            f"quick effort. It is the first to refute {row['first']} of them{words}."
+        )
+        yield ""
 
 
 def code_block(code: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from product import PACKAGES, ROOT
 
 BOX, HIGH, GAP, LAYER = 176, 50, 18, 44
 ROOT_MODULES = "(modules)"
+HOUSE = 3
 WAYS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "one_case": (
         ("draw", "sizes, dtype, masks, numbers"),
@@ -60,39 +61,57 @@ class Room:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The pictures, by their places on the site."""
+    """The pictures, and the text that architecture.md includes, by their places on the site."""
     for package in PACKAGES:
-        yield f"made/rooms_{package}.svg", picture(package, rooms(package))
-        yield f"made/rooms_{package}.txt", table(package, rooms(package))
+        houses = [package, *sorted(inner(package))]
+        for house in houses:
+            yield f"made/rooms_{house.replace('/', '_')}.svg", picture(house, rooms(house))
+        yield f"made/rooms_{package}.txt", "\n".join(section(house, house != package) for house in houses)
     for name, steps in WAYS.items():
         yield f"made/way_of_{name}.svg", way(name, steps)
 
 
-def rooms(package: str) -> dict[str, Room]:
-    """The rooms of a package, with the rooms that each imports (deferred imports too)."""
+def inner(package: str) -> Iterator[str]:
+    """The rooms of a package that are houses themselves: with at least `HOUSE` rooms in them."""
+    for folder in (ROOT / package).iterdir():
+        if len(list(folder.glob("*/__init__.py"))) >= HOUSE:
+            yield f"{package}/{folder.name}"
+
+
+def section(house: str, titled: bool) -> str:
+    """The picture and the table of a house."""
+    name = house.replace("/", "_")
+    title = f"### {house.rpartition('/')[2]}\n\n" if titled else ""
+    return f"{title}![The rooms of {house}](../made/rooms_{name}.svg)\n\n{table(house, rooms(house))}"
+
+
+def rooms(house: str) -> dict[str, Room]:
+    """The rooms of a package or folder, with the rooms that each imports (deferred imports too)."""
     found: dict[str, Room] = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
+    depth = house.count("/") + 1
+    for path in sorted((ROOT / house).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
-        name = room_of(path.relative_to(ROOT))
+        name = room_of(path.relative_to(ROOT), depth)
         room = found.setdefault(name, Room(name))
         room.files += 1
         room.lines += text.count("\n")
-        if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) == 3:
+        if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) == depth + 2:
             room.about = (ast.get_docstring(tree) or "").split("\n")[0]
-        room.uses |= {room_of(target) for target in imported(tree, package)} - {name}
+        room.uses |= {room_of(target, depth) for target in imported(tree, house)} - {name}
     for room in found.values():
         room.uses &= set(found)
     return found
 
 
-def room_of(path: Path) -> str:
-    """The room of a file: the folder below the package, or the modules that stand in none."""
-    return path.parts[1] if len(path.parts) > 2 else ROOT_MODULES
+def room_of(path: Path, depth: int) -> str:
+    """The room of a file: the folder below the house, or the modules that stand in none."""
+    return path.parts[depth] if len(path.parts) > depth + 1 else ROOT_MODULES
 
 
-def imported(tree: ast.Module, package: str) -> Iterator[Path]:
-    """The files, or folders, of the package that a module imports."""
+def imported(tree: ast.Module, house: str) -> Iterator[Path]:
+    """The files, or folders, of the house that a module imports."""
+    prefix = house.split("/")
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -101,9 +120,12 @@ def imported(tree: ast.Module, package: str) -> Iterator[Path]:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
             parts = name.split(".")
-            if parts[0] == package and len(parts) > 1:
-                folder = (ROOT / package / parts[1]).is_dir()
-                yield Path(*parts[:2], "x.py") if folder else Path(*parts[:2])
+            if parts[: len(prefix)] == prefix and len(parts) > len(prefix):
+                place = Path(*parts[: len(prefix) + 1])
+                if (ROOT / place).is_dir():
+                    yield place / "x.py"
+                elif (ROOT / place).with_suffix(".py").exists():
+                    yield place
 
 
 def layers(found: Mapping[str, Room]) -> list[list[str]]:
@@ -156,7 +178,7 @@ def picture(package: str, found: Mapping[str, Room]) -> str:
     for room in found.values():
         x, y = place[room.name]
         words = "modules" if room.files != 1 else "module"
-        title = package + "/*.py" if room.name == ROOT_MODULES else room.name + "/"
+        title = package.rpartition("/")[2] + "/*.py" if room.name == ROOT_MODULES else room.name + "/"
         parts.append(box(x, y, BOX, HIGH, title, f"{room.files} {words}, {room.lines:,} lines"))
     return "\n".join([*parts, "</svg>", ""])
 
@@ -223,8 +245,8 @@ def table(package: str, found: Mapping[str, Room]) -> str:
     for row in layers(found):
         for name in row:
             room = found[name]
-            title = f"`{package}/*.py`" if name == ROOT_MODULES else f"`{name}/`"
-            about = "the public door, and modules that stand in no room" if name == ROOT_MODULES else room.about
+            title = f"`{package.rpartition('/')[2]}/*.py`" if name == ROOT_MODULES else f"`{name}/`"
+            about = "modules that stand in no room" if name == ROOT_MODULES else room.about
             used = ", ".join(f"`{one}`" for one in sorted(room.uses - {ROOT_MODULES})) or "none"
             lines.append(f"| {title} | {about.replace('|', chr(92) + '|')} | {used} |")
     return "\n".join(lines) + "\n"

@@ -106,6 +106,21 @@ def test_pictures_of_the_rooms_show_every_folder(staged: Path) -> None:
         text = (staged / "made" / f"rooms_{package}.svg").read_text(encoding="utf-8")
         folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
         assert folders and all(f">{folder}/<" in text for folder in folders)
+        for folder in (path for path in (ROOT / package).iterdir() if len(list(path.glob("*/__init__.py"))) > 2):
+            assert (staged / "made" / f"rooms_{package}_{folder.name}.svg").exists()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """Sphinx says so, too, but only `tox run -e docs` runs it."""
+    listed: set[Path] = set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            names = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+    pages = {page.resolve() for page in (ROOT / "docs").rglob("*.md")} - listed
+    assert {str(page.relative_to(ROOT)) for page in pages} == {"docs/index.md", "docs/laws.md"}, (
+        "add it to docs/index.md"
+    )
 
 
 def test_weights_of_a_law_are_drawn_where_the_fault_shows(staged: Path) -> None:
