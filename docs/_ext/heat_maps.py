@@ -92,11 +92,16 @@ def two_maps(words: str, right: np.ndarray, faulty: np.ndarray) -> str:
         f'<rect width="{width}" height="{height}" rx="6" fill="#ffffff"/>',
         *one_map(15, "right", right),
         *one_map(N * CELL + 45, "faulty", faulty),
-        f'<text x="15" y="{height - 30}" fill="#333" font-size="11">{escape(words)}</text>',
-        f'<text x="15" y="{height - 12}" fill="#333" font-size="11">rows: queries, columns: keys; red: not a weight</text>',
+        caption(height - 30, escape(words)),
+        caption(height - 12, "queries in rows, keys in columns; red: not a weight"),
         "</svg>\n",
     ]
     return "\n".join(parts)
+
+
+def caption(y: float, words: str) -> str:
+    """A line below the maps."""
+    return f'<text x="15" y="{y}" fill="#333" font-size="11">{words}</text>'
 
 
 def one_map(left: int, title: str, weights: np.ndarray) -> Iterator[str]:
