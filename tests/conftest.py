@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
+import jaxtyping
 import pytest
+import shape_checks
 import torch
 from hypothesis import HealthCheck, settings
 
@@ -19,6 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # Last on the path: `tests` is found in the checkout, while an installed wheel still wins for the packages.
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
+
+# Before anything imports the modules: shapes in signatures are true.
+if shape_checks.enabled():
+    shape_checks.install(Path(find_spec("attention_core").origin).parents[1])
 
 # Threads change the order of sums, and with several test processes they only contend.
 torch.set_num_threads(1)
@@ -37,6 +45,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_data")
+
+
+@pytest.fixture(autouse=True)
+def compiled_without_checks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave shapes unchecked in tests of what torch compiles: its tracer does not follow the checks."""
+    if request.node.get_closest_marker("compiles") is None:
+        yield
+        return
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(autouse=True)

@@ -24,14 +24,14 @@ from attention_core.registry.load import load
 
 
 def attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     mask: Tensor | Mask | None = None,
     *,
     scale: float | None = None,
     kernel: str = "auto",
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """Scaled dot-product attention: o_i = sum_j w_ij v_j, w_i = softmax_j(scale q_i . k_j + b_ij).
 
     Args: query (*batch, H, n_q, d), key (*batch, H_kv, n_kv, d), value (*batch, H_kv, n_kv, d_v), one dtype;

@@ -20,9 +20,9 @@ from attention_core.kernels.heads import expand_kv_heads
 class Problem(NamedTuple):
     """One call of attention in normal form; *batch includes the heads."""
 
-    query: Float[Tensor, "*batch n_q d"]
-    key: Float[Tensor, "*batch n_kv d"]
-    value: Float[Tensor, "*batch n_kv d_v"]
+    query: Float[Tensor, "*#batch n_q d"]
+    key: Float[Tensor, "*#batch n_kv d"]
+    value: Float[Tensor, "*#batch n_kv d_v"]
     attend: Bool[Tensor, "*mask n_q n_kv"]  # True where query i attends key j; *mask broadcasts to *batch
     bias: Float[Tensor, "..."] | None  # broadcasts to the scores; added after scaling
     scale: float
@@ -37,9 +37,9 @@ class Problem(NamedTuple):
 
 
 def prepare(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     scale: float | None = None,

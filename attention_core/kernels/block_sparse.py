@@ -37,14 +37,14 @@ class Written(Mask):
 
 
 def block_sparse_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     mask: Mask,
     scale: float | None = None,
     *,
     block: int = BLOCK,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """Attention under a structured mask, o_i = sum_j w_ij v_j over its pairs (i, j), skipping what it forbids.
 
     Args: query, key, value of one dtype, H_kv may divide H; mask, a structured mask; scale, None = 1/sqrt(d);
@@ -68,16 +68,16 @@ def block_sparse_attention(
 
 
 def block_sparse_written(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
     *,
     block: int = BLOCK,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """`block_sparse_attention` for masks that are written out: their structure is found, and used.
 
     Args: attn_mask, bool, True = attend, or numbers, which leave nothing to skip and go to `fused_attention`;

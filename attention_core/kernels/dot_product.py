@@ -19,12 +19,12 @@ from attention_core.kernels.nonfinite import pairwise_products, weighted_sum
 class Attended(NamedTuple):
     """What attention computes, in the dtype of the computation."""
 
-    out: Float[Tensor, "*batch H n_q d_v"]
-    weights: Float[Tensor, "*batch H n_q n_kv"]  # before dropout
-    lse: Float[Tensor, "*batch H n_q"]  # natural log of sum_j exp(s_ij); -inf for a dead row
+    out: Float[Tensor, "*#batch n_q d_v"]
+    weights: Float[Tensor, "*#batch n_q n_kv"]  # before dropout
+    lse: Float[Tensor, "*batch n_q"]  # natural log of sum_j exp(s_ij); -inf for a dead row
 
 
-def masked_scores(problem: Problem) -> Float[Tensor, "*batch n_q n_kv"]:
+def masked_scores(problem: Problem) -> Float[Tensor, "*#batch n_q n_kv"]:
     """s_ij = scale q_i . k_j + b_ij where (i, j) is attended, -inf elsewhere.
 
     Example: masked_scores(prepare(q, k, v, is_causal=True)) is -inf above the diagonal.
@@ -37,8 +37,8 @@ def masked_scores(problem: Problem) -> Float[Tensor, "*batch n_q n_kv"]:
 
 
 def without_dead_rows(
-    scores: Float[Tensor, "*batch n_q n_kv"], attend: Bool[Tensor, "*mask n_q n_kv"]
-) -> Float[Tensor, "*batch n_q n_kv"]:
+    scores: Float[Tensor, "*#batch n_q n_kv"], attend: Bool[Tensor, "*mask n_q n_kv"]
+) -> Float[Tensor, "*#batch n_q n_kv"]:
     """The scores with 0 in rows that have no key left, where softmax would be 0/0.
 
     A later `where` would hide the NaN from results and gradients, but not from torch's anomaly detection.
@@ -47,15 +47,15 @@ def without_dead_rows(
 
 
 def softmax_weights(
-    scores: Float[Tensor, "*batch n_q n_kv"], attend: Bool[Tensor, "*mask n_q n_kv"]
-) -> Float[Tensor, "*batch n_q n_kv"]:
+    scores: Float[Tensor, "*#batch n_q n_kv"], attend: Bool[Tensor, "*mask n_q n_kv"]
+) -> Float[Tensor, "*#batch n_q n_kv"]:
     """w_ij = exp(s_ij) / sum_j exp(s_ij) over the attended j; exactly 0 where masked, also in dead rows."""
     weights = torch.softmax(without_dead_rows(scores, attend), dim=-1)
     return torch.where(attend, weights, 0.0)
 
 
 def log_sum_exp(
-    scores: Float[Tensor, "*batch n_q n_kv"], attend: Bool[Tensor, "*mask n_q n_kv"]
+    scores: Float[Tensor, "*#batch n_q n_kv"], attend: Bool[Tensor, "*mask n_q n_kv"]
 ) -> Float[Tensor, "*batch n_q"]:
     """log sum_j exp(s_ij) over the attended j; -inf with a zero gradient for a dead row."""
     lse = torch.logsumexp(without_dead_rows(scores, attend), dim=-1)
@@ -89,9 +89,9 @@ def dot_product_attention(
 ) -> Tensor | tuple[Tensor, ...]: ...
 # fmt: on
 def dot_product_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
@@ -124,12 +124,12 @@ def dot_product_attention(
 
 
 def attention_weights(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H n_kv d"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch n_kv d"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     scale: float | None = None,
-) -> Float[Tensor, "*batch H n_q n_kv"]:
+) -> Float[Tensor, "*#batch n_q n_kv"]:
     """The weights alone: w_i = softmax_j(scale q_i . k_j + b_ij); rows sum to 1, dead rows to 0.
 
     Args, Raises: as `dot_product_attention`. Returns: (*batch, H, n_q, n_kv) in the query's dtype.
@@ -141,12 +141,12 @@ def attention_weights(
 
 
 def unscaled_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H n_kv d"],
-    value: Float[Tensor, "*batch H n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch n_kv d"],
+    value: Float[Tensor, "*#batch n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """Attention without the factor 1/sqrt(d): w_i = softmax_j(q_i . k_j + b_ij).
 
     With it, a long query selects: q = S k_j has scores S k_j . k, and picks v_j as S grows where k_j is unit.
@@ -159,14 +159,14 @@ def unscaled_attention(
 
 
 def temperature_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H n_kv d"],
-    value: Float[Tensor, "*batch H n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch n_kv d"],
+    value: Float[Tensor, "*#batch n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     *,
     temperature: float = 1.0,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """Attention at a temperature T: w_i = softmax_j(q_i . k_j / (T sqrt(d)) + b_ij).
 
     T -> 0 approaches `argmax_attention`, T -> infinity the mean of what is attended. The bias is not divided:
@@ -184,13 +184,13 @@ def temperature_attention(
 
 
 def argmax_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H n_kv d"],
-    value: Float[Tensor, "*batch H n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch n_kv d"],
+    value: Float[Tensor, "*#batch n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     scale: float | None = None,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """Hard attention: o_i = mean of v_j over the j with the largest score; ties share equally.
 
     Query and key receive no gradient. Wherever the largest score is unique, a small change of q or k moves no

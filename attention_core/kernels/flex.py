@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from inspect import unwrap
 from threading import Lock
 from types import FunctionType
 from typing import Any
@@ -35,15 +36,15 @@ UNCOMPILED = Lock()
 
 
 def flex_structured_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     mask: Mask | None,
     scale: float | None = None,
     *,
     block: int = BLOCK,
     compiled: bool = True,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """Attention under a structured mask, o_i = sum_j w_ij v_j over its pairs (i, j), by a generated kernel.
 
     A kernel serves calls of its sizes, strides, dtype and scale, with masks of one form: all that leave each query one
@@ -85,9 +86,9 @@ def _sequences(mask: Mask, query: Tensor, key: Tensor, block: int) -> int:
 
 
 def flex_written(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     scale: float | None = None,
@@ -95,7 +96,7 @@ def flex_written(
     *,
     block: int = BLOCK,
     compiled: bool = True,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """`flex_structured_attention` for masks that are written out: their structure is found, and used.
 
     Args: attn_mask, bool, True = attend, or numbers, which leave nothing to skip and go to `fused_attention`;
@@ -178,7 +179,7 @@ def _new_kernel(what: object) -> Callable[..., Tensor]:
     each form of call has a code object of its own, apart from torch's, which others compile, too; and it is compiled as
     a whole or not at all.
     """
-    own = FunctionType(_call.__code__.replace(), _call.__globals__)
+    own = FunctionType(unwrap(_call).__code__.replace(), unwrap(_call).__globals__)
     function: Callable[..., Tensor] = torch.compile(own, dynamic=False, fullgraph=True)
     keep(KERNELS, what, function, MOST)
     return function

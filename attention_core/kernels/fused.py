@@ -20,15 +20,15 @@ from attention_core.kernels.row_blocks import row_blocks, suits_row_blocks
 
 
 def fused_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """The function of `dot_product_attention` by torch's fused kernel: o_i = sum_j w_ij v_j.
 
     Queries that share a key head become queries of that head where the mask allows it; a value that is narrower or

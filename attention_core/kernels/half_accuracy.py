@@ -20,16 +20,16 @@ ROWS = 256
 
 
 def half_accuracy_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
     *,
     rows: int = ROWS,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """The function of `dot_product_attention` with every step rounded to the inputs' dtype: o_i = sum_j w_ij v_j.
 
     For bfloat16 on the CPU, where no value may be late and the second digit may be wrong by one more: the error of a

@@ -16,15 +16,15 @@ from attention_core.kernels.nonfinite import weighted_sum
 
 
 def naive_causal_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """o_i = sum over j <= i of w_ij v_j, where w_i is the softmax over ALL keys: not attention.
 
     Without is_causal it is `dot_product_attention`. Training with it looks better than it should, because

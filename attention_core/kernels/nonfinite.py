@@ -43,8 +43,8 @@ def finite_part(x: Tensor) -> Tensor:
 
 
 def pairwise_products(
-    query: Float[Tensor, "*batch n_q d"], key: Float[Tensor, "*batch n_kv d"]
-) -> Float[Tensor, "*batch n_q n_kv"]:
+    query: Float[Tensor, "*#batch n_q d"], key: Float[Tensor, "*#batch n_kv d"]
+) -> Float[Tensor, "*#batch n_q n_kv"]:
     """s_ij = q_i . k_j, where garbage in k_j reaches column j alone, also in the gradient of the query.
 
     The value is that of query @ key^T. In the backward pass dq_i = sum_j ds_ij k_j uses the finite part of
@@ -62,10 +62,10 @@ def pairwise_products(
 
 
 def weighted_sum(
-    weights: Float[Tensor, "*batch n_q n_kv"],
+    weights: Float[Tensor, "*#batch n_q n_kv"],
     attend: Bool[Tensor, "..."],
-    value: Float[Tensor, "*batch n_kv d_v"],
-) -> Float[Tensor, "*batch n_q d_v"]:
+    value: Float[Tensor, "*#batch n_kv d_v"],
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """o_i = sum of w_ij v_j over the attended j alone: garbage in v_j reaches only the rows that attend j.
 
     Args: weights, 0 where masked; attend, bool, broadcasts to the weights, True where (i, j) is attended.

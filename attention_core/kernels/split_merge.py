@@ -17,11 +17,11 @@ from attention_core.kernels.dot_product import attend
 
 
 def merge(
-    out_a: Float[Tensor, "*batch n_q d_v"],
+    out_a: Float[Tensor, "*#batch n_q d_v"],
     lse_a: Float[Tensor, "*batch n_q"],
-    out_b: Float[Tensor, "*batch n_q d_v"],
+    out_b: Float[Tensor, "*#batch n_q d_v"],
     lse_b: Float[Tensor, "*batch n_q"],
-) -> tuple[Float[Tensor, "*batch n_q d_v"], Float[Tensor, "*batch n_q"]]:
+) -> tuple[Float[Tensor, "*#batch n_q d_v"], Float[Tensor, "*batch n_q"]]:
     """Attention over two disjoint sets of keys from attention over each.
 
     lse = log(e^lse_a + e^lse_b), out = e^(lse_a - lse) out_a + e^(lse_b - lse) out_b. Associative, and
@@ -46,9 +46,9 @@ def merge(
 
 
 def split_merge_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
@@ -56,7 +56,7 @@ def split_merge_attention(
     enable_gqa: bool = False,
     *,
     sizes: Sequence[int] | None = None,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """The function of `dot_product_attention`, from parts of the keys: (out, lse) = merge over the parts.
 
     Args: sizes, numbers of keys of the parts, summing to n_kv, 0 allowed; None takes three unequal parts,

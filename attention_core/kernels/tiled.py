@@ -18,7 +18,7 @@ from attention_core.kernels.nonfinite import weighted_sum
 
 def online_softmax(
     problem: Problem, block_size: int, dropout_p: float = 0.0
-) -> tuple[Float[Tensor, "*batch n_q d_v"], Float[Tensor, "*batch n_q"]]:
+) -> tuple[Float[Tensor, "*#batch n_q d_v"], Float[Tensor, "*batch n_q"]]:
     """(out, lse) of a checked problem, one block of keys at a time.
 
     With m the largest score so far: l <- e^(m - m') l + sum_j e^(s_j - m'), and likewise the weighted sum.
@@ -62,9 +62,9 @@ def tiled_attention(
 ) -> tuple[Tensor, Tensor]: ...
 # fmt: on
 def tiled_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,

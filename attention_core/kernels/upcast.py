@@ -19,9 +19,9 @@ HALVES = (torch.bfloat16, torch.float16)
 
 
 def upcast_attention(
-    query: Float[Tensor, "*batch H n_q d"],
-    key: Float[Tensor, "*batch H_kv n_kv d"],
-    value: Float[Tensor, "*batch H_kv n_kv d_v"],
+    query: Float[Tensor, "*#batch n_q d"],
+    key: Float[Tensor, "*#batch_kv n_kv d"],
+    value: Float[Tensor, "*#batch_kv n_kv d_v"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
@@ -29,7 +29,7 @@ def upcast_attention(
     enable_gqa: bool = False,
     *,
     inner: Callable[..., Tensor] = fused_attention,
-) -> Float[Tensor, "*batch H n_q d_v"]:
+) -> Float[Tensor, "*#batch n_q d_v"]:
     """The function of `dot_product_attention`, o_i = sum_j w_ij v_j, in float32 for inputs of two bytes.
 
     Errors are those of rounding inputs, output and gradients once, no larger than the fused kernel's; beside what the

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 
@@ -59,11 +59,11 @@ def sinusoidal(n: int, d: int, base: float = 10000.0, dtype: torch.dtype = torch
 
 
 def rotary(
-    x: Float[Tensor, "*batch H n d"],
-    positions: Int[Tensor, " n"],
+    x: Float[Tensor, "*#batch n d"],
+    positions: Real[Tensor, "*#batch n"],
     base: float = 10000.0,
     pairing: Literal["half", "interleaved"] = "half",
-) -> Float[Tensor, "*batch H n d"]:
+) -> Float[Tensor, "*#batch n d"]:
     """Rotate each pair of features by an angle proportional to the position of its token.
 
     (y_a, y_b) = (x_a cos t - x_b sin t, x_a sin t + x_b cos t), t = position base^(-2c/d), where pair c is

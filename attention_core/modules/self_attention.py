@@ -30,7 +30,7 @@ def init_qkv_proj(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
 
 
 def pairwise_similarities(
-    Q: Float[Tensor, "*batch n_q d"], K: Float[Tensor, "*batch n_kv d"]
+    Q: Float[Tensor, "*#batch n_q d"], K: Float[Tensor, "*#batch n_kv d"]
 ) -> Float[Tensor, "*batch n_q n_kv"]:
     """A = Q K^T: every query with every key. Example: a = q . k for one of each."""
     return Q @ K.transpose(-2, -1)
@@ -47,8 +47,8 @@ def attn_softmax(A: Float[Tensor, "*batch n_q n_kv"]) -> Float[Tensor, "*batch n
 
 
 def compute_outputs(
-    A: Float[Tensor, "*batch n_q n_kv"], V: Float[Tensor, "*batch n_kv d"]
-) -> Float[Tensor, "*batch n_q d"]:
+    A: Float[Tensor, "*batch n_q n_kv"], V: Float[Tensor, "*#batch n_kv d"]
+) -> Float[Tensor, "*#batch n_q d"]:
     """O = A' V: each output is a weighted sum of values."""
     return A @ V
 

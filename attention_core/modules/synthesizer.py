@@ -17,7 +17,7 @@ Form = Literal["per_head", "per_head_bias", "shared"]
 
 
 def synthesized_scores(
-    hidden: Float[Tensor, "B H m d"], w2: Float[Tensor, "*H d L"], b2: Float[Tensor, "*H L"], n: int
+    hidden: Float[Tensor, "B H m d"], w2: Float[Tensor, "*H d L"], b2: Float[Tensor, "*H_b L"], n: int
 ) -> Float[Tensor, "B H m n"]:
     """The scores of m tokens for the first n places: ReLU(h) B + b_2, cut to n columns.
 
@@ -36,7 +36,7 @@ def synthesizer_attention(
     hidden: Float[Tensor, "B H m d"],
     value: Float[Tensor, "B H n d_v"],
     w2: Float[Tensor, "*H d L"],
-    b2: Float[Tensor, "*H L"],
+    b2: Float[Tensor, "*H_b L"],
     dropout_p: float = 0.0,
 ) -> Float[Tensor, "B H m d_v"]:
     """y_i = sum_{j <= i} softmax_j(ReLU(h_i) B + b_2) v_j: causal, the last of m tokens stands at the last of n places.

@@ -143,7 +143,7 @@ class MaskedLM(nn.Module):
         token_type_ids: Int[Tensor, "B n"] | None = None,
         *,
         where: Bool[Tensor, "B n"] | None = None,
-    ) -> Float[Tensor, "B n vocab"]:
+    ) -> Float[Tensor, "B n vocab"] | Float[Tensor, "count vocab"]:
         """The logits of every token; with `where` of those tokens alone, in the order of reading, as (count, vocab)."""
         given: dict[str, Any] = {
             "input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids

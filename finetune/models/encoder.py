@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -169,7 +169,7 @@ class Encoder(nn.Module):
     def forward(
         self,
         input_ids: Int[Tensor, "B n"] | None = None,
-        attention_mask: Int[Tensor, "B n_kv"] | None = None,
+        attention_mask: Shaped[Tensor, "B n_kv"] | None = None,
         token_type_ids: Int[Tensor, "B n"] | None = None,
         position_ids: Int[Tensor, "B n"] | None = None,
         inputs_embeds: Float[Tensor, "B n E"] | None = None,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attention_core.kernels.heads import merge_heads, split_heads
@@ -176,8 +176,8 @@ class GPT(nn.Module):
         return Cache([cast(Any, block).attn.new_cache() for block in self.blocks])
 
     def forward(
-        self, ids: Int[Tensor, "B n"], *, cache: Cache | None = None, where: Tensor | None = None
-    ) -> Float[Tensor, "B n vocab"]:
+        self, ids: Int[Tensor, "B n"], *, cache: Cache | None = None, where: Bool[Tensor, "B n"] | None = None
+    ) -> Float[Tensor, "B n vocab"] | Float[Tensor, "count vocab"]:
         """The logits of the character after each of the n given ones.
 
         Args: ids (B, n); cache: of the tokens before these, which it is given too; where, bool (B, n): only these

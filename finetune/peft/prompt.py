@@ -133,8 +133,8 @@ class PromptAdapter(Adapter):
             output.pooler_output = module.pooler(output.last_hidden_state)  # type: ignore[operator]  # a module
         return output
 
-    def _text(self, x: Float[Tensor, "B P+n E"]) -> Float[Tensor, "B n E"]:
-        """The vectors of the text, in its order."""
+    def _text(self, x: Float[Tensor, "B m E"]) -> Float[Tensor, "B n E"]:
+        """The vectors of the text, n of m, in its order."""
         P = self.options.length
         if self.places is None:
             return x[:, P:]

@@ -94,7 +94,7 @@ def test_the_block_that_costs_least_is_taken(no_own_table: Path) -> None:
         mask = prefix(2)
         assert choice.cheapest(LONG, LONG, LONG, mask)[0] == block
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "block_sparse_attention", lambda *args, block: seen.append(block))
+            patch.setattr(dispatch, "block_sparse_attention", lambda q, *_, block: seen.append(block) or q)
             dispatch.attention(LONG, LONG, LONG, mask)
             dispatch.attention(LONG, LONG, LONG, mask, kernel=SPARSE)
         assert seen[-2:] == [block, block]
@@ -146,7 +146,7 @@ def test_five_axes_are_never_cut_into_pieces() -> None:
 def test_pieces_get_the_scale() -> None:
     taken: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "block_sparse_attention", lambda *args, block: taken.append(args[4]))
+        patch.setattr(dispatch, "block_sparse_attention", lambda q, *args, block: taken.append(args[3]) or q)
         dispatch.attention(LONG, LONG, LONG, sliding_window(64), scale=0.5)
     assert taken == [0.5]
 
@@ -173,7 +173,8 @@ def test_what_torch_computes_unfused_is_fused(
     assert choose(query, key, value, None) == FUSED
     taken: list[str] = []
     with pytest.MonkeyPatch.context() as patch:  # `attention` asks, whatever it looks at first
-        patch.setattr(plans, "load", lambda name: lambda q, *_, **__: taken.append(name))
+        blank = lambda q, k, v, **_: q.new_zeros(*q.shape[:-1], v.shape[-1])  # noqa: E731
+        patch.setattr(plans, "load", lambda name: taken.append(name) or blank)
         dispatch.attention(query, key, value)
     assert taken == [FUSED]
     write(no_own_table, cpu_float32_forward={**entry(0), why: 1e18})
@@ -190,7 +191,7 @@ def test_short_sequences_take_the_unfused_kernel(no_own_table: Path) -> None:
     taken = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plans, "load", lambda name: taken.append(name) or scaled_dot_product_attention)
-        patch.setattr(plans, "scaled_dot_product_attention", lambda q, *_, **__: taken.append(DEFAULT))
+        patch.setattr(plans, "scaled_dot_product_attention", lambda q, *_, **__: taken.append(DEFAULT) or q)
         dispatch.attention(x, x, x)
         dispatch.attention(long, long, long)
     assert taken == [UNFUSED, DEFAULT]

@@ -424,6 +424,7 @@ def test_a_call_that_is_refused_is_refused_again(no_plans: None) -> None:
     assert not PLANS
 
 
+@pytest.mark.compiles
 def test_compiled_programs_answer_as_plain_ones_do(no_plans: None) -> None:
     """A compiler that reads the program must not be bound to what was decided before."""
     x = torch.randn(1, 2, 16, 8, generator=torch.Generator().manual_seed(0))
@@ -447,6 +448,7 @@ class Attending(torch.nn.Module):
         return attention(q, q, q, self.mask)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("mask", [None, causal()])
 def test_exported_programs_take_every_length(mask: Any, strict: bool, no_plans: None) -> None:
@@ -487,6 +489,7 @@ def test_what_is_no_tensor_is_named(name: str, call: Any) -> None:
         call(torch.zeros(1, 1, 2, 2))
 
 
+@pytest.mark.compiles
 def test_within_a_compiled_program_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch, no_plans: None) -> None:
     def chooses(*_: Any) -> str:
         raise AssertionError("a kernel was chosen")

@@ -129,6 +129,7 @@ def test_autocast_does_not_round_the_scores() -> None:
         assert not suits_row_blocks(q, k, v)
 
 
+@pytest.mark.compiles
 def test_a_compiler_sees_torchs_own_kernel(taken: list[int]) -> None:
     """Results written into place would be one more graph for it to read."""
     compiled = torch.compile(fused_attention, backend="eager", fullgraph=True)

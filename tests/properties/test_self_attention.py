@@ -45,7 +45,7 @@ def test_each_step_by_hand() -> None:
 def test_dropout_and_output_projection_are_options_of_the_plain_function() -> None:
     x = torch.randn(2, 3, 10, generator=torch.Generator().manual_seed(0))
     plain = self_attention(x, x, x, n_heads=5)
-    assert torch.equal(self_attention(x, x, x, n_heads=5, output_projection=torch.nn.Flatten()), plain.flatten(1))
+    assert torch.equal(self_attention(x, x, x, n_heads=5, output_projection=torch.nn.Softmax(-1)), plain.softmax(-1))
     dropped = self_attention(x, x, x, n_heads=5, dropout=torch.nn.Dropout(1.0))
     assert torch.equal(dropped, torch.zeros_like(x))
     with pytest.raises(ValueError, match="shapes differ"):
