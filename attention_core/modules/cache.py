@@ -40,10 +40,10 @@ class KeyValueCache:
 
     def __call__(
         self,
-        query: Float[Tensor, "*batch H n d"],
-        key: Float[Tensor, "*batch H_kv n d"],
-        value: Float[Tensor, "*batch H_kv n d_v"],
-    ) -> Float[Tensor, "*batch H n d_v"]:
+        query: Float[Tensor, "*batch n d"],
+        key: Float[Tensor, "*batch_kv n d"],
+        value: Float[Tensor, "*batch_kv n d_v"],
+    ) -> Float[Tensor, "*batch n d_v"]:
         """Append n tokens and attend from them.
 
         Args: query, key, value of the new tokens alone; H_kv may divide H.
@@ -66,8 +66,8 @@ class KeyValueCache:
 
 
 def appended(
-    kept: Float[Tensor, "*batch H_kv m c"], new: Float[Tensor, "*batch H_kv n c"]
-) -> Float[Tensor, "*batch H_kv m+n c"]:
+    kept: Float[Tensor, "*batch_kv m c"], new: Float[Tensor, "*batch_kv n c"]
+) -> Float[Tensor, "*batch_kv m+n c"]:
     """The kept tokens and the new ones behind them; ValueError where other sizes differ."""
     if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1] or kept.dtype != new.dtype:
         raise ValueError(
