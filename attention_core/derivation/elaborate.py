@@ -145,7 +145,7 @@ class Elaborator:
 
     # -- expressions --------------------------------------------------------------------------------------------
 
-    def term(self, expr: Expr) -> Term:
+    def term(self, expr: Expr) -> Term:  # noqa: C901  # one case a form of expression
         """The typed term of an expression."""
         match expr:
             case Num(value):
