@@ -33,6 +33,7 @@ from attention_core.conformance.laws import (
     kv_cache,
     laws_of,
     mask_builder,
+    module_calls,
     module_weights,
     multi_head,
     position_table,
@@ -195,10 +196,10 @@ def lse_contract() -> Contract:
 
 
 def module_contract() -> Contract:
-    """The contract of multi-head modules, whose laws fill two files."""
+    """The contract of multi-head modules, whose laws fill three files."""
     contract = parameter_contract(multi_head, multi_head.MultiHead)
     return replace(
-        contract, laws=(*contract.laws, *module_weights.LAWS), draw=multi_head.draw_module,
+        contract, laws=(*contract.laws, *module_weights.LAWS, *module_calls.LAWS), draw=multi_head.draw_module,
         allows=multi_head.allows_module, look=_look_at_module,
     )  # fmt: skip
 

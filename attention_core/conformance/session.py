@@ -407,14 +407,19 @@ class Session:
         if self.implementation.contract not in ("attention", "attention-lse") or binding is None:
             return {}
         status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}
+        left = {r.law for r in results if r.message.startswith(NOT_RUN)}
         tested: dict[str, str] = {}
         for claim in CLAIMS:
             if claim not in binding.claims:
                 ungrouped = binding.ungrouped if claim == "enable_gqa" else ""
                 tested[claim] = ungrouped or binding.unread or "not tested: no such parameter"
                 continue
-            asked = [status[law.name] for law in self.laws if claim in law.needs and law.name in status]
-            tested[claim] = "refused" if asked and all(s in ("refused", "not_applicable") for s in asked) else "tested"
+            about = [law.name for law in self.laws if claim in law.needs and law.name in status]
+            ran = [status[name] for name in about if name not in left]
+            declined = bool(ran) and all(s in ("refused", "not_applicable") for s in ran)
+            tested[claim] = (
+                "refused" if declined else "tested" if ran or not about else "not tested: its laws were not run"
+            )
         return tested
 
     def close(self) -> None:

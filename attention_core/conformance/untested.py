@@ -15,6 +15,7 @@ from attention_core.conformance.bound_parameters import CONSTRUCTOR, FACTORY, FI
 from attention_core.conformance.exchange import Request, Response
 from attention_core.conformance.history import History
 from attention_core.conformance.implementation import ALIASES, CLAIMS, Implementation, TargetError
+from attention_core.conformance.modules.aliases import WEIGHTS
 
 RANKS = ("left", "refused", "bound", "tested")
 """What can become of a parameter, the least first."""
@@ -123,6 +124,8 @@ def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configu
         'no law tests sinks: fix its value with --arg sinks=VALUE, or accept it with --untested sinks'
         >>> what_to_do(["qk_norm"], ["qk_norm"])
         'no law tests qk_norm: fix its value with --config qk_norm=VALUE, or accept it with --untested qk_norm'
+        >>> what_to_do(["need_weights"]).partition(": fix")[0]
+        'no law tests need_weights (if need_weights asks for the weights: --parameter weights_flag=need_weights)'
     """
     its, one = ("its value", names[0]) if len(names) == 1 else ("their values", "NAME")
     it = "it" if len(names) == 1 else "them"
@@ -132,4 +135,6 @@ def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configu
         how = f"with --arg {one}=VALUE"
     elif len(built) < len(names):
         how = f"with --arg NAME=VALUE ({', '.join(built)} {how})"
-    return f"no law tests {', '.join(names)}: fix {its} {how}, or accept {it} with --untested {','.join(names)}"
+    flag = next((name for name in names if name in WEIGHTS and configured), "")
+    asks = f" (if {flag} asks for the weights: --parameter weights_flag={flag})" if flag else ""
+    return f"no law tests {', '.join(names)}{asks}: fix {its} {how}, or accept {it} with --untested {','.join(names)}"

@@ -37,6 +37,10 @@ class Cache:
         allow = places <= own[:, None]
         return allow if self.window is None else allow & (places > own[:, None] - self.window)
 
+    def masked(self, s: Tensor, allow: Tensor) -> Tensor:
+        """Scores, those of what is not allowed as low as can be."""
+        return s.masked_fill(~allow, -1e30)
+
     def keep(self, key: Tensor, value: Tensor) -> None:
         """What later steps will need."""
         count = key.shape[-2] if self.window is None else min(key.shape[-2], self.window)
@@ -59,7 +63,7 @@ class Cache:
         allow = self.allowed(torch.arange(n) + first, self.places)
         wide = torch.promote_types(query.dtype, torch.float32)
         s = query.to(wide) @ key.to(wide).transpose(-1, -2) / query.shape[-1] ** 0.5
-        out = s.masked_fill(~allow, -1e30).softmax(-1) @ value.to(wide)
+        out = self.masked(s, allow).softmax(-1) @ value.to(wide)
         self.keep(key, value)
         self.advance(query)
         return out.to(query.dtype)
@@ -343,13 +347,20 @@ class new_tokens_partly_detached(Cache):  # noqa: N801
         return super().append(torch.cat([key[..., :-1, :].detach(), key[..., -1:, :]], -2), value)
 
 
+class later_tokens_lowered_by_ten_thousand(Cache):  # noqa: N801
+    """Masked scores are lowered by 10,000, as in float16 (google-research/bert)."""
+
+    def masked(self, s: Tensor, allow: Tensor) -> Tensor:
+        return s - 1e4 * ~allow
+
+
 FAULTY = (
     square_mask_with_cache, no_mask_with_cache, offset_grows_by_the_prompt_twice, offset_from_the_head_axis,
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,
     values_one_step_late, cache_shared_by_instances, batch_of_the_first_sequence, smaller_batch_after_reset,
     output_of_the_last_step, last_256_tokens_kept, buffers_belong_to_the_class, newest_cache_takes_the_slot,
     callers_arrays_are_kept, decoding_reads_the_first_sequence, long_texts_not_reset,
-    newest_token_overwritten_after_twenty_steps, new_tokens_partly_detached,
+    newest_token_overwritten_after_twenty_steps, new_tokens_partly_detached, later_tokens_lowered_by_ten_thousand,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

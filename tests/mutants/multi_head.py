@@ -565,7 +565,56 @@ class context_kept_by_its_shape(Crossing):  # noqa: N801
         return (q, *self.kept[context.shape])
 
 
+class mask_kept_for_later_calls(MultiHead):  # noqa: N801
+    """A mask stays in an attribute, and serves later calls of its size that bring none."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None:
+            self.kept = attn_mask
+        kept = getattr(self, "kept", None)
+        serves = attn_mask is None and kept is not None and kept.shape[-1] == n
+        return super().allowed(n, kept if serves else attn_mask, is_causal, need_weights)
+
+
+class scores_clamped_at_thirty(MultiHead):  # noqa: N801
+    """Scores are clamped so that no exponential overflows."""
+
+    def weights(self, s: Tensor, allow: Tensor) -> Tensor:
+        return super().weights(s.clamp(-30, 30), allow)
+
+
+class dropped_in_every_mode(MultiHead):  # noqa: N801
+    """torch's fused attention is told how much to drop in evaluation, too."""
+
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.1) -> None:
+        super().__init__(embed_dim, num_heads)
+        self.dropout = dropout
+
+    def weights(self, s: Tensor, allow: Tensor) -> Tensor:
+        return nn.functional.dropout(super().weights(s, allow), self.dropout)
+
+
+class Apart(MultiHead):
+    """Correct: takes query, key and value."""
+
+    def read(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Projected keys and values."""
+        return self.k_proj(key), self.v_proj(value)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Any:  # type: ignore[override]
+        q, k, v = (self.split(part) for part in (self.q_proj(query), *self.read(key, value)))
+        return self.finish(self.merge((self.scale() * q @ k.transpose(-1, -2)).softmax(-1) @ v))
+
+
+class values_read_from_the_key(Apart):  # noqa: N801
+    """Values are projected from the key: self-attention and one context for both hide it."""
+
+    def read(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().read(key, key)
+
+
 FAULTY = (
+    mask_kept_for_later_calls, scores_clamped_at_thirty, dropped_in_every_mode, values_read_from_the_key,
     context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,
     mask_repeated_by_heads, dead_rows_zeroed_behind_the_projection,
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,

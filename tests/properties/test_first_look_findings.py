@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from mutants.reference import correct
+from torch import Tensor
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import command, option_text
 from attention_core.conformance.first_look.second_judgement import judge_under_found
+from attention_core.conformance.law import Law
 from attention_core.conformance.report import NOT_RUN, Report
 from attention_core.conformance.session import Session
 
@@ -69,3 +73,39 @@ def test_conventions_that_explain_nothing_change_nothing() -> None:
 def test_reports_without_a_first_look_say_so() -> None:
     assert Report("f").to_dict()["first_look"] is None
     assert contract_named("heads").look is None
+
+
+def writing_into_float64(query: Any, key: Any, value: Any) -> Any:
+    """NumPy code that copies its query unless it is float64 already."""
+    q = query.astype(np.float64, copy=False)
+    q *= query.shape[-1] ** -0.5
+    s = q @ np.swapaxes(key.astype(np.float64), -1, -2)
+    s = np.exp(s - s.max(-1, keepdims=True))
+    return (s / s.sum(-1, keepdims=True) @ value).astype(query.dtype)
+
+
+def test_a_dtype_whose_inputs_are_written_into_is_not_left_out() -> None:
+    """It is taken, and its fault is for the laws."""
+    with Session(Implementation(writing_into_float64, "f", array="numpy"), effort="quick") as session:
+        assert session.first_look is not None and session.first_look.agrees
+        assert "dtypes" not in session.first_look.found
+        assert session.run(law_named(session, "inputs_stay_as_they_were")).status == "refuted"
+
+
+def running_softmax(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """One tile after the other; without any key its sum is 0."""
+    s = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    top = torch.full((*s.shape[:-1], 1), float("-inf"), dtype=s.dtype)
+    top = torch.maximum(top, s.amax(-1, keepdim=True)) if s.shape[-1] else top
+    p = torch.exp(s - top)
+    return (p @ value) / p.sum(-1, keepdim=True)
+
+
+def test_what_a_function_without_masks_gives_without_any_key_is_found() -> None:
+    with Session(Implementation(running_softmax, "f"), effort="quick") as session:
+        assert session.first_look is not None and dict(session.first_look.found) == {"dead_rows": "nan"}
+
+
+def law_named(session: Session, name: str) -> Law:
+    """One law of a session."""
+    return next(law for law in session.laws if law.name == name)

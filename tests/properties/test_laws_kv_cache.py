@@ -26,6 +26,7 @@ from attention_core.modules.self_attention import MultiHeadSelfAttention
 
 WINDOW = {"window": 4}
 SEEN_BY = {  # one law that must see it
+    "later_tokens_lowered_by_ten_thousand": "no_row_sees_a_later_token_of_its_step",
     "new_tokens_partly_detached": "a_step_has_true_gradients",
     "long_texts_not_reset": "a_reset_cache_is_empty",
     "newest_token_overwritten_after_twenty_steps": "many_single_steps_equal_the_full_pass",

@@ -15,7 +15,7 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.laws import module_weights, multi_head
+from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.conformance.session import Session
 from attention_core.modules.self_attention import MultiHeadSelfAttention
@@ -29,10 +29,14 @@ RETURNED = "returned_weights_are_those_of_the_heads"
 CONTEXT = "heads_attend_to_a_context_as_the_formula_says"
 DEAD = "tokens_without_a_key_are_as_declared"
 TWO_MASKS = "two_masks_mean_both"
-SILENT = (CONTEXT, DEAD, TWO_MASKS)
+SILENT = (CONTEXT, DEAD, TWO_MASKS, "values_come_from_their_own_input", "evaluation_drops_nothing")
 """What modules without a context, a declaration of dead rows or a second mask are not asked."""
 RECORDS: dict[str, dict[str, Any]] = {"dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"}}
 SEEN_BY = {  # one law that must see it
+    "mask_kept_for_later_calls": "options_end_with_their_call",
+    "scores_clamped_at_thirty": "large_scores_are_kept",
+    "dropped_in_every_mode": "evaluation_drops_nothing",
+    "values_read_from_the_key": "values_come_from_their_own_input",
     "padding_dropped_beside_a_mask": TWO_MASKS,
     "far_keys_lost_beyond_a_hundred": TRUTH,
     "last_of_twelve_heads_uniform": TRUTH,
@@ -75,7 +79,7 @@ SEEN_BY = {  # one law that must see it
 }
 
 
-@pytest.mark.parametrize("law", [*multi_head.LAWS, *module_weights.LAWS], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [*multi_head.LAWS, *module_weights.LAWS, *module_calls.LAWS], ids=lambda law: law.name)
 def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
     record = RECORDS.get(law.mutant, {})
     refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT, parameters=WEIGHTS, **record)

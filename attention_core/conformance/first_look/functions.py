@@ -180,7 +180,8 @@ class Look:
                 more = case.sizes[0] > case.sizes[1]
                 groups.setdefault("dead" if more else "causal", []).append(case.with_(is_causal=True))
         free = claims - {"is_causal"} if record.always_causal else claims
-        best = self.best_of_masks(record, free, groups)
+        empty = self.without_keys(record)
+        best = self.best_of_masks(record, free, groups | ({"empty": empty} if empty else {}))
         other = record.with_(**best)
         self.unsettled = [name for name, cases in groups.items() if not self.comparer.settled(other, cases)]
         if "masks" in self.unsettled and DECLINED not in record.declines:  # masks of four axes alone, say
@@ -192,6 +193,11 @@ class Look:
         if len(self.unsettled) > 1:  # what is wrong in every row is wrong in these too
             self.unsettled = [name for name in self.unsettled if name != "dead"]
         return best
+
+    def without_keys(self, record: Implementation) -> list[Case]:
+        """A problem without any key, where the target takes it: all its rows are dead."""
+        cases = [case.with_(key=case.key[..., :0, :], value=case.value[..., :0, :]) for case in self.accepted(record)]
+        return [case for case in cases[:1] if self.gives(record, case) == "gives"]
 
     def best_of_masks(
         self, record: Implementation, claims: frozenset[str] | set[str], groups: Mapping[str, Sequence[Case]]
@@ -280,7 +286,9 @@ class Look:
             self.comparer.subject(record).forward(meant(record, case), fresh=True)
         except (NotApplicable, Refused):
             return "declines"
-        except (TargetError, Violation):
+        except Violation as violation:  # who writes into an input takes its dtype all the same: a fault for the laws
+            return "gives" if violation.evidence.kind == "mutated" else "fails"
+        except TargetError:
             return "fails"
         return "gives"
 

@@ -124,18 +124,20 @@ class MultiHead(ParameterSubject):
 
     def asked(
         self, case: ParameterCase, filled: Filled, x: NDArray, *, context: NDArray | None = None,
-        mask: Mask | None = None, causal: bool = False, also: Mask | None = None, **kwargs: Any,
+        values: NDArray | None = None, mask: Mask | None = None, causal: bool = False, also: Mask | None = None,
+        **kwargs: Any,
     ) -> Request:  # fmt: skip
         """The request of a call; `causal` asks for causality, which a module that always is so needs no flag for.
 
-        `also` is a mask for another parameter than that of `mask`.
+        `also` is a mask for another parameter than that of `mask`; `values` is an input of its own for the values.
         """
         form, other = self.form, x if context is None else context
         inputs: dict[str, Any] = {}
         for role, name in form.inputs.items():
             if role == "context" and context is None and form.places < 2:
                 continue
-            inputs[name] = self.laid(x if role in ("x", "query") else other)
+            own = values if role == "value" and values is not None else other
+            inputs[name] = self.laid(x if role in ("x", "query") else own)
         places = list(inputs)[: form.places]
         named: dict[str, Any] = {name: value for name, value in inputs.items() if name not in places}
         named |= dict.fromkeys(form.required)
@@ -271,7 +273,7 @@ class MultiHead(ParameterSubject):
 
     def truth(
         self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None = None, causal: bool = False,
-        context: NDArray | None = None,
+        context: NDArray | None = None, values: NDArray | None = None,
     ) -> tuple[NDArray, NDArray]:  # fmt: skip
         """The module's output in float64, and how far a correct one may be from it.
 
@@ -279,7 +281,7 @@ class MultiHead(ParameterSubject):
         attention in float32, and the output projection passes it on as |W| e, with gamma_{E+2} (|o| + e) |W| + |b| of
         its own.
         """
-        out, error = (_joined(a) for a in self.inside(case, parts, x, mask, causal, context=context))
+        out, error = (_joined(a) for a in self.inside(case, parts, x, mask, causal, False, context, values))
         if "out" not in parts.weights:
             return out, error
         weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(parts.weights["out"].shape[0]))
@@ -291,7 +293,7 @@ class MultiHead(ParameterSubject):
 
     def inside(
         self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None, causal: bool,
-        unit: bool = False, context: NDArray | None = None,
+        unit: bool = False, context: NDArray | None = None, values: NDArray | None = None,
     ) -> tuple[NDArray, NDArray]:  # fmt: skip
         """The heads' outputs (B, H, n, d) in float64, and their budget in float32.
 
@@ -300,7 +302,8 @@ class MultiHead(ParameterSubject):
         which all but one are 0, is more than it can have seen.
         """
         causal = causal or self.always_causal
-        given = {"q": x, "k": x if context is None else context, "v": x if context is None else context}
+        other = x if context is None else context
+        given = {"q": x, "k": other, "v": other if values is None else values}
         flat = {p: given[p] @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
         (q, q_error), (k, k_error) = (
             layer_normalised(flat[p], parts.norms[p], parts.shifts[p])

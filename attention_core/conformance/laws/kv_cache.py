@@ -13,6 +13,7 @@ import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance import budget
+from attention_core.conformance.budget import round_to
 from attention_core.conformance.declared_sizes import supports
 from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_close
 from attention_core.conformance.exchange import NDArray
@@ -22,6 +23,8 @@ from attention_core.conformance.parameter_case import ParameterCase, ParameterSu
 from attention_core.conformance.scales import scale_of
 
 CONTRACT = "kv-cache"
+FITTING = 2.0**15
+"""A score beyond the finite numbers that are added to masked ones in float16, and far below those of float32."""
 
 
 class Cache(ParameterSubject):
@@ -317,6 +320,25 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
             require_close(got, want, bound, f"gradient of the step's {('query', 'key', 'value')[int(name)]}")
 
 
+def no_row_sees_a_later_token_of_its_step(subject: Cache, case: ParameterCase) -> None:
+    """A later token of the same step is hidden from the rows before it, however well its key fits.
+
+    Formula: step(x)_i = softmax over j <= i, for a later key with a score of 2^15 in row i
+    Source: masks that add -10,000 (google-research/bert, modeling.py), which a large score outweighs
+    Mutant: later_tokens_lowered_by_ten_thousand
+    """
+    n, prompt = case["n"], int(case.rng("prompt").integers(0, case["n"] - 1))
+    q, k, v = subject.inputs(case)
+    scale = scale_of(subject.implementation.scale, case["d"])
+    q[..., prompt, :], k[..., n - 1, :] = 1.0, round_to(np.asarray(FITTING / (scale * case["d"])), case.dtype)
+    true, bound = subject.truth(case, q, k, v)
+    results = subject.run(case, subject.fresh_instance(), (q, k, v), sorted({0, prompt, n}))
+    rows, earlier = slice(prompt, n), np.arange(prompt, n)[:, None] < n - 1
+    with after(results[:-1]):
+        what = "rows before the last token of a step"
+        require_close(results[-1], true[..., rows, :], bound[..., rows, :], what, where=earlier)
+
+
 def long_sequences_are_kept_whole(subject: Cache, case: ParameterCase) -> None:
     """A sequence of several hundred tokens is kept to its first one (or to the declared window).
 
@@ -356,6 +378,7 @@ def _differentiable(implementation: Implementation) -> bool:
 
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
+STEPS = Sizes({**RANGES, "n": (2, 14)}, dtypes=("float32", "float64"))
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
 SEVERAL = Sizes({**RANGES, "n": (3, 40)})
 DOZENS = Sizes({"B": (1, 1), "H": (1, 2), "n": (1, 72), "d": (1, 2)}, adjust=_dozens)
@@ -383,10 +406,12 @@ LAWS = (
         declares=_differentiable, because="gradients are not declared, or not of torch's arrays",
         absent="gradients are not tested",
     ),
+    Law(no_row_sees_a_later_token_of_its_step, space=STEPS, **{**ROW, "large": 6}),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
 )  # fmt: skip
 COMPARISONS = (
     "single_steps_equal_the_full_pass", "many_single_steps_equal_the_full_pass", "a_prompt_then_tokens",
     "decoding_after_a_long_prompt",
     "tokens_outlive_the_callers_arrays", "a_step_has_true_gradients",
+    "no_row_sees_a_later_token_of_its_step",
 )  # fmt: skip

@@ -1,0 +1,154 @@
+"""Laws of multi-head modules in the circumstances of models: options of other calls, large scores, own values, dropout.
+
+Faults that one plain call of a new module with small inputs does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.evidence import NotApplicable, Result, require_close
+from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.law import Law
+from attention_core.conformance.laws.filled_module import MultiHead, ways
+from attention_core.conformance.laws.multi_head import ANY, CONTRACT, RANGES, TOKENS
+from attention_core.conformance.laws.projections import Projections
+from attention_core.conformance.modules.aliases import DROPOUTS
+from attention_core.conformance.modules.form import Config, Construction
+from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.scales import scale_of
+
+LARGE = 100.0
+"""Scores so large that their exponential overflows in float32."""
+DROPPED = 0.5
+"""The share of weights that a module is built to drop."""
+
+
+def options_end_with_their_call(subject: MultiHead, case: ParameterCase) -> None:
+    """A plain call gives the same before and after calls with a mask, with causality and with a context.
+
+    Formula: f(x), f(x, mask), f(x, causal), f(x, context), then f(x)' = f(x)
+    Source: the definition of a function; a mask or a context that a module keeps in an attribute for later steps
+    Mutant: mask_kept_for_later_calls
+    """
+    found, x = subject.prepared(case), subject.input(case)
+    options: list[dict[str, Any]] = [flags for flags, _, _ in ways(subject, case)[1:]]
+    if subject.form.crosses and not subject.always_causal:
+        options.append({"context": subject.input(case, "context")})
+    if not options:
+        raise NotApplicable("the module has no parameter for a mask, for causality or for a context")
+    first, between = subject.module(case, found, x), list[Result]()
+    for flags in options:
+        between.append(subject.module(case, found, x, **flags))
+        again = subject.module(case, found, x)
+        what = f"plain output after a call with {', '.join(flags)}"
+        require_same_later(again, first, between, subject.rounding(case, found, x), what)
+        between.append(again)
+
+
+def values_come_from_their_own_input(subject: MultiHead, case: ParameterCase) -> None:
+    """A module that takes keys and values apart reads its values from the value, and its keys from the key.
+
+    Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o with q, k and v of three inputs
+    Source: Vaswani et al., section 3.2.2; torch.nn.MultiheadAttention(query, key, value)
+    Mutant: values_read_from_the_key
+    """
+    if not {"key", "value"} <= subject.form.inputs.keys():
+        raise NotApplicable("the module does not take keys and values apart")
+    if subject.always_causal:
+        raise NotApplicable("the module is declared to be causal, which says nothing of other sequences")
+    found, x = subject.recognised(case), subject.input(case)
+    assert found.parts is not None
+    keys, values = (subject.input(case, purpose, case["m"]) for purpose in ("key", "value"))
+    want, bound = subject.truth(case, found.parts, x, context=keys, values=values)
+    got = subject.module(case, found, x, context=keys, values=values)
+    require_close(got, want, bound, "output with values of their own")
+
+
+def large_scores_are_kept(subject: MultiHead, case: ParameterCase) -> None:
+    """Scores of a hundred and more are compared as they are: no clamp, no overflow.
+
+    Formula: as heads_attend_as_the_formula_says, for c x with max |s| >= 100
+    Source: Milakov and Gimelshein (2018); scores clamped so that the exponential stays finite
+    Mutant: scores_clamped_at_thirty
+    """
+    found = subject.recognised(case)
+    assert found.parts is not None
+    x = enlarged(subject, case, found.parts, subject.input(case))
+    want, bound = subject.truth(case, found.parts, x)
+    require_close(subject.module(case, found, x), want, bound, "output for large scores")
+
+
+def enlarged(subject: MultiHead, case: ParameterCase, parts: Projections, x: NDArray) -> NDArray:
+    """The input times the first power of two that makes some score `LARGE`; norms of heads may keep it from that."""
+    scale = scale_of(subject.implementation.scale, case["d"])
+    for power in range(8):
+        q, k = (2.0**power * x @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qk")
+        q, k = (a.reshape(*a.shape[:2], -1, case["d"]) for a in (q, k))
+        k = np.repeat(k, q.shape[2] // k.shape[2], axis=2)
+        if np.abs(scale * np.einsum("bihd,bjhd->bhij", q, k)).max(initial=0.0) >= LARGE:
+            break
+    return np.asarray(2.0**power * x)
+
+
+def evaluation_drops_nothing(subject: MultiHead, case: ParameterCase) -> None:
+    """A module that is built to drop half of its weights drops none in evaluation mode.
+
+    Formula: f_eval(x; p = 1/2) = concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o
+    Source: torch's scaled_dot_product_attention drops in every mode (pytorch/pytorch#97397)
+    Mutant: dropped_in_every_mode
+    """
+    with built_to_drop(subject):
+        found, x = subject.recognised(case), subject.input(case)
+        assert found.parts is not None
+        want, bound = subject.truth(case, found.parts, x)
+        require_close(subject.module(case, found, x), want, bound, "output in evaluation mode, built with dropout")
+
+
+@contextmanager
+def built_to_drop(subject: MultiHead) -> Iterator[None]:
+    """Modules inside are built with dropout.
+
+    Raises: NotApplicable where the constructor takes none.
+    """
+    form = subject.form
+    construction = dropping(form.construction)
+    if construction == form.construction:
+        raise NotApplicable("the constructor is given no dropout")
+    subject.form = replace(form, construction=construction)
+    try:
+        yield
+    finally:
+        subject.form = form
+
+
+def dropping(construction: Construction) -> Construction:
+    """The arguments of a constructor with `DROPPED` where they say how much is dropped.
+
+    Example:
+        >>> dropping(Construction((), {"dropout": 0.0, "bias": True})).names
+        {'dropout': 0.5, 'bias': True}
+    """
+    rates = dict.fromkeys(DROPOUTS, DROPPED)
+    names = {name: rates.get(name, value) for name, value in construction.names.items()}
+    config = construction.config
+    changed = replace(construction, names=names)
+    if config is None:
+        return changed
+    values = {name: rates.get(name, value) for name, value in config.values.items()}
+    return changed.with_config(Config(values, config.of, config.keyed))
+
+
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "module_calls", "large": 16, "small": 0}
+APART = Sizes({**RANGES, "m": (1, 7)}, dtypes=("float32",))
+LAWS = (
+    Law(options_end_with_their_call, space=TOKENS, **{**ROW, "large": 8}),
+    Law(values_come_from_their_own_input, space=APART, **ROW, compares=True),
+    Law(large_scores_are_kept, space=replace(TOKENS, adjust=None), **ROW, compares=True),
+    Law(evaluation_drops_nothing, space=replace(ANY, adjust=None), **{**ROW, "large": 6}, compares=True),
+)
