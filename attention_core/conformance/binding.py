@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.axes import Axes
+from attention_core.conformance.bound_parameters import MODULES
 from attention_core.conformance.case import Case
 from attention_core.conformance.evidence import NotApplicable
 from attention_core.conformance.exchange import Array, NDArray, Request, array
@@ -269,7 +270,7 @@ def require_inputs_first(implementation: Implementation, names: list[str], input
                 f"name a function ({', '.join(spelling)}, ...) that calls it"
             )
         if set(spelling) <= set(names) and inputs and not set(spelling) <= set(inputs) and inputs[0] != spelling[0]:
-            module = inputs[0] in ("module", "self", "layer", "attn_module")
+            module = inputs[0] in MODULES
             raise TargetError(
                 f"{implementation.name} takes {inputs[0]!r} before {', '.join(spelling)}: "
                 f"name a function ({', '.join(spelling)}, ...) that calls it{STAND_IN if module else ''}"

@@ -6,12 +6,15 @@ just that; what nobody gave is an AttributeError that says so.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import sys
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, get_args
 
+from attention_core.conformance.bound_parameters import MODULES
 from attention_core.conformance.exchange import Settings
 from attention_core.conformance.modules.aliases import SIZES
 
@@ -140,3 +143,54 @@ def contract_of_class(target: Any, module: bool) -> str:
     if module and sized:
         return "multi-head" if names and names[0] in TOKENS_FIRST else ""
     return "attention" if not required and len(names) >= 3 and names[0] in QUERY_FIRST else ""
+
+
+QUERIES = ("query", "q", "query_states")
+"""Names of the parameter behind the module of an `attention_interface` function."""
+RATES = ("dropout", "dropout_p", "attention_dropout")
+
+
+def takes_a_module(target: Any) -> bool:
+    """Whether a function wants the module that it belongs to before query, key and value, as those of transformers.
+
+    Example:
+        >>> takes_a_module(lambda module, query, key, value: value), takes_a_module(lambda query, key, value: value)
+        (True, False)
+    """
+    names = [p.name for p in signature_of(target) if p.kind.name == "POSITIONAL_OR_KEYWORD"]
+    return inspect.isfunction(target) and len(names) > 3 and names[0] in MODULES and names[1] in QUERIES
+
+
+def with_stand_in(function: Any) -> Any:
+    """The function without its module, in whose place it gets a small stand-in that fits the call.
+
+    Example:
+        >>> import numpy as np
+        >>> def groups(module, query, key, value, dropout=0.0): return module.num_key_value_groups, module.training
+        >>> with_stand_in(groups)(np.ones((1, 6, 1, 1)), np.ones((1, 2, 1, 1)), None, dropout=0.5)
+        (3, True)
+    """
+
+    @functools.wraps(function)
+    def attend(query: Any, key: Any, value: Any, *others: Any, **options: Any) -> Any:
+        return function(stand_in(query, key, options), query, key, value, *others, **options)
+
+    attend.__signature__ = inspect.Signature(signature_of(function)[1:])  # type: ignore[attr-defined]
+    attend.takes_a_module = True  # type: ignore[attr-defined]
+    return attend
+
+
+def stand_in(query: Any, key: Any, options: Mapping[str, Any]) -> Any:
+    """What functions of attention read of their module: groups of heads, and whether it trains, where something drops.
+
+    Example:
+        >>> import numpy as np
+        >>> stand_in(np.ones((1, 4, 1, 8)), np.ones((1, 2, 1, 8)), {}).num_key_value_groups
+        2
+    """
+    heads, groups = query.shape[-3], query.shape[-3] // max(key.shape[-3], 1)
+    config = SimpleNamespace(_attn_implementation="eager", num_attention_heads=heads, num_key_value_heads=key.shape[-3])
+    return SimpleNamespace(
+        num_key_value_groups=groups, num_heads=heads, head_dim=query.shape[-1], scaling=query.shape[-1] ** -0.5,
+        is_causal=False, training=any(options.get(rate) for rate in RATES), layer_idx=0, config=config,
+    )  # fmt: skip

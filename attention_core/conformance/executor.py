@@ -25,7 +25,14 @@ from attention_core.conformance.bound_parameters import (
     bound,
     named_parameters,
 )
-from attention_core.conformance.built import RecordedConfig, as_config, config_class_of, contract_of_class
+from attention_core.conformance.built import (
+    RecordedConfig,
+    as_config,
+    config_class_of,
+    contract_of_class,
+    takes_a_module,
+    with_stand_in,
+)
 from attention_core.conformance.exchange import Array, Failure, Request, Response, Settings, Value
 from attention_core.conformance.implementation import TargetError, said
 from attention_core.conformance.process_state import ProcessState, seeded
@@ -49,7 +56,8 @@ class Executor:
         self.built: dict[str, dict[str, str]] = {}  # the same of the factory that made the target
         if factory and callable(target):
             self.built = {FACTORY: bound(target, named_parameters(target), (), {})}
-        self.target = self._made(target) if factory else target
+        made = self._made(target) if factory else target
+        self.target = with_stand_in(made) if takes_a_module(made) else made
         self.instances: dict[int, Any] = {}
         self.process = ProcessState()
         self.names_read, self.read_by_key = list[str](), False  # of the config of the instance built last
@@ -272,6 +280,7 @@ class Executor:
         }
         found["calls"] = kernels_called(target, found["is_module"])
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
+        found["stand_in"] = bool(getattr(target, "takes_a_module", False))
         found["config"] = config_class_of(target) if found["is_class"] else None
         if found["is_class"]:
             module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)

@@ -87,6 +87,7 @@ class Implementation:
         layout, out_layout: axis order of inputs and output, "bhnd", "bnhd" or "nbhd" (output defaults to `layout`);
             "bne" or "nbe" of an output whose heads are joined.
         returns: "out", "out,weights" or "out,lse".
+        dropped_weights: the weights that it returns are those after dropout.
         causal: where the causal diagonal starts when n_q != n_kv.
         axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d): without an axis of
             heads there is one head.
@@ -161,6 +162,7 @@ class Implementation:
     config: Mapping[str, Any] = field(default_factory=dict)
     mask_fill: str = "-inf"
     batch_axes: str = "any"
+    dropped_weights: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))

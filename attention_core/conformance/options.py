@@ -43,6 +43,7 @@ _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
 
 FLAGS = (
     "deterministic", "gradients", "mask_gradient", "second_gradients", "validates", "factory", "always_causal",
+    "dropped_weights",
 )  # fmt: skip
 HELP: Mapping[str, str] = {
     "name": "What reports call it.",
@@ -50,6 +51,7 @@ HELP: Mapping[str, str] = {
     "layout": "Axis order of query, key and value.",
     "out_layout": "Axis order of the output, if another.",
     "returns": "What the call returns.",
+    "dropped_weights": "Returned weights are those after dropout.",
     "causal": "Where the causal diagonal starts when n_q != n_kv.",
     "mask_true": "What True means in a bool mask.",
     "mask_fill": "What a masked score is set to: -inf, or a number of at most -1e7 that no score comes near.",

@@ -95,7 +95,7 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
-            self.notes = [*self._fit_precision(), *self._without_gradients()]
+            self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_stand_in()]
             implementation = self.implementation
             self.recorder = RecordingRunner(self.runner)
             self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
@@ -105,6 +105,7 @@ class Session:
             self.close()
             raise
         self.subject.origin = origin or ""
+        self.subject.stand_in = bool(self.description.get("stand_in"))
         self.core_message: str | None = None
         self.searches: dict[str, Search] = {}
         self.refuted = 0
@@ -139,6 +140,11 @@ class Session:
         """What is to be said of a constructor's values of which no other is tested."""
         fixed = self.fixed
         return [f"fixed in the constructor, where no other value is tested: {', '.join(fixed)}"] if fixed else []
+
+    def _about_stand_in(self) -> list[str]:
+        """What is to be said of a function that gets a stand-in for the module it belongs to."""
+        what = "num_key_value_groups, is_causal=False, training only where something drops"
+        return [f"its module is a stand-in ({what})"] if self.description.get("stand_in") else []
 
     def _about_absent(self, results: Sequence[LawResult]) -> list[str]:
         """What laws that may be without a case say of the target then."""

@@ -34,6 +34,17 @@ FIND = [
     "    return getattr(attention, name, None) or getattr(attention, name + '_heads')",
 ]
 
+STAND_IN = [
+    "from types import SimpleNamespace",
+    "with_module = attention",
+    "def attention(query, key, value, **options):  # with a stand-in for its module",
+    "    groups = query.shape[-3] // max(key.shape[-3], 1)",
+    "    drops = bool(options.get('dropout') or options.get('dropout_p'))",
+    "    module = SimpleNamespace(num_key_value_groups=groups, is_causal=False, training=drops)",
+    "    return with_module(module, query, key, value, **options)",
+]
+"""What a snippet puts before a function that wants the module it belongs to."""
+
 
 def render(subject: Any, law: Law, violation: Violation) -> str:
     """The snippet for one violation."""
@@ -80,6 +91,8 @@ def imports(subject: Any) -> list[str]:
         lines.append("jax.config.update('jax_enable_x64', True)")
     text = implementation.parameters.get("snippet") or _import_of(getattr(subject, "origin", ""), implementation)
     lines += [line for line in str(text).splitlines() if line not in lines]
+    if getattr(subject, "stand_in", False):
+        lines += STAND_IN
     if implementation.contract == "heads":
         lines += FIND
     if implementation.array == "torch" and implementation.device != "cpu":

@@ -143,6 +143,7 @@ class Look:
             self.sizes,
             self.masks_and_causality,
             self.grouping,
+            self.weights,
             self.gradients,
             self.dtypes,
             self.dead_rows,
@@ -222,6 +223,20 @@ class Look:
         groups = {"grouped": [problem(declared[0], self.dtype, heads=2)]}
         ways = [{"grouping": "interleaved"}, {"grouping": "modular"}]
         return self.comparer.best(record, changed(record, ways), groups)
+
+    def weights(self, record: Implementation) -> Changes:
+        """Whether the weights that it returns are those after dropout."""
+        if record.returns != "out,weights" or "dropout_p" not in bind(record, self.description).claims:
+            return {}
+        for case in self.accepted(record)[:1]:
+            subject, case = self.comparer.subject(record), meant(record, case)
+            try:
+                kept, dropped = (subject.forward(case, dropout=p, seed=1, fresh=True).weights for p in (0.0, 0.5))
+            except (NotApplicable, Refused, TargetError, Violation):
+                continue
+            if kept is not None and dropped is not None and (dropped.values == 0).any() and (kept.values != 0).all():
+                return {"dropped_weights": True}
+        return {}
 
     def gradients(self, record: Implementation) -> Changes:
         """Whether the output carries a gradient where one is declared."""
