@@ -181,8 +181,8 @@ class Look:
                 more = case.sizes[0] > case.sizes[1]
                 groups.setdefault("dead" if more else "causal", []).append(case.with_(is_causal=True))
         free = claims - {"is_causal"} if record.always_causal else claims
-        empty = self.without_keys(record)
-        best = self.best_of_masks(record, free, groups | ({"empty": empty} if empty else {}))
+        best = self.best_of_masks(record, free, groups)
+        best = self.and_without_keys(record, free, groups, best)
         other = record.with_(**best)
         self.unsettled = [name for name, cases in groups.items() if not self.comparer.settled(other, cases)]
         if "masks" in self.unsettled and DECLINED not in record.declines:  # masks of four axes alone, say
@@ -195,10 +195,22 @@ class Look:
             self.unsettled = [name for name in self.unsettled if name != "dead"]
         return best
 
-    def without_keys(self, record: Implementation) -> list[Case]:
-        """A problem without any key, where the target takes it: all its rows are dead."""
+    def and_without_keys(
+        self,
+        record: Implementation,
+        claims: frozenset[str] | set[str],
+        groups: Mapping[str, Sequence[Case]],
+        best: Changes,
+    ) -> Changes:
+        """The conventions that hold without any key, too, where these explain no group of calls less than the best."""
         cases = [case.with_(key=case.key[..., :0, :], value=case.value[..., :0, :]) for case in self.accepted(record)]
-        return [case for case in cases[:1] if self.gives(record, case) == "gives"]
+        empty = [case for case in cases[:1] if self.gives(record, case) == "gives"]
+        if not empty or self.comparer.settled(record.with_(**best), empty):
+            return best
+        other = self.best_of_masks(record, claims, {**groups, "empty": empty})
+        named = [name for name, some in groups.items() if self.comparer.settled(record.with_(**best), some)]
+        kept = all(self.comparer.settled(record.with_(**other), groups[name]) for name in named)
+        return other if kept and self.comparer.settled(record.with_(**other), empty) else best
 
     def best_of_masks(
         self, record: Implementation, claims: frozenset[str] | set[str], groups: Mapping[str, Sequence[Case]]

@@ -67,5 +67,10 @@ KEY_MASKS = ("key_padding_mask", "padding_mask", "src_key_padding_mask", "key_ma
 MASKS: Mapping[str, str] = {**dict.fromkeys(PAIR_MASKS, "pairs"), **dict.fromkeys(KEY_MASKS, "keys")}
 """Names of masks -> whether they are likelier of pairs or of keys."""
 CAUSAL = ("is_causal", "causal", "use_causal_mask")
+WEIGHTS = (
+    "need_weights", "output_attentions", "return_attention_scores", "return_attention", "return_weights",
+    "return_attn", "return_attn_weights",
+)  # fmt: skip
+"""Flags that ask for the weights."""
 ROTATION = ("position_embeddings", "position_ids")
 """Given by the caller: a pair (cos, sin), each (1, n, d), or positions (B, n); 1 and 0, or 0, turn nothing."""
