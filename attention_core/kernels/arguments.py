@@ -48,7 +48,10 @@ def prepare(
     """Check a call with the meaning of torch's scaled_dot_product_attention and normalise it.
 
     Raises: ValueError where the arguments contradict each other (see `check_shapes`, `check_mask_fits`).
-    Example: prepare(q, k, v, is_causal=True).attend is lower triangular.
+    Example:
+        >>> x = torch.ones(2, 4)
+        >>> prepare(x, x, x, is_causal=True).attend.tolist()
+        [[True, False], [True, True]]
     """
     check_shapes(query, key, value, enable_gqa)
     if attn_mask is not None:
@@ -123,7 +126,11 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
 
     Written out since torch's own imports a second's worth of the compiler at its first call.
 
-    Example: broadcast((3, 1), (4,)) is (3, 4), broadcast((2,), (3,)) is None.
+    Example:
+        >>> broadcast((3, 1), (4,))
+        (3, 4)
+        >>> broadcast((2,), (3,)) is None
+        True
     """
     common = [1] * max(map(len, shapes))
     for shape in shapes:

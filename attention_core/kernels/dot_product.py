@@ -27,7 +27,10 @@ class Attended(NamedTuple):
 def masked_scores(problem: Problem) -> Float[Tensor, "*#batch n_q n_kv"]:
     """s_ij = scale q_i . k_j + b_ij where (i, j) is attended, -inf elsewhere.
 
-    Example: masked_scores(prepare(q, k, v, is_causal=True)) is -inf above the diagonal.
+    Example:
+        >>> x = torch.ones(2, 1)
+        >>> masked_scores(prepare(x, x, x, is_causal=True)).tolist()
+        [[1.0, -inf], [1.0, 1.0]]
     """
     scores = pairwise_products(problem.query, problem.key) * problem.scale
     if problem.bias is not None:
@@ -65,7 +68,10 @@ def log_sum_exp(
 def attend(problem: Problem, dropout_p: float = 0.0) -> Attended:
     """All the steps on a checked problem: output, weights and log-sum-exp.
 
-    Example: attend(prepare(q, k, v)).weights.sum(-1) is 1.
+    Example:
+        >>> x = torch.ones(2, 1)
+        >>> attend(prepare(x, x, x)).weights.tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
     """
     scores = masked_scores(problem)
     weights = softmax_weights(scores, problem.attend)
@@ -111,7 +117,10 @@ def dot_product_attention(
         dropout, with return_lse also the log-sum-exp (*batch, H, n_q), natural log, at least float32.
         A row without a key left is 0 (lse -inf) with zero gradients. What is masked may hold NaN.
     Raises: ValueError where head sizes, lengths, numbers of heads or the mask contradict each other.
-    Example: dot_product_attention(torch.ones(1, 2), torch.ones(3, 2), torch.eye(3)) is [[1/3, 1/3, 1/3]].
+    Example:
+        >>> dot_product_attention(torch.ones(1, 2), torch.ones(4, 2), torch.eye(4))
+        tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1; the signature is torch's.
     """
     check_dropout(dropout_p)
@@ -133,7 +142,10 @@ def attention_weights(
     """The weights alone: w_i = softmax_j(scale q_i . k_j + b_ij); rows sum to 1, dead rows to 0.
 
     Args, Raises: as `dot_product_attention`. Returns: (*batch, H, n_q, n_kv) in the query's dtype.
-    Example: attention_weights(torch.zeros(1, 2), torch.ones(4, 2)) is [[1/4, 1/4, 1/4, 1/4]].
+    Example:
+        >>> attention_weights(torch.zeros(1, 2), torch.ones(4, 2))
+        tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
+
     Source: Vaswani et al. (2017), eq. 1, without the product with V.
     """
     problem = prepare(query, key, key[..., :0], attn_mask, is_causal, scale)
@@ -152,7 +164,11 @@ def unscaled_attention(
     With it, a long query selects: q = S k_j has scores S k_j . k, and picks v_j as S grows where k_j is unit.
 
     Args, Returns, Raises: as `dot_product_attention`.
-    Example: unscaled_attention(q, k, v) equals dot_product_attention(q, k, v, scale=1.0).
+    Example:
+        >>> q, k, v = torch.eye(3), torch.eye(3), torch.eye(3)
+        >>> torch.equal(unscaled_attention(q, k, v), dot_product_attention(q, k, v, scale=1.0))
+        True
+
     Source: Luong et al., "Effective Approaches to Attention-based NMT" (2015), eq. 8, score "dot".
     """
     return dot_product_attention(query, key, value, attn_mask, is_causal=is_causal, scale=1.0)
@@ -174,7 +190,11 @@ def temperature_attention(
 
     Args: temperature, positive, in units of the scaled scores; the rest, Returns, Raises: as
         `dot_product_attention`, and ValueError where T is not positive.
-    Example: temperature_attention(q, k, v, temperature=1.0) equals dot_product_attention(q, k, v).
+    Example:
+        >>> x = torch.eye(4)
+        >>> torch.equal(temperature_attention(x, x, x, temperature=1.0), dot_product_attention(x, x, x))
+        True
+
     Source: Hinton et al., "Distilling the Knowledge in a Neural Network" (2015), eq. 1.
     """
     if not temperature > 0:
@@ -198,7 +218,10 @@ def argmax_attention(
     attend, only, through the values, what is found there.
 
     Args, Returns, Raises: as `dot_product_attention`. Equality of scores is that of the computed numbers.
-    Example: argmax_attention(tensor([[-2., 1., 1.]]), keys, values) is the value of the most similar key.
+    Example:
+        >>> argmax_attention(torch.tensor([[1.0, 2.0]]), torch.eye(2), torch.tensor([[10.0], [20.0]]))
+        tensor([[20.]])
+
     Source: Xu et al., "Show, Attend and Tell" (2015), section 4.1, the largest weight in place of a sample.
     """
     problem = prepare(query, key, value, attn_mask, is_causal, scale)

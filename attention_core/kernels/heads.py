@@ -17,7 +17,11 @@ def split_heads(x: Float[Tensor, "B n E"], H: int) -> Float[Tensor, "B H n d"]:
 
     Args: x (B, n, E); H, number of heads. Returns: (B, H, n, E / H), a view of x where possible.
     Raises: ValueError where x has not three axes, H < 1, or E is not divisible by H.
-    Example: split_heads(torch.zeros(2, 3, 10), 5).shape == (2, 5, 3, 2).
+    Example:
+        >>> import torch
+        >>> split_heads(torch.zeros(2, 3, 10), 5).shape
+        torch.Size([2, 5, 3, 2])
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2.
     """
     if x.ndim != 3:
@@ -33,7 +37,12 @@ def merge_heads(x: Float[Tensor, "B H n d"]) -> Float[Tensor, "B n E"]:
 
     Args: x (B, H, n, d). Returns: (B, n, H d).
     Raises: ValueError where x has not four axes.
-    Example: merge_heads(split_heads(x, H)) equals x.
+    Example:
+        >>> import torch
+        >>> x = torch.arange(12.0).reshape(1, 3, 4)
+        >>> torch.equal(merge_heads(split_heads(x, 2)), x)
+        True
+
     Source: Vaswani et al. (2017), section 3.2.2, Concat(head_1, ..., head_H).
     """
     if x.ndim != 4:
@@ -49,7 +58,11 @@ def expand_kv_heads(x: Float[Tensor, "*batch H_kv n c"], H: int) -> Float[Tensor
 
     Args: x (*batch, H_kv, n, c); H, number of query heads. Returns: (*batch, H, n, c).
     Raises: ValueError where x has no head axis or H is not divisible by H_kv.
-    Example: expand_kv_heads(torch.zeros(2, 3, 4), 6).shape == (6, 3, 4).
+    Example:
+        >>> import torch
+        >>> expand_kv_heads(torch.tensor([[[1.0]], [[2.0]]]), 4).flatten()
+        tensor([1., 1., 2., 2.])
+
     Source: Ainslie et al., "GQA" (2023), section 2.2.
     """
     if x.ndim < 3:

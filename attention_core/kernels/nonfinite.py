@@ -51,7 +51,9 @@ def pairwise_products(
     k_j: where (i, j) is masked, ds_ij = 0 and the pair adds 0; where it is attended, ds_ij is NaN already.
 
     Returns: (*batch, n_q, n_kv).
-    Example: pairwise_products(torch.ones(1, 2), torch.ones(3, 2)) is [[2, 2, 2]].
+    Example:
+        >>> pairwise_products(torch.ones(1, 2), torch.ones(3, 2))
+        tensor([[2., 2., 2.]])
     """
     if bool(query.isfinite().all()) and bool(key.isfinite().all()):
         return query @ key.mT
@@ -70,7 +72,10 @@ def weighted_sum(
 
     Args: weights, 0 where masked; attend, bool, broadcasts to the weights, True where (i, j) is attended.
     Returns: (*batch, n_q, d_v).
-    Example: weighted_sum(tensor([[1., 0.]]), tensor([[True, False]]), tensor([[2.], [nan]])) is [[2.]].
+    Example:
+        >>> weights, value = torch.tensor([[1.0, 0.0]]), torch.tensor([[2.0], [torch.nan]])
+        >>> weighted_sum(weights, torch.tensor([[True, False]]), value)
+        tensor([[2.]])
     """
     if bool(value.isfinite().all()):
         return weights @ value

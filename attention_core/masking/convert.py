@@ -21,7 +21,9 @@ def to_bool(additive: Float[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
     """The bool mask with the same meaning as a bias of 0 and -inf; the inverse of `to_additive`.
 
     Raises: ValueError for any other entry: a finite bias is not a mask, -1e9 included, and would be lost.
-    Example: to_bool(tensor([0., -inf])) is [True, False].
+    Example:
+        >>> to_bool(torch.tensor([0.0, -torch.inf]))
+        tensor([ True, False])
     """
     if not additive.is_floating_point():
         raise ValueError(f"expected a floating bias, got {additive.dtype}")

@@ -226,7 +226,10 @@ def causal(align: Align = "top_left") -> Mask:
     """Keys not later than the query: {(i, j) : j <= i + o}.
 
     Raises: ValueError for an unknown align.
-    Example: causal("bottom_right").dense(1, 3) is [[True, True, True]].
+    Example:
+        >>> causal("bottom_right").dense(1, 3)
+        tensor([[True, True, True]])
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3.
     """
     return Causal(checked_align(align))
@@ -236,7 +239,10 @@ def sliding_window(W: int, align: Align = "top_left") -> Mask:
     """The last W keys up to the query's own: {(i, j) : i + o - W < j <= i + o}; exactly W in the interior.
 
     Args: W >= 1, a number of keys, the query's own included. Raises: ValueError for W < 1, unknown align.
-    Example: sliding_window(1).dense(3, 3) is the identity.
+    Example:
+        >>> sliding_window(1).dense(2, 2)
+        tensor([[ True, False], [False, True]])
+
     Source: Beltagy et al., "Longformer" (2020), section 3.1, one-sided.
     """
     return SlidingWindow(count("W", W, least=1), checked_align(align))
@@ -256,7 +262,10 @@ def segments(ids: Integers, align: Align = "top_left") -> Mask:
 
     Args: ids (B, n) integers, n at least n_q and n_kv; a query takes the id at its position.
     Raises: ValueError for ids that are not integers (B, n), unknown align; dense: where n is too short.
-    Example: segments([[7, 7, 8]]).dense(3, 3)[0, 0, 2] is [False, False, True].
+    Example:
+        >>> segments([[7, 7, 8]]).dense(3, 3)[0, 0, 2]
+        tensor([False, False, True])
+
     Source: Raffel et al., "T5" (2020), section 2.3 packs documents; the mask keeps them apart.
     """
     return Segments(integers("ids", ids, axes=2), checked_align(align))
@@ -266,7 +275,9 @@ def padding(lengths: Integers) -> Mask:
     """Only the first lengths_b keys of sequence b are real: {(b, i, j) : j < lengths_b}.
 
     Args: lengths (B,) integers >= 0. Raises: ValueError for others; dense: where one exceeds n_kv.
-    Example: padding([1, 2]).dense(1, 2) is [[[[True, False]]], [[[True, True]]]].
+    Example:
+        >>> padding([1, 2]).dense(1, 2).tolist()
+        [[[[True, False]]], [[[True, True]]]]
     """
     checked = integers("lengths", lengths, axes=1)
     if bool((checked < 0).any()):

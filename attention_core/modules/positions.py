@@ -17,7 +17,10 @@ class LearnedPositions(nn.Module):
     """A trained table of one vector per position: f(n) = T[start : start + n].
 
     Args: n_max, number of positions; d, features. Raises: ValueError for n_max < 0 or d < 0.
-    Example: LearnedPositions(100, 12)(5).shape == (5, 12).
+    Example:
+        >>> LearnedPositions(100, 12)(5).shape
+        torch.Size([5, 12])
+
     Source: Gehring et al., "Convolutional Sequence to Sequence Learning" (2017), section 3.1.
     """
 
@@ -47,7 +50,10 @@ def sinusoidal(n: int, d: int, base: float = 10000.0, dtype: torch.dtype = torch
 
     Args: n, d, sizes; dtype of the result, rounded once from float64. Returns: (n, d).
     Raises: ValueError for negative sizes or base <= 0.
-    Example: sinusoidal(1, 4) is [[0, 1, 0, 1]].
+    Example:
+        >>> sinusoidal(1, 4)
+        tensor([[0., 1., 0., 1.]])
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.5.
     """
     if n < 0 or d < 0 or not base > 0:
@@ -74,7 +80,11 @@ def rotary(
     Args: x (*batch, H, n, d), d even; positions (n,), any numbers, or broadcastable to (*batch, H, n).
     Returns: like x, in its dtype; angles in float64, the rotation in at least float32.
     Raises: ValueError for odd d, an unknown pairing, or positions that do not fit x.
-    Example: rotary(x, torch.zeros(n)) is x.
+    Example:
+        >>> x = torch.ones(1, 3, 2)
+        >>> torch.equal(rotary(x, torch.zeros(3)), x)
+        True
+
     Source: Su et al., "RoFormer" (2021), eq. 34.
     """
     d = x.shape[-1]
@@ -104,7 +114,10 @@ def alibi_slopes(H: int) -> Float[Tensor, " H"]:
     heads (the first, third, ...), as many as are missing.
 
     Args: H >= 1. Returns: (H,) float32. Raises: ValueError for H < 1.
-    Example: alibi_slopes(8) is 1/2, 1/4, ..., 1/256.
+    Example:
+        >>> alibi_slopes(4).tolist()
+        [0.25, 0.0625, 0.015625, 0.00390625]
+
     Source: Press et al., "Train Short, Test Long" (2022), section 3 and the authors' code for other H.
     """
     if H < 1:
@@ -122,7 +135,10 @@ def alibi_bias(H: int, n_q: int, n_kv: int) -> Float[Tensor, "H n_q n_kv"]:
     the square bias. The absolute value makes it serve encoders too; under a causal mask it changes nothing.
 
     Args: H >= 1; n_q, n_kv >= 0. Returns: (H, n_q, n_kv) float32. Raises: ValueError for other sizes.
-    Example: alibi_bias(8, 1, 3)[0] is [[-1, -1/2, 0]].
+    Example:
+        >>> alibi_bias(8, 1, 3)[0]
+        tensor([[-1.0000, -0.5000, -0.0000]])
+
     Source: Press et al. (2022), section 3.
     """
     if n_q < 0 or n_kv < 0:

@@ -24,7 +24,9 @@ __all__ = [
 def init_qkv_proj(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
     """The projections W_Q, W_K, W_V of the tokens: three nn.Linear(n_embd, n_embd) with biases.
 
-    Example: W_Q, W_K, W_V = init_qkv_proj(12).
+    Example:
+        >>> [W.weight.shape for W in init_qkv_proj(12)]
+        [torch.Size([12, 12]), torch.Size([12, 12]), torch.Size([12, 12])]
     """
     return nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd)
 
@@ -89,7 +91,12 @@ def self_attention(
     Args: Q, K, V (B, n, E), the tokens after W_Q, W_K, W_V; n_heads, H; causal: token i sees j <= i;
         dropout, applied to the weights; output_projection, applied at the end. None leaves a step out.
     Returns: (B, n, E). Raises: ValueError where Q, K, V differ in shape or E is not divisible by H.
-    Example: self_attention(W_Q(x), W_K(x), W_V(x), n_heads=4).
+    Example:
+        >>> W_Q, W_K, W_V = init_qkv_proj(12)
+        >>> x = torch.zeros(2, 5, 12)
+        >>> self_attention(W_Q(x), W_K(x), W_V(x), n_heads=4).shape
+        torch.Size([2, 5, 12])
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.
     """
     if not Q.shape == K.shape == V.shape:
@@ -113,7 +120,10 @@ class MultiHeadSelfAttention(nn.Module):
         order query, key, value, in place of three; output_projection: W_O, or none; dropout on the weights,
         in training only; bias in every Linear.
     Raises: ValueError where E is not divisible by H or dropout is not a probability.
-    Example: MultiHeadSelfAttention(12, 3)(torch.zeros(2, 5, 12), is_causal=True).shape == (2, 5, 12).
+    Example:
+        >>> MultiHeadSelfAttention(12, 3)(torch.zeros(2, 5, 12), is_causal=True).shape
+        torch.Size([2, 5, 12])
+
     Source: Vaswani et al. (2017), section 3.2.2.
     """
 
