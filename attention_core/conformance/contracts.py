@@ -52,6 +52,7 @@ from attention_core.conformance.parameter_case import (
     draw_parameters,
     restrict_parameters,
 )
+from attention_core.conformance.roles import with_roles
 from attention_core.conformance.runner import Runner
 from attention_core.conformance.small import declared_sizes, small_cases
 from attention_core.conformance.space import Space
@@ -155,7 +156,7 @@ def attention_contract(name: str = "attention") -> Contract:
         Case.from_json,
         _allows,
         _widest,
-        with_comparisons(laws_of(name)),
+        with_roles(with_comparisons(laws_of(name))),
         look=look_at_function,
     )
 

@@ -13,6 +13,8 @@ from typing import Any
 from attention_core.conformance.space import Space
 
 ANYTHING = Space()
+DETECT, DIAGNOSE = "detect", "diagnose"
+"""Roles of laws; `roles` says how they were measured."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Law:
             accepts.
         absent: what a report notes of a target of which no case of this law says anything, or "".
         large, small: cases at effort "quick" from each source; other efforts multiply them.
+        role: "detect", or "diagnose" where other laws were measured to refute all that it refutes before it does.
     """
 
     check: Callable[[Any, Any], int | None]
@@ -50,6 +53,7 @@ class Law:
     absent: str = ""
     large: int = 4
     small: int = 12
+    role: str = DETECT
 
     def _field(self, label: str) -> str:
         lines = [line.strip() for line in (self.check.__doc__ or "").splitlines()]

@@ -32,6 +32,8 @@ FURTHER_STRIDE = 500_009
 """The same between the rounds of further cases of one effort."""
 EXTRA_ROUNDS = 4
 """How often the large cases of a law are drawn once more while a null model was told apart on too few problems."""
+SHARE = 4
+"""One part in so many of its cases is what a law that diagnoses judges first: the fewest that a verdict needs."""
 FURTHER_ROUNDS = 16
 """How often the cases of a law are drawn once more while refusals, or cases that say nothing, leave it short of them.
 
@@ -71,18 +73,22 @@ class Search:
         self.tally, self.reached, self.seconds = Tally(), 0, 0.0
         self.found: Found | None = None  # the failure, as it was found
         self.light: Found | None = None  # the same, lightly reduced
+        self.drawn = (0, 0)  # cases of each source, small and large, that this effort has drawn so far
         self.needed = 0  # judged cases without which the law has seen too little to be called held
 
-    def to(self, effort: str, *, shrink: int = SHRINK_CALLS, lightly: bool = False) -> LawResult:
+    def to(
+        self, effort: str, *, shrink: int = SHRINK_CALLS, lightly: bool = False, fewest: bool = False
+    ) -> LawResult:  # fmt: skip
         """The law's result at an effort, from where the last one ended; `shrink` calls make a failure small.
 
         Done `lightly`, a failure is reduced to what tells its cause, and `make_small` does the rest where it is shown.
+        With the `fewest` cases that a verdict needs, the effort is not reached: a later call judges the others.
         """
         start = time.perf_counter()
         if self.space is not None:
             for rung in up_to(effort):
                 if self.found is None and EFFORTS[rung] > self.reached:
-                    self.found = self._climb(rung)
+                    self.found = self._climb(rung, SHARE if fewest else 1)
         self.seconds += time.perf_counter() - start
         if self.found is None:
             return self._unrefuted(effort)
@@ -103,30 +109,33 @@ class Search:
         self.seconds += time.perf_counter() - start
         return self._result("refuted", found=found, shrunk=calls > 0 and not lightly)
 
-    def _climb(self, effort: str) -> Found | None:
+    def _climb(self, effort: str, share: int = 1) -> Found | None:
         """The cases that an effort has beyond those done: small ones, large ones, and more while null models hide."""
         law, contract, subject, space = self.law, self.contract, self.subject, self.space
         more, seed = EFFORTS[effort] - self.reached, self.seed + STRIDE * self.reached
-        self.reached = EFFORTS[effort]
-        found = search_small(law, contract, subject, space, more, seed, self.tally)
-        found = found or search_large(law, contract, subject, space, law.large * more, self.rng, self.tally)
+        known, drawn = self.drawn, (-(-law.small * more // share), -(-law.large * more // share))
+        found = search_small(law, contract, subject, space, more, seed, self.tally, known[0], drawn[0])
+        found = found or search_large(law, contract, subject, space, drawn[1] - known[1], self.rng, self.tally)
         small = law.small if contract.small(subject, space) is not None else 0
-        self.needed = minimum(self.reached * (law.large + small), self.tally.refused, self.reached)
+        self.needed = minimum(EFFORTS[effort] * (law.large + small), self.tally.refused, EFFORTS[effort])
+        self.drawn = drawn
+        if share == 1:
+            self.reached, self.drawn = EFFORTS[effort], (0, 0)
         for extra in range(1, EXTRA_ROUNDS + 1):
             if found is not None or not weak_nulls(law.name, subject, effort):
                 break
-            rng = np.random.default_rng([*self.key, self.reached, extra])
-            found = search_large(law, contract, subject, space, law.large * self.reached, rng, self.tally)
-        return found or self._further_cases(seed)
+            rng = np.random.default_rng([*self.key, EFFORTS[effort], extra])
+            found = search_large(law, contract, subject, space, law.large * EFFORTS[effort], rng, self.tally)
+        return found or self._further_cases(effort, seed)
 
-    def _further_cases(self, seed: int) -> Found | None:
+    def _further_cases(self, effort: str, seed: int) -> Found | None:
         """Cases from both sources in turn, while those judged are some, but fewer than the law needs."""
         law, contract, subject, space = self.law, self.contract, self.subject, self.space
         found: Found | None = None
         for extra in range(1, FURTHER_ROUNDS + 1):
             if found is not None or not 0 < self.tally.cases < self.needed:
                 break
-            rng = np.random.default_rng([*self.key, self.reached, EXTRA_ROUNDS + extra])
+            rng = np.random.default_rng([*self.key, EFFORTS[effort], EXTRA_ROUNDS + extra])
             found = search_large(law, contract, subject, space, law.large, rng, self.tally)
             other = seed + FURTHER_STRIDE * extra
             found = found or search_small(law, contract, subject, space, 1, other, self.tally)

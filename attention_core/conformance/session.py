@@ -24,11 +24,12 @@ from attention_core.conformance.flaky import DIFFERENT
 from attention_core.conformance.implementation import CLAIMS, Implementation, TargetError, said
 from attention_core.conformance.judging import SHRINK_CALLS
 from attention_core.conformance.known_failures import KnownFailure, as_known_failure
-from attention_core.conformance.law import Law
+from attention_core.conformance.law import DIAGNOSE, Law
 from attention_core.conformance.other_arrays import own_library, told
 from attention_core.conformance.parameter_case import FUNCTIONS
 from attention_core.conformance.report import NOT_RUN, Counterexample, LawResult, Report
 from attention_core.conformance.responses import SetUpError
+from attention_core.conformance.roles import detectors_first
 from attention_core.conformance.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.conformance.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.small_search import warm_up
@@ -109,6 +110,7 @@ class Session:
         self.core_message: str | None = None
         self.searches: dict[str, Search] = {}
         self.refuted = 0
+        self.fewest: list[str] = []  # laws that judged the fewest cases that a verdict needs
         self.broken = ""  # why the target cannot be judged as it is called here
         self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
         self._first_look: FirstLook | None = None
@@ -150,6 +152,16 @@ class Session:
         """What laws that may be without a case say of the target then."""
         absent = {law.name: law.absent for law in self.laws if law.absent and self.implementation.gradients}
         return [f"{absent[r.law]}: {r.message}" for r in results if r.law in absent and r.status == "not_applicable"]
+
+    def _about_fewest(self) -> list[str]:
+        """What is to be said of laws that judged the fewest cases that a verdict needs."""
+        few = len(self.fewest)
+        if not few:
+            return []
+        return [
+            f"{few} laws that name causes judged a quarter of their cases, since nothing is refuted "
+            "(--effort standard: all)"
+        ]
 
     @property
     def first_look(self) -> FirstLook | None:
@@ -217,7 +229,41 @@ class Session:
                         message = f"{NOT_RUN}{EXPLAINED}"
                         yield done.get(one.name) or left_out(one.name, message=message, family=one.family)
                     return
-        yield from self._by_effort(laws)
+        if self.effort == "quick" and len(laws) >= len(self.laws) // 2:  # all of them, or one of two processes' half
+            yield from self._detectors_first(laws)
+        else:
+            yield from self._by_effort(laws)
+
+    def _detectors_first(self, laws: Sequence[Law]) -> Iterator[LawResult]:
+        """The results at effort "quick": the laws that diagnose come last, with the fewest cases if nothing is refuted.
+
+        What one of them refutes all the same sends the others through the rest of their cases.
+        """
+        few = dict[str, LawResult]()
+        for law in detectors_first(laws):
+            known = law.name in self.implementation.known_failures
+            fewest = law.role == DIAGNOSE and not self.refuted and not known
+            result = self.run(law, lightly=True, fewest=fewest)
+            if fewest and result.status == "held" and result.minimum_met:
+                few[law.name] = result
+            elif fewest and result.status not in FINAL:  # so few cases say nothing
+                yield self.run(law, lightly=True)
+            else:
+                yield result
+        self.fewest = list(few)
+        yield from {**few, **{result.law: result for result in self.judge_fully(few)}}.values()
+
+    def judge_fully(self, names: Sequence[str] | Mapping[str, LawResult], *, refuted: bool = False) -> list[LawResult]:
+        """The results of laws that judged the fewest cases, with all of them, where anything is refuted; else none.
+
+        Args: names, of the laws; refuted, whether another process refuted something.
+        """
+        if not (refuted or self.refuted):
+            return []
+        results = [self.run(law, lightly=True) for law in select_laws(self.laws, list(names))] if names else []
+        judged = [result for result in results if not result.message.startswith(NOT_RUN)]
+        self.fewest = [name for name in self.fewest if name not in {result.law for result in judged}]
+        return judged
 
     def _by_effort(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         """The results of several laws at the session's effort.
@@ -279,14 +325,14 @@ class Session:
         """The counterexamples that are written out and not as small as can be."""
         return [c for c in chosen(results) if not c.shrunk] if self.shrink and SHRINK_CALLS else []
 
-    def run(self, law: Law, effort: str = "", *, lightly: bool = False) -> LawResult:
+    def run(self, law: Law, effort: str = "", *, lightly: bool = False, fewest: bool = False) -> LawResult:
         """One law's result (at the session's effort); what was done at a lower effort before is not done again.
 
         Known failures are judged strictly, and what breaks the suite itself is an "error". Done `lightly`, a
-        counterexample is reduced to what tells its cause.
+        counterexample is reduced to what tells its cause. `fewest`: as in `Search.to`.
         """
         try:
-            return self._run(law, effort or self.effort, lightly)
+            return self._run(law, effort or self.effort, lightly, fewest)
         except SetUpError as error:
             self.broken = str(error)
             return self._not_run(law, self.broken)
@@ -296,7 +342,7 @@ class Session:
             message = f"the suite could not judge this law: {said(error)}"
             return LawResult(law.name, "error", 0, 0.0, None, message, law.family)
 
-    def _run(self, law: Law, effort: str, lightly: bool = False) -> LawResult:
+    def _run(self, law: Law, effort: str, lightly: bool = False, fewest: bool = False) -> LawResult:
         lost = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
         if why := GIVEN_UP if lost else self.misnamed or self.broken:
             return self._not_run(law, why)
@@ -305,7 +351,8 @@ class Session:
             calls = SHRINK_CALLS // LIGHTLY if lightly else SHRINK_CALLS
             if self.refuted >= FULLY_SHRUNK and not lightly:
                 calls //= 6
-            result = self._search(law).to(effort, shrink=calls if self.shrink else 0, lightly=lightly)
+            shrink = calls if self.shrink else 0
+            result = self._search(law).to(effort, shrink=shrink, lightly=lightly, fewest=fewest)
             if self._other_arrays(result):
                 return self._run(law, effort, lightly)
             self.refuted += result.status == "refuted"
@@ -401,7 +448,7 @@ class Session:
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
             advice, partial=not complete, first_look=look,
-            notes=[*self.notes, *self._about_absent(results), *self._about_fixed()],
+            notes=[*self.notes, *self._about_absent(results), *self._about_fixed(), *self._about_fewest()],
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
             constructed=left_in_constructor(self.recorder.fates), fixed=self.fixed,

@@ -33,13 +33,14 @@ class _Enough(BaseException):
 
 
 def search_small(
-    law: Law, contract: Contract, subject: Any, space: Any, times: int, seed: int, tally: Tally
-) -> Found | None:
-    """The Hypothesis source: small cases, drawn once for all laws they fit."""
+    law: Law, contract: Contract, subject: Any, space: Any, times: int, seed: int, tally: Tally, start: int = 0,
+    end: int | None = None,
+) -> Found | None:  # fmt: skip
+    """The Hypothesis source: small cases, drawn once for all laws they fit; those from `start` to `end` of them."""
     strategy, count = contract.small(subject, space), law.small * times
     if strategy is None or count == 0:
         return None
-    for case in small_cases(contract, subject, space, count, times, seed):
+    for case in small_cases(contract, subject, space, count, times, seed)[start:end]:
         violation = judge(law, subject, case, tally)
         if violation is not None:
             return Found(case, violation, (count, seed))

@@ -86,6 +86,9 @@ def verify_target(
                 if progress is not None:
                     progress(target, result, len(chosen))
             if other:
+                refuted = any(result.status == "refuted" for result in found.values())
+                session.fewest += helper.fewest
+                found |= {result.law: result for result in session.judge_fully(session.fewest, refuted=refuted)}
                 session.shrink_chosen(list(found.values()))
             report = session.report([found[law.name] for law in chosen], complete=not laws)
             names = [law.name for law in chosen]
@@ -110,6 +113,7 @@ class Helper(ExitStack):
         super().__init__()
         self.laws = laws
         self.under_found: list[LawResult] = []
+        self.fewest: list[str] = []  # laws that judged the fewest cases that a verdict needs
         if laws:
             # A plain process: a pool's semaphores would be left behind where this process is ended by a signal.
             context = get_context("spawn")
@@ -132,7 +136,7 @@ class Helper(ExitStack):
             return
         if isinstance(share, Exception):
             raise share
-        results, ratios, fates, self.under_found = share
+        results, ratios, fates, self.under_found, self.fewest = share
         join(session.recorder.fates, fates)
         subject = session.subject
         own = getattr(subject, "ratios", {})
@@ -150,7 +154,7 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
                 results = list(session.results(select_laws(session.laws, laws)))
                 under = results_under_found(session, laws)
                 ratios = dict(getattr(session.subject, "ratios", {}))
-                sender.send((results, ratios, session.recorder.fates, under))
+                sender.send((results, ratios, session.recorder.fates, under, session.fewest))
         except (TargetError, Unavailable) as error:
             sender.send(error)
 
