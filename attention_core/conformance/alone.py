@@ -66,12 +66,37 @@ def fewest(fresh: Any, calls: Sequence[Request], evidence: Evidence) -> Sequence
     return calls
 
 
+class Fresh:
+    """A process of the target that has made no call: the worker's spare, else one that is started when it is needed."""
+
+    def __init__(self, runner: Any, array: str) -> None:
+        self.runner, self.array = runner, array
+        self.own: Any = None
+
+    def trial(self, requests: Sequence[Request]) -> list[Response] | None:
+        """The responses to some calls, made in a fork of it; None where that is lost."""
+        if self.own is None and self.array == self.runner.options["array"]:
+            there, responses = self.runner.spare_trial(requests)
+            if there:
+                answered: list[Response] | None = responses
+                return answered
+        if self.own is None:
+            self.own = self.runner.with_array(self.array, spare=False)
+        answered = self.own.trial(requests)
+        return answered
+
+    def close(self) -> None:
+        """End the process that was started, if any."""
+        if self.own is not None:
+            self.own.close()
+
+
 def fresh_runner(subject: Any) -> Any:
-    """A process of the target that has made no call, started once; None where the target is not in one of its own."""
+    """A process of the target that has made no call; None where the target is not in one of its own."""
     if not hasattr(subject, "fresh"):
         runner, declared = subject.runner, subject.implementation
         can = runner.isolated and hasattr(os, "fork") and declared.array != "jax" and declared.device == "cpu"
-        subject.fresh = runner.with_array(declared.array) if can else None
+        subject.fresh = Fresh(runner, declared.array) if can else None
     return subject.fresh
 
 

@@ -21,7 +21,7 @@ from attention_core.conformance import wire
 from attention_core.conformance.environment import hide_initial_environment, worker_environment
 from attention_core.conformance.exchange import Array, Failure, Request, Response, Value
 from attention_core.conformance.implementation import TargetError, Unavailable
-from attention_core.conformance.processes import COMPILING, MARK, Patience, end_all
+from attention_core.conformance.processes import COMPILING, MARK, Patience, end_all, family
 
 START_TIMEOUT = 180.0
 LAST_WORDS = 2000
@@ -153,7 +153,7 @@ class WorkerRunner(Noting):
 
     def __init__(
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None,
-        x64: bool = False,
+        x64: bool = False, spare: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         memory = memory_limit(device) if memory is None else memory
@@ -166,6 +166,8 @@ class WorkerRunner(Noting):
             "x64": x64,
         }
         self.timeout = timeout
+        self.has_spare = spare and sys.platform == "linux" and device == "cpu" and array != "jax"
+        self.spare: tuple[int, int] | None = None  # the ends of its pipes, to read from and to write to
         self.process: subprocess.Popen[bytes] | None = None
         self.tail: Tail | None = None
         self.description: dict[str, Any] = {}
@@ -173,9 +175,9 @@ class WorkerRunner(Noting):
         self.mark = ""
         self.forms: set[int] = set()  # of the calls that were answered
 
-    def with_array(self, array: str) -> WorkerRunner:
+    def with_array(self, array: str, *, spare: bool = True) -> WorkerRunner:
         """A runner of the same target, in another process, with arrays of another library."""
-        return WorkerRunner(timeout=self.timeout, **{**self.options, "array": array})
+        return WorkerRunner(timeout=self.timeout, spare=spare, **{**self.options, "array": array})
 
     def describe(self) -> dict[str, Any]:
         """Start the worker (if need be) and return what it says of the target.
@@ -199,15 +201,20 @@ class WorkerRunner(Noting):
         hide_initial_environment()
         self.mark = uuid.uuid4().hex
         options = {**self.options, "main": threading.current_thread() is threading.main_thread()}
+        ends = [child_reads, child_writes]
+        if self.has_spare:
+            (spare_reads, own_write), (own_read, spare_writes) = os.pipe(), os.pipe()
+            ends += [spare_reads, spare_writes]
+            self.spare = own_read, own_write
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attention_core.conformance.worker", str(child_reads), str(child_writes)],
-            pass_fds=(child_reads, child_writes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "attention_core.conformance.worker", *map(str, ends)],
+            pass_fds=ends, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env=worker_environment() | {MARK: self.mark}, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None
         self.tail = Tail(self.process.stdout)
-        os.close(child_reads)
-        os.close(child_writes)
+        for end in ends:
+            os.close(end)
         with contextlib.suppress(wire.Closed):  # then nothing can be received either, which says how it died
             wire.send(self.write, options)
 
@@ -275,6 +282,34 @@ class WorkerRunner(Noting):
             return None
         return answer if isinstance(answer, list) and all(map(is_response, answer)) else None
 
+    def spare_trial(self, requests: Sequence[Request]) -> tuple[bool, list[Response] | None]:
+        """The same in the worker's spare, which has made no call: whether there is one, and the responses."""
+        if self.spare is None or not self.ready or not self.description.get("spare"):
+            return False, None
+        assert self.process is not None
+        read, write = self.spare
+        try:
+            wire.send(write, {"trial": list(requests)})
+            answer = wire.receive(read, self._expired(Patience(self.process.pid, self.timeout)))
+        except (wire.WireError, OSError):
+            self._leave_spare()
+            return True, None
+        return True, answer if isinstance(answer, list) and all(map(is_response, answer)) else None
+
+    def _leave_spare(self) -> None:
+        """End the spare and what it started; the worker goes on."""
+        if self.spare is None:
+            return
+        for descriptor in self.spare:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self.spare = None
+        for process in family(self.process.pid if self.process else 0)[1:]:
+            if process.pid == self.description.get("spare"):
+                for each in family(process.pid):
+                    with contextlib.suppress(Exception):
+                        each.kill()
+
     def _expired(self, patience: Patience) -> Callable[[], bool]:
         """Whether to give up; a child of a dead worker may hold its end of the pipe open, so that is looked at, too."""
 
@@ -303,9 +338,9 @@ class WorkerRunner(Noting):
             return
         end_all(self.process.pid, self.mark)
         self.process.wait()
-        for descriptor in (self.read, self.write):
+        for descriptor in (self.read, self.write, *(self.spare or ())):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
         if self.tail is not None:
             self.tail.close()
-        self.process, self.ready = None, False
+        self.process, self.ready, self.spare = None, False, None

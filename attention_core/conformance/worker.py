@@ -1,6 +1,7 @@
 """The worker process: loads one target and answers requests about it until its pipe closes.
 
-Started as `python -m attention_core.conformance.worker IN OUT` with two inherited descriptors. What the target prints
+Started as `python -m attention_core.conformance.worker IN OUT` with two inherited descriptors, or
+`IN OUT SPARE_IN SPARE_OUT` with those of a spare process as well. What the target prints
 goes to a pipe of its own, of which the parent keeps the end; it cannot disturb the exchange. Expected values never
 come here.
 """
@@ -12,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from attention_core.conformance import wire
@@ -94,12 +96,43 @@ def answer_in_a_child(executor: Executor, requests: list[Any], write: int) -> No
         wire.send(write, None)
 
 
-def serve(read: int, write: int) -> None:
-    """Answer requests until the parent closes the pipe."""
+def forks_safely() -> bool:
+    """Whether a fork of this process loses no thread but Python's own; false where the system does not say."""
+    tasks = Path("/proc/self/task")
+    return sys.platform == "linux" and len(list(tasks.iterdir())) <= threading.active_count() <= 2
+
+
+def fork_spare(executor: Executor, pipes: tuple[int, int], others: tuple[int, int]) -> int:
+    """Fork a spare of this process, which has loaded the target but not called it; it makes trials until it is left.
+
+    Args: pipes, the spare's two ends; others, this process's own. Returns: the spare's number, 0 where none is safe.
+    """
+    child = os.fork() if forks_safely() else -1
+    if child:
+        for descriptor in pipes:
+            os.close(descriptor)
+        return max(child, 0)
+    try:
+        end_with_the_starting_thread()
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (1, 2):  # what it prints is nobody's last words
+            os.dup2(null, descriptor)
+        for descriptor in others:
+            os.close(descriptor)
+        while True:
+            answer_in_a_child(executor, wire.receive(pipes[0])["trial"], pipes[1])
+    finally:
+        os._exit(0)
+
+
+def serve(read: int, write: int, spare: tuple[int, ...] = ()) -> None:
+    """Answer requests until the parent closes the pipe; `spare` are the two ends of the pipes of a spare process."""
     options = wire.receive(read)
     if options.get("main"):  # another thread may end long before its process does
         end_with_the_starting_thread()
     executor, told = start(options)
+    if executor is not None and len(spare) == 2:
+        told["spare"] = fork_spare(executor, (spare[0], spare[1]), (read, write))
     wire.send(write, told)
     own = os.getpid()
     while executor is not None:
@@ -117,8 +150,8 @@ def serve(read: int, write: int) -> None:
 
 
 if __name__ == "__main__":
-    incoming, outgoing = (int(a) for a in sys.argv[1:3])
-    os.set_inheritable(incoming, False)
-    os.set_inheritable(outgoing, False)
+    incoming, outgoing, *others = (int(a) for a in sys.argv[1:5])
+    for inherited in (incoming, outgoing, *others):
+        os.set_inheritable(inherited, False)
     end_with_the_parent()
-    serve(incoming, outgoing)
+    serve(incoming, outgoing, tuple(others))

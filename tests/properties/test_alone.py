@@ -11,12 +11,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from attention_core.conformance.alone import fewest
+from attention_core.conformance.alone import Fresh, fewest
 from attention_core.conformance.evidence import Evidence, Shown
 from attention_core.conformance.exchange import Request, Response, Value, array
 from attention_core.conformance.history import KEPT, History
+from attention_core.conformance.processes import family
 from attention_core.conformance.report import Counterexample
+from attention_core.conformance.runner import WorkerRunner
 from attention_core.conformance.verify import verify_target
 
 STALE = '''
@@ -90,3 +93,72 @@ def test_history_keeps_the_first_and_the_last_calls_that_can_be_read() -> None:
     numbers = [[float(r.args[0].base[0]) for r in block] for block in (few, first, last)]
     assert numbers[1] == list(range(KEPT)) and numbers[2] == list(range(2 * KEPT, 3 * KEPT))
     assert numbers[0] == numbers[2][-len(numbers[0]) :]
+
+
+COUNTS = """
+import os
+import torch
+loaded = os.getpid()
+
+def scaled(query, key, value):
+    weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, -1)
+    return weights @ value
+"""
+
+
+def worker_of(tmp_path: Path, text: str) -> WorkerRunner:
+    path = tmp_path / "counts.py"
+    path.write_text(text)
+    return WorkerRunner(f"{path}:scaled", factory=False, array="torch", device="cpu")
+
+
+ONE = Request(tuple(array(np.ones((1, 1, 2, 2)), "float32") for _ in range(3)), {})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a spare is forked")
+def test_trials_are_made_by_the_workers_spare_and_no_process_is_started(tmp_path: Path) -> None:
+    runner = worker_of(tmp_path, COUNTS)
+    try:
+        fresh = Fresh(runner, "torch")
+        runner.run(ONE)
+        (response,) = fresh.trial([ONE]) or ()
+        assert response.status == "ok" and fresh.own is None
+        assert runner.run(ONE).status == "ok"
+        assert runner.description["spare"] in [process.pid for process in family(runner.process.pid)]  # type: ignore[union-attr]
+    finally:
+        processes = family(runner.description["spare"])
+        runner.close()
+    assert processes and all(process.wait(10) is None for process in processes)  # raises where one goes on
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a spare is forked")
+def test_a_worker_of_several_threads_forks_no_spare_and_a_process_is_started(tmp_path: Path) -> None:
+    more = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    runner = worker_of(tmp_path, more + COUNTS)
+    fresh = Fresh(runner, "torch")
+    try:
+        runner.run(ONE)
+        assert runner.description["spare"] == 0
+        (response,) = fresh.trial([ONE]) or ()
+        assert response.status == "ok" and fresh.own is not None
+    finally:
+        fresh.close()
+        runner.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a spare is forked")
+def test_a_trial_that_hangs_ends_the_spare_and_not_the_worker(tmp_path: Path) -> None:
+    hangs = "import os, time\nparent = os.getppid()\n"
+    slow = COUNTS.replace("    weights", "    if os.getpid() != loaded:\n        time.sleep(100)\n    weights")
+    runner = worker_of(tmp_path, hangs + slow)
+    runner.timeout = 1.0
+    fresh = Fresh(runner, "torch")
+    try:
+        runner.run(ONE)
+        worker = runner.process
+        assert fresh.trial([ONE]) is None
+        assert runner.process is worker and runner.run(ONE).status == "ok"
+        assert runner.description["spare"] not in [process.pid for process in family(worker.pid)]  # type: ignore[union-attr]
+    finally:
+        fresh.close()
+        runner.close()

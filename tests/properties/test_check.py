@@ -350,7 +350,7 @@ def test_counterexamples_are_made_small_only_where_that_is_asked_for(
 ) -> None:
     asked: list[int] = []
 
-    def to(search: Search, effort: str, *, shrink: int, lightly: bool) -> LawResult:
+    def to(search: Search, effort: str, *, shrink: int, lightly: bool, fewest: bool) -> LawResult:
         asked.append(shrink)
         return LawResult(search.law.name, "held", 1, 0.0, None, "", search.law.family)
 
