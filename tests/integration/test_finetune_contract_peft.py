@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import pytest
+from lazy import lazily
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
@@ -26,8 +27,8 @@ pytestmark = [
     # Finding 14: the library says so, and goes on.
     pytest.mark.filterwarnings("ignore:Token type ids are not supported:UserWarning"),
 ]
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("peft")
+transformers = lazily("transformers")
+library = lazily("peft")
 
 SIZES = {
     "vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 12,

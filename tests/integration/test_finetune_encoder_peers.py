@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from lazy import lazily
 from mutants.judging import held, refuted
 from mutants.judging_contracts import conforming
 from torch import Tensor
@@ -17,7 +18,7 @@ from torch import Tensor
 from finetune.laws.classifier.logits_probe import graded
 
 pytestmark = pytest.mark.slow
-transformers = pytest.importorskip("transformers")
+transformers = lazily("transformers")
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from lazy import lazily
 from torch import nn
 
 from finetune.errors import BadInput
@@ -20,7 +21,7 @@ from tests.integration.test_finetune_transformers import LAYOUTS, made, texts
 from tests.numeric.encoder_error import bound
 
 pytestmark = pytest.mark.slow
-transformers = pytest.importorskip("transformers")
+transformers = lazily("transformers")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

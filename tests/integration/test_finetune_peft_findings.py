@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from lazy import lazily
 from torch import Tensor, nn
 
 from finetune.errors import BadInput
@@ -23,8 +24,8 @@ pytestmark = [
     # Finding 14: the library says so, and goes on.
     pytest.mark.filterwarnings("ignore:Token type ids are not supported:UserWarning"),
 ]
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("peft")
+transformers = lazily("transformers")
+library = lazily("peft")
 
 SIZES = {
     "vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from lazy import lazily
 from torch import Tensor
 
 from finetune.peft import LoRA, Method, Prefix, Prompt, inject, load
@@ -21,8 +22,8 @@ pytestmark = [
     # peft 0.21 asks transformers 5.23 by a name that is to go; nothing of ours does.
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),
 ]
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("peft")
+transformers = lazily("transformers")
+library = lazily("peft")
 
 V, L, H, E, N = 53, 2, 3, 12, 31
 CLOSE = 2.0**-26

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from lazy import lazily
 from torch import Tensor
 
 from finetune.errors import BadInput
@@ -24,8 +25,8 @@ pytestmark = [
     # peft 0.21 asks transformers 5.23 by a name that is to go; nothing of ours does.
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),
 ]
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("peft")
+transformers = lazily("transformers")
+library = lazily("peft")
 
 
 def shaken(model: torch.nn.Module) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from lazy import lazily
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -21,7 +22,7 @@ from finetune.models.huggingface import load_encoder, load_masked_lm
 from tests.numeric.encoder_error import bound
 
 pytestmark = pytest.mark.slow
-transformers = pytest.importorskip("transformers")
+transformers = lazily("transformers")
 
 V, L, H, E, N = 53, 2, 3, 12, 17
 BERT = {

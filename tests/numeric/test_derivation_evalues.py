@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from lazy import lazily
 
 from attention_core.derivation.evalues import Bets, Errors, psi, samples_needed
 from attention_core.derivation.evalues import test_mean as run_test
 from attention_core.derivation.graph import Unsettled
+
+stats = lazily("scipy.stats")
 
 
 @pytest.mark.parametrize("rate", [1e-3, 0.03, 0.3, 2.0])
@@ -47,9 +49,9 @@ def run(law: str, shift: float, seed: int, errors: Errors, two_sided: bool = Tru
 def test_true_means_are_rejected_rarely_enough(law: str) -> None:
     errors, runs = Errors(0.1, 0.1, 0.3), 300
     rejected = sum(run(law, 0.0, seed, errors) for seed in range(runs))
-    assert rejected <= binom.ppf(1 - 1e-6, runs, errors.alpha)
+    assert rejected <= stats.binom.ppf(1 - 1e-6, runs, errors.alpha)
     one_sided = sum(run(law, -0.1, seed, errors, two_sided=False) for seed in range(runs))
-    assert one_sided <= binom.ppf(1 - 1e-6, runs, errors.alpha)
+    assert one_sided <= stats.binom.ppf(1 - 1e-6, runs, errors.alpha)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -57,7 +59,7 @@ def test_true_means_are_rejected_rarely_enough(law: str) -> None:
 def test_a_discrepancy_is_missed_rarely_enough(law: str, shift: float) -> None:
     errors, runs = Errors(0.1, 0.1, 0.3), 100
     missed = sum(not run(law, shift, 1000 + seed, errors) for seed in range(runs))
-    assert missed <= binom.ppf(1 - 1e-6, runs, errors.beta)
+    assert missed <= stats.binom.ppf(1 - 1e-6, runs, errors.beta)
 
 
 def test_a_smaller_discrepancy_is_not_promised() -> None:
@@ -73,7 +75,7 @@ def test_bets_stop_early_and_rarely_on_true_means() -> None:
         return any(bets.play((rng.random(256) < 0.5).astype(float) - mean, np.zeros(256)) for _ in range(8))
 
     assert all(wealthy(0.6, seed) for seed in range(40))
-    assert sum(wealthy(0.5, seed) for seed in range(300)) <= binom.ppf(1 - 1e-6, 300, 0.1)
+    assert sum(wealthy(0.5, seed) for seed in range(300)) <= stats.binom.ppf(1 - 1e-6, 300, 0.1)
 
 
 def test_wealth_is_a_martingale_by_exact_enumeration() -> None:
