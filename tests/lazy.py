@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-
 ASKED_OF_ALL = {"hypothesis", "is_hypothesis_test", "pytestmark"}
 """What the collection asks every object for; libraries have none of these names."""
 
