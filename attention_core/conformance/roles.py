@@ -1,8 +1,9 @@
 """Roles of laws: those that detect faults, and those that say what a fault is once another law has detected one.
 
-The roles are a measurement. On every fault of the catalogue (docs/power.md) a diagnosing law refuted what others
-refuted, too: it was never alone, and never the first at quick or at standard. At effort "quick" such a law judges the
-fewest cases that a verdict needs, as long as no law refutes anything; where one does, it judges all of them.
+The roles are a measurement, kept in docs/data/power_laws.csv and power_faults.csv. On every fault of the catalogue a
+diagnosing law refuted what others refuted, too: it was never alone, and never the first at quick or at standard. At
+effort "quick" such a law judges the fewest cases that a verdict needs, as long as no law refutes anything; where one
+does, it judges all of them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import csv
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,22 @@ from attention_core.conformance.roles import BESIDE_OTHERS, LEAST_REFUTED, detec
 from attention_core.conformance.session import Session, select_laws
 from attention_core.conformance.verify import verify_target
 
-POWER = (Path(__file__).resolve().parents[2] / "docs" / "power.md").read_text(encoding="utf-8")
+DATA = Path(__file__).resolve().parents[2] / "docs" / "data"
 NOTE = "laws that name causes judged a quarter of their cases"
 TARGETS = "experiments/quick_seconds/targets.py"
 
 
+def table(name: str) -> list[dict[str, str]]:
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def test_a_diagnosing_law_was_never_first_nor_alone() -> None:
-    rows = re.findall(r"^\| attention \| (\w+) \| (\d+) \| (\d+) \| (\d+) \|$", POWER, re.MULTILINE)
-    uses = {name: tuple(map(int, counts)) for name, *counts in rows}
-    assert {name: uses[name] for name in BESIDE_OTHERS} == {name: (n, 0, 0) for name, n in BESIDE_OTHERS.items()}
+    rows = [row for row in table("power_laws.csv") if row["contract"] == "attention"]
+    uses = {row["law"]: (int(row["refutes"]), int(row["first"]), row["alone"]) for row in rows}
+    assert {name: uses[name] for name in BESIDE_OTHERS} == {name: (n, 0, "") for name, n in BESIDE_OTHERS.items()}
     assert min(BESIDE_OTHERS.values()) >= LEAST_REFUTED
-    first = set(re.findall(r"\| (?:\d+, )?(\w+), [\d.]+ (?=\|)", POWER))  # of each fault, at quick and at standard
+    first = {row[column] for row in table("power_faults.csv") for column in ("first_at_quick", "first_at_standard")}
     assert "agrees_with_truth" in first and not first & BESIDE_OTHERS.keys()
 
 
