@@ -64,7 +64,11 @@ def split_merge_attention(
         the rest as `dot_product_attention`.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; dead rows are 0.
     Raises: ValueError for sizes that do not sum to n_kv, and as `dot_product_attention`.
-    Example: split_merge_attention(q, k, v, sizes=[1, 4]) for five keys.
+    Example:
+        >>> q, x = torch.ones(1, 2), torch.ones(5, 2)
+        >>> split_merge_attention(q, x, x, sizes=[1, 4])
+        tensor([[1., 1.]])
+
     Source: Rabe and Staats (2021), section 2.
     """
     check_dropout(dropout_p)
