@@ -17,7 +17,7 @@ LEFT, NEUTRAL, GIVEN, FIXED = "left", "neutral", "given", "fixed"
 NAMELESS = ("VAR_POSITIONAL", "VAR_KEYWORD")
 CONSTRUCTOR, FACTORY = "()", "factory"
 """Labels of a class or factory that builds what is called, beside "" for the target itself and names of methods."""
-MODULES = ("module", "self", "layer", "attn_module")
+MODULES = ("module", "layer", "attn_module")
 """Names of a parameter before query, key and value that takes the module which attention belongs to."""
 LEFT_BY_WRAPPER = "parameters_left"
 """An attribute of a wrapper: the parameters of what it wraps that it never gives a value."""

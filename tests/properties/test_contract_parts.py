@@ -146,7 +146,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
     for contract in (lse_contract(), ATTENTION):
         own = laws_of(contract.name)
         both = list(zip(own, contract.laws, strict=True))
-        assert [replace(law, compares=mine.compares) for law, mine in both] == list(contract.laws)
+        assert [replace(law, compares=mine.compares, role=mine.role) for law, mine in both] == list(contract.laws)
         assert all(mine.compares for law, mine in both if law.central or law.compares)
 
 

@@ -189,7 +189,7 @@ def test_an_unwritable_path_is_told(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys, torch
-from finetune import checkpoint
+from finetune.training import checkpoint
 path, step = sys.argv[1:]
 checkpoint.save(path, {"step": 1})
 def stop(*_):
