@@ -20,7 +20,7 @@ from attention_core.derivation.page import page
 
 TEXT = r"""# Squares <b>
 
-Let $x, y \in \mathbb{R}$. See `a < b` & **bold $x$**.
+Let $x, y \in \mathbb{R}$. All hypotheses are declared as formulas. See `a < b` & **bold $x$**.
 
 $$
 \begin{aligned}

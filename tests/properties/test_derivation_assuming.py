@@ -36,7 +36,7 @@ DOUBTED = {
     "Dropping", "Otherwise", "else", "as if", "If only", "We need", "iff", "only if", "until", "before", "after", "For example",
     "e.g.", "possibly with", "Since", "Because", "", "For example, with",
     "Question:", "It is false that", "It is untrue that", "Contrary to", "Wrongly,", "A common mistake is", "false:", "wrong:",
-    "The paper says (wrongly) that",
+    "The paper says (wrongly) that", "The goal is", "We want", "We hope that",
 }  # fmt: skip
 
 ASSUMPTIONS = [
