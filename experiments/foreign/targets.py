@@ -322,7 +322,7 @@ CLASSES = (
     ("marian.modeling_marian", "MarianAttention"),
     ("deit.modeling_deit", "DeiTAttention"),
     ("siglip.modeling_siglip", "SiglipAttention"),
-    ("dinov2.modeling_dinov2", "Dinov2SelfAttention"),
+    ("dinov2.modeling_dinov2", "Dinov2Attention"),
     ("wav2vec2.modeling_wav2vec2", "Wav2Vec2Attention"),
     ("gemma.modeling_gemma", "GemmaAttention"),
     ("starcoder2.modeling_starcoder2", "Starcoder2Attention"),
