@@ -354,7 +354,24 @@ class later_tokens_lowered_by_ten_thousand(Cache):  # noqa: N801
         return s - 1e4 * ~allow
 
 
+class last_1024_tokens_kept(Cache):  # noqa: N801
+    """The last 1,024 tokens are kept, though nobody declared a window."""
+
+    def keep(self, key: Tensor, value: Tensor) -> None:
+        super().keep(key[..., -1024:, :], value[..., -1024:, :])
+        self.places = self.places[-1024:]
+
+
+class first_output_is_the_store(Cache):  # noqa: N801
+    """The only token there is gets its value as the output: the very array that the cache keeps."""
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        out = super().__call__(query, key, value)
+        return self.kept[1] if self.kept[1].shape[-2] == 1 else out
+
+
 FAULTY = (
+    last_1024_tokens_kept, first_output_is_the_store,
     square_mask_with_cache, no_mask_with_cache, offset_grows_by_the_prompt_twice, offset_from_the_head_axis,
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,
     values_one_step_late, cache_shared_by_instances, batch_of_the_first_sequence, smaller_batch_after_reset,

@@ -583,6 +583,17 @@ class scores_clamped_at_thirty(MultiHead):  # noqa: N801
         return super().weights(s.clamp(-30, 30), allow)
 
 
+class bias_scaled_with_the_scores(MultiHead):  # noqa: N801
+    """An additive mask is added before the scores are scaled; 0 and -inf hide it."""
+
+    def forward(self, x: Tensor, attn_mask: Tensor | None = None) -> Any:  # type: ignore[override]
+        """attn_mask is added to the scores."""
+        q, k, v = (self.split(part) for part in self.project(x))
+        s = q @ k.transpose(-1, -2)
+        s = s if attn_mask is None else s + attn_mask
+        return self.finish(self.merge((self.scale() * s).softmax(-1) @ v))
+
+
 class dropped_in_every_mode(MultiHead):  # noqa: N801
     """torch's fused attention is told how much to drop in evaluation, too."""
 
@@ -614,7 +625,7 @@ class values_read_from_the_key(Apart):  # noqa: N801
 
 
 FAULTY = (
-    mask_kept_for_later_calls, scores_clamped_at_thirty, dropped_in_every_mode, values_read_from_the_key,
+    bias_scaled_with_the_scores, mask_kept_for_later_calls, scores_clamped_at_thirty, dropped_in_every_mode, values_read_from_the_key,
     context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,
     mask_repeated_by_heads, dead_rows_zeroed_behind_the_projection,
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,

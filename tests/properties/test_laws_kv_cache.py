@@ -26,6 +26,8 @@ from attention_core.modules.self_attention import MultiHeadSelfAttention
 
 WINDOW = {"window": 4}
 SEEN_BY = {  # one law that must see it
+    "last_1024_tokens_kept": "thousands_of_tokens_are_kept_whole",
+    "first_output_is_the_store": "outputs_may_be_written_into",
     "later_tokens_lowered_by_ten_thousand": "no_row_sees_a_later_token_of_its_step",
     "new_tokens_partly_detached": "a_step_has_true_gradients",
     "long_texts_not_reset": "a_reset_cache_is_empty",

@@ -29,11 +29,13 @@ RETURNED = "returned_weights_are_those_of_the_heads"
 CONTEXT = "heads_attend_to_a_context_as_the_formula_says"
 DEAD = "tokens_without_a_key_are_as_declared"
 TWO_MASKS = "two_masks_mean_both"
-SILENT = (CONTEXT, DEAD, TWO_MASKS, "values_come_from_their_own_input", "evaluation_drops_nothing")
+BIASES = "biases_are_added_to_scaled_scores"
+SILENT = (BIASES, CONTEXT, DEAD, TWO_MASKS, "values_come_from_their_own_input", "evaluation_drops_nothing")
 """What modules without a context, a declaration of dead rows or a second mask are not asked."""
 RECORDS: dict[str, dict[str, Any]] = {"dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"}}
 SEEN_BY = {  # one law that must see it
     "mask_kept_for_later_calls": "options_end_with_their_call",
+    "bias_scaled_with_the_scores": BIASES,
     "scores_clamped_at_thirty": "large_scores_are_kept",
     "dropped_in_every_mode": "evaluation_drops_nothing",
     "values_read_from_the_key": "values_come_from_their_own_input",

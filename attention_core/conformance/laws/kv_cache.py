@@ -26,6 +26,9 @@ CONTRACT = "kv-cache"
 FITTING = 2.0**15
 """A score beyond the finite numbers that are added to masked ones in float16, and far below those of float32."""
 
+STEP, LAST = 1000, 4
+"""A long prompt comes in steps of so many tokens; its last rows are compared."""
+
 
 class Cache(ParameterSubject):
     """A cache factory; a declared `window` W keeps the last W keys, and is given to a factory that asks for it."""
@@ -47,10 +50,13 @@ class Cache(ParameterSubject):
         q, k, v = (case.values(f"{purpose}{name}", *shape) for name in "qkv")
         return q, k, v
 
-    def truth(self, case: ParameterCase, q: NDArray, k: NDArray, v: NDArray) -> tuple[NDArray, NDArray]:
-        """The full pass in float64, and its budget."""
+    def truth(
+        self, case: ParameterCase, q: NDArray, k: NDArray, v: NDArray, rows: slice = slice(None)
+    ) -> tuple[NDArray, NDArray]:
+        """The full pass in float64, or some rows of it, and its budget."""
         n = q.shape[-2]
         mask = oracle.causal_mask(n, n) if self.window is None else oracle.sliding_window(n, n, self.window)
+        q, mask = q[..., rows, :], mask[rows]
         declared = self.implementation
         scale = scale_of(declared.scale, q.shape[-1])
         true = oracle.attention(q, k, v, mask, scale=scale)
@@ -350,6 +356,47 @@ def long_sequences_are_kept_whole(subject: Cache, case: ParameterCase) -> None:
     check_steps(subject, case, [0, prompt // 2, prompt, prompt + 2, case["n"]], "long")
 
 
+def thousands_of_tokens_are_kept_whole(subject: Cache, case: ParameterCase) -> None:
+    """A prompt of a thousand tokens and more is kept to its first one (or to the declared window).
+
+    The first token fits the queries of the last steps better than all others together, so that its loss is seen.
+
+    Formula: step(x[:p]), step(x[p:]) = full(x) in the last rows, n up to 4,105
+    Source: flashinfer-ai/flashinfer#4347 (a page beyond a size skipped); stores of 1,024, 2,048 or 4,096 tokens
+    Mutant: last_1024_tokens_kept
+    """
+    n, instance = case["n"], subject.fresh_instance()
+    q, k, v = subject.inputs(case)
+    q[..., n - LAST :, :], k[..., 0, :] = 1.0, round_to(np.asarray(16.0 * np.sqrt(case["d"]) / case["d"]), case.dtype)
+    results = subject.run(case, instance, (q, k, v), [*range(0, n - LAST, STEP), n - LAST, n - 1, n])
+    rows = slice(n - LAST, n)
+    true, bound = subject.truth(case, q, k, v, rows)
+    with after(results[:-2]):
+        require_close(
+            results[-2], true[..., : LAST - 1, :], bound[..., : LAST - 1, :], f"rows behind {n - LAST} tokens"
+        )
+    with after(results[:-1]):
+        require_close(
+            results[-1], true[..., LAST - 1 :, :], bound[..., LAST - 1 :, :], f"the row behind {n - 1} tokens"
+        )
+
+
+def outputs_may_be_written_into(subject: Cache, case: ParameterCase) -> None:
+    """What a step gives belongs to its caller, who may write into it: the cache keeps its own numbers.
+
+    Formula: y = step(x[:1]), y <- NaN, step(x[1:2]), ... = full(x)
+    Source: the definition of a function; models add residuals in place
+    Mutant: first_output_is_the_store
+    """
+    what = "after the caller wrote into the outputs of earlier steps"
+    check_steps(subject, case, range(case["n"] + 1), what, overwrite_="outputs")
+
+
+def _thousands(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Beyond 4,096 tokens in most cases, beyond 1,024 and 2,048 in some; a few hundred where more are refused."""
+    return {**sizes, "n": int(rng.choice([200, 1030, 2055, 4105], p=[0.1, 0.15, 0.15, 0.6]))}
+
+
 def _beyond_usual_stores(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     """Mostly more than the 256 or 512 tokens that stores are often made for; some fewer, where more are refused."""
     share = rng.random()
@@ -384,6 +431,7 @@ SEVERAL = Sizes({**RANGES, "n": (3, 40)})
 DOZENS = Sizes({"B": (1, 1), "H": (1, 2), "n": (1, 72), "d": (1, 2)}, adjust=_dozens)
 AGAIN = Sizes({**RANGES, "n": (1, 24)})
 LONG = Sizes({"B": (1, 1), "H": (1, 1), "n": (129, 560), "d": (1, 3)}, adjust=_beyond_usual_stores)
+THOUSANDS = Sizes({"B": (1, 1), "H": (1, 1), "n": (129, 4105), "d": (1, 2)}, adjust=_thousands)
 DECODING = Sizes({"B": (2, 3), "H": (1, 3), "n": (1, 512), "d": (1, 16)}, adjust=_prompt)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "kv_cache", "large": 12, "small": 0}
 LAWS = (
@@ -408,10 +456,15 @@ LAWS = (
     ),
     Law(no_row_sees_a_later_token_of_its_step, space=STEPS, **{**ROW, "large": 6}),
     Law(long_sequences_are_kept_whole, space=LONG, **{**ROW, "large": 4}),
+    Law(thousands_of_tokens_are_kept_whole, space=THOUSANDS, **{**ROW, "large": 2}),
+    Law(
+        outputs_may_be_written_into, space=Sizes({**RANGES, "n": (2, 6)}), **{**ROW, "large": 4},
+        declares=lambda i: i.array != "jax", because="nobody can write into an array of JAX",
+    ),
 )  # fmt: skip
 COMPARISONS = (
     "single_steps_equal_the_full_pass", "many_single_steps_equal_the_full_pass", "a_prompt_then_tokens",
     "decoding_after_a_long_prompt",
     "tokens_outlive_the_callers_arrays", "a_step_has_true_gradients",
-    "no_row_sees_a_later_token_of_its_step",
+    "no_row_sees_a_later_token_of_its_step", "thousands_of_tokens_are_kept_whole",
 )  # fmt: skip

@@ -16,7 +16,7 @@ from attention_core.conformance.evidence import NotApplicable, Refused, Result, 
 from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import MultiHead, ways
-from attention_core.conformance.laws.multi_head import ANY, CONTRACT, RANGES, TOKENS
+from attention_core.conformance.laws.multi_head import ANY, CONTRACT, MASKED, RANGES, TOKENS
 from attention_core.conformance.laws.projections import Projections
 from attention_core.conformance.modules.aliases import DROPOUTS
 from attention_core.conformance.modules.form import Config, Construction
@@ -101,6 +101,24 @@ def enlarged(subject: MultiHead, case: ParameterCase, parts: Projections, x: NDA
     return np.asarray(2.0**power * x)
 
 
+def biases_are_added_to_scaled_scores(subject: MultiHead, case: ParameterCase) -> None:
+    """An additive mask may hold any number: it is added to the scores after their scaling.
+
+    Formula: concat_h softmax(q_h k_h^T / sqrt(E/H) + b) v_h W_o + b_o
+    Source: derivations/laws.md (constant-bias); relative positions and ALiBi come to a module as such masks
+    Mutant: bias_scaled_with_the_scores
+    """
+    mask = subject.mask(case, str(case.options["mask"]))
+    if mask.form.kind != "additive":
+        raise NotApplicable("the module takes no additive mask")
+    drawn = case.rng("biases").choice([-2.0, -1.0, 0.5, 1.0], mask.pairs.shape)
+    mask = replace(mask, pairs=np.where(mask.pairs, drawn, -np.inf))
+    found, x = subject.recognised(case), subject.input(case)
+    assert found.parts is not None
+    want, bound = subject.truth(case, found.parts, x, mask.pairs)
+    require_close(subject.module(case, found, x, mask=mask), want, bound, "output with a bias")
+
+
 def evaluation_drops_nothing(subject: MultiHead, case: ParameterCase) -> None:
     """A module that is built to drop half of its weights drops none in evaluation mode.
 
@@ -155,5 +173,6 @@ LAWS = (
     Law(options_end_with_their_call, space=TOKENS, **{**ROW, "large": 8}),
     Law(values_come_from_their_own_input, space=APART, **ROW, compares=True),
     Law(large_scores_are_kept, space=replace(TOKENS, adjust=None), **ROW, compares=True),
+    Law(biases_are_added_to_scaled_scores, space=replace(MASKED, adjust=None), **{**ROW, "large": 8}, compares=True),
     Law(evaluation_drops_nothing, space=replace(ANY, adjust=None), **{**ROW, "large": 6}, compares=True),
 )

@@ -85,7 +85,8 @@ def through_scores(
         away = np.where(np.isnan(away), np.inf, away)  # 0 times an error of which nothing is said
         part = np.where(away > 0, away / (np.abs(q) @ np.abs(k).swapaxes(-1, -2)), 0.0)
         if mask is not None:
-            away, part = (np.where(mask, x, 0.0) for x in (away, part))
+            allowed = mask if mask.dtype == bool else mask > -np.inf
+            away, part = (np.where(allowed, x, 0.0) for x in (away, part))
         growth = np.expm1(2 * scale * away.max(axis=-1, keepdims=True, initial=0.0))
         factor = 1 + part.max(axis=-1, keepdims=True, initial=0.0)
         whole = bound * (1 + growth) * factor**2 + growth * mean  # (grown), (moved)

@@ -145,7 +145,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Mask:
-    """Which pairs are allowed, (n, m), (B, 1, n, m) or (B, 1, 1, m), and where and in which shape this is said."""
+    """Which pairs are allowed, (n, m), (B, 1, n, m) or (B, 1, 1, m), and where and in which shape this is said.
+
+    Numbers in place of True and False are biases, which additive masks alone can say.
+    """
 
     pairs: NDArray
     form: MaskForm
@@ -157,6 +160,6 @@ class Mask:
             self.pairs
         )
         if self.form.kind == "additive":
-            return np.where(pairs, 0.0, -np.inf)
+            return np.where(pairs, 0.0, -np.inf) if pairs.dtype == bool else pairs
         said: NDArray = ~pairs if true == "ignore" else pairs
         return said if self.form.kind == "bool" else said.astype(np.int64)

@@ -169,8 +169,8 @@ def _judge(subject: MultiHead, form: MaskForm, shape: str, case: ParameterCase |
     try:
         found = subject.filled(case)
         got = subject.module(case, found, subject.input(case), mask=mask).values
-    except DECLINED:
-        return None
+    except DECLINED as error:  # a call that changes its arguments was not declined: laws refute it
+        return False if isinstance(error, Violation) and error.evidence.kind == "mutated" else None
     try:
         parts = subject.parts(case, found)
     except NotApplicable:
