@@ -60,7 +60,7 @@ class Construction:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is no size among the values that go by name, those of a config included.
+        """Return the values given by name that are not sizes, those of a config included.
 
         Example:
             >>> Construction((Config({"n_embd": Size("E"), "dropout": 0.0}),), {"bias": True}).constants
