@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from attention_core.conformance.first_look import FirstLook
-    from attention_core.conformance.report import Report
+    from attention_core.conformance.report.results import Report
 
 EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
 With --law: 0 if the chosen laws held (the verdict is then incomplete, as it needs all laws)."""
@@ -51,8 +51,8 @@ main.add_command(bench)
 
 def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """One option for every field of the `Implementation` record."""
-    from attention_core.conformance.implementation import CHOICES
-    from attention_core.conformance.options import DECLARED, FLAGS, HELP
+    from attention_core.declaration.implementation import CHOICES
+    from attention_core.declaration.options import DECLARED, FLAGS, HELP
 
     for name, words in DECLARED.items():
         text = (
@@ -120,10 +120,10 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     TARGET is package.module:name, path/to/file.py:name, or a row of the kernel table such as torch:flash
     (`attention-core kernels` lists them; `all` means every row).
     """
-    from attention_core.conformance.known_failures import load_known_failures
-    from attention_core.conformance.options import HELP, fields_from_text
-    from attention_core.conformance.thrift import be_thrifty
-    from attention_core.conformance.verify import exit_status, verify_target
+    from attention_core.conformance.engine.thrift import be_thrifty
+    from attention_core.conformance.engine.verify import exit_status, verify_target
+    from attention_core.declaration.known_failures import load_known_failures
+    from attention_core.declaration.options import HELP, fields_from_text
 
     be_thrifty()
     _mended(lambda: check_outputs(options))
@@ -150,7 +150,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
             line = f"known failures name {target}, which was not asked for"
             console.print(line, style="yellow", highlight=False, markup=False)
     if len(reports) > 1:
-        from attention_core.conformance.render_text import verdict_remarks, verdict_table
+        from attention_core.conformance.report.render_text import verdict_remarks, verdict_table
 
         console.print(verdict_table(reports))
         for line in verdict_remarks(reports):
@@ -161,7 +161,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
 
 def _announce(console: Console, bar: progress, look: FirstLook) -> None:
     """Print the first look before the laws run."""
-    from attention_core.conformance.render_text import print_first_look
+    from attention_core.conformance.report.render_text import print_first_look
 
     with bar.aside():
         print_first_look(console, look)
@@ -169,8 +169,8 @@ def _announce(console: Console, bar: progress, look: FirstLook) -> None:
 
 
 def _show(console: Console, target: str, fields: dict[str, Any], report: Report, options: dict[str, Any]) -> None:
-    from attention_core.conformance.render_text import print_report
-    from attention_core.conformance.verify import save_cases
+    from attention_core.conformance.engine.verify import save_cases
+    from attention_core.conformance.report.render_text import print_report
 
     print_report(
         console, report, details=not options["quiet"], traceback=options["traceback"], everything=options["verbose"],
@@ -204,7 +204,7 @@ def _expanded(targets: tuple[str, ...]) -> list[str]:
 def list_laws(contract: str | None, markdown: bool) -> None:
     """List every law: name, sentence, formula and source."""
     from attention_core.conformance.contracts import contract_named, contracts
-    from attention_core.conformance.render_laws import laws_as_markdown
+    from attention_core.conformance.report.render_laws import laws_as_markdown
 
     chosen = [_mended(lambda: contract_named(contract))] if contract else list(contracts().values())
     if markdown:
@@ -262,8 +262,8 @@ def list_kernels() -> None:
 )
 def replay(path: str, target: str | None, timeout: float) -> None:
     """Run one saved counterexample again."""
-    from attention_core.conformance.render_text import print_report
-    from attention_core.conformance.verify import exit_status, read_case, replay_case
+    from attention_core.conformance.engine.verify import exit_status, read_case, replay_case
+    from attention_core.conformance.report.render_text import print_report
 
     data = _mended(lambda: read_case(Path(path)))
     with interruptible():
@@ -274,7 +274,7 @@ def replay(path: str, target: str | None, timeout: float) -> None:
 
 def _mended(make: Callable[[], Any]) -> Any:
     """The value, or one clear line and exit 2."""
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     try:
         return make()
@@ -283,7 +283,7 @@ def _mended(make: Callable[[], Any]) -> Any:
 
 
 def _stop(line: str) -> None:
-    from attention_core.conformance.plain_text import plain
+    from attention_core.declaration.plain_text import plain
 
     click.echo(f"attention-core: {plain(line)}", err=True)
     sys.exit(2)

@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from attention_core.conformance.contracts import Contract, contract_named
-from attention_core.conformance.implementation import TargetError, said
-from attention_core.conformance.options import APPLIES, PARAMETERS, option_of
+from attention_core.declaration.implementation import TargetError, said
+from attention_core.declaration.options import APPLIES, PARAMETERS, option_of
 
 TEXTS = Path(__file__).parent / "interfaces.md"
 GROUP = "attention_core.contracts"

@@ -17,9 +17,9 @@ import pytest
 from attention_core.derivation import collection
 
 if TYPE_CHECKING:
-    from attention_core.conformance.law import Law
-    from attention_core.conformance.report import LawResult, Report
-    from attention_core.conformance.session import Session
+    from attention_core.conformance.engine.session import Session
+    from attention_core.conformance.report.results import LawResult, Report
+    from attention_core.conformance.subjects.law import Law
 
 PROPERTY = "attention_core"
 SUITE = "pytest_suite.py"
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let targets be found where `pythonpath` lets tests be found."""
     if config.getoption("--attention"):
-        from attention_core.conformance.environment import import_from
+        from attention_core.worker.environment import import_from
 
         import_from(config.getini("pythonpath"))
 
@@ -108,8 +108,8 @@ class TargetNode(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         from attention_core.conformance.contracts import contract_named
-        from attention_core.conformance.implementation import TargetError
-        from attention_core.conformance.options import implementation_for
+        from attention_core.declaration.implementation import TargetError
+        from attention_core.declaration.options import implementation_for
 
         try:
             implementation, _ = implementation_for(self.name, self.fields())
@@ -124,8 +124,8 @@ class TargetNode(pytest.Collector):
 
     def fields(self) -> dict[str, Any]:
         """Fields of the record given by options."""
-        from attention_core.conformance.implementation import TargetError
-        from attention_core.conformance.options import fields_from_text
+        from attention_core.declaration.implementation import TargetError
+        from attention_core.declaration.options import fields_from_text
 
         given: dict[str, Any] = {}
         for text in self.config.getoption("--attention-option"):
@@ -137,9 +137,9 @@ class TargetNode(pytest.Collector):
 
     def session_open(self) -> Session:
         """The session, opened once; a target that cannot be opened raises the same error for every law."""
-        from attention_core.conformance.implementation import TargetError, Unavailable
-        from attention_core.conformance.known_failures import load_known_failures
-        from attention_core.conformance.verify import open_session
+        from attention_core.conformance.engine.verify import open_session
+        from attention_core.declaration.implementation import TargetError, Unavailable
+        from attention_core.declaration.known_failures import load_known_failures
 
         if self.error is not None:
             raise self.error
@@ -171,7 +171,7 @@ class LawItem(pytest.Item):
         self.law = law
 
     def runtest(self) -> None:
-        from attention_core.conformance.implementation import TargetError, Unavailable
+        from attention_core.declaration.implementation import TargetError, Unavailable
 
         assert isinstance(self.parent, TargetNode)
         target = self.parent.name
@@ -224,7 +224,7 @@ class LawItem(pytest.Item):
 
     def run_parameters(self, session: Session, target: str, results: dict[str, LawResult]) -> None:
         """Fail where no law tests a parameter that nobody accepted, or no output was compared with a truth."""
-        from attention_core.conformance.implementation import TargetError
+        from attention_core.declaration.implementation import TargetError
 
         refuted = any(r.status == "refuted" for r in results.values())
         if len(results) < len(session.laws) or refuted or session.broken or session.core():
@@ -293,7 +293,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     from rich.console import Console
 
-    from attention_core.conformance.render_text import verdict_remarks, verdict_table
+    from attention_core.conformance.report.render_text import verdict_remarks, verdict_table
 
     reports = gather(terminalreporter, config)
     if not reports:
@@ -310,7 +310,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def first_looks(terminalreporter: Any) -> list[str]:
     """What the first looks found, and how it is declared, in plain lines."""
-    from attention_core.conformance.plain_text import plain
+    from attention_core.declaration.plain_text import plain
 
     lines: dict[str, list[str]] = {}
     for facts in facts_of(terminalreporter):
@@ -333,7 +333,7 @@ def facts_of(terminalreporter: Any) -> Iterator[dict[str, Any]]:
 
 def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
     """One report a target, put together from what the items left."""
-    from attention_core.conformance.report import Report, law_result_from_dict
+    from attention_core.conformance.report.results import Report, law_result_from_dict
 
     found: dict[str, Report] = {}
     for facts in facts_of(terminalreporter):

@@ -18,7 +18,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from attention_core.conformance.report import LawResult, Report
+    from attention_core.conformance.report.results import LawResult, Report
 
 PIPED = 200
 """Columns where nobody looks: tables are then not folded."""
@@ -32,7 +32,7 @@ def check_outputs(options: dict[str, Any]) -> None:
     Raises:
         TargetError: a folder is not there, or may not be written to.
     """
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     named = [(f"--{n}", options[f"{n}_path"]) for n in ("json", "html", "junit") if options[f"{n}_path"] is not None]
     check_apart(named)
@@ -51,7 +51,7 @@ def check_apart(named: Iterable[tuple[str, str]]) -> None:
 
     Args: named, (option, path) of every output. Raises: TargetError.
     """
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     seen: dict[str, str] = {}
     for option, path in named:
@@ -67,18 +67,18 @@ def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
     Raises:
         TargetError: one cannot be written.
     """
-    from attention_core.conformance.implementation import TargetError
-    from attention_core.conformance.report import to_json
+    from attention_core.conformance.report.results import to_json
+    from attention_core.declaration.implementation import TargetError
 
     texts: list[tuple[str, Callable[[], str]]] = []
     if options["json_path"]:
         texts.append((options["json_path"], lambda: to_json(reports)))
     if options["junit_path"]:
-        from attention_core.conformance.render_junit import to_junit
+        from attention_core.conformance.report.render_junit import to_junit
 
         texts.append((options["junit_path"], lambda: to_junit(reports)))
     if options["html_path"]:
-        from attention_core.conformance.render_html import to_html
+        from attention_core.conformance.report.render_html import to_html
 
         texts.append((options["html_path"], lambda: to_html(reports)))
     for path, make in texts:
@@ -122,7 +122,7 @@ class Seconds(click.FloatRange):
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Ctrl-C and SIGTERM end workers too; the exit status is that of a program ended by the signal, not a verdict."""
-    from attention_core.conformance.verify import ended_by_signals
+    from attention_core.conformance.engine.verify import ended_by_signals
 
     try:
         with ended_by_signals():

@@ -18,7 +18,7 @@ from attention_core.bench.worker.errors import Judge
 from attention_core.bench.workloads.inputs import draw
 from attention_core.bench.workloads.shapes import read_shapes, workloads
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError, Unavailable
+from attention_core.declaration.implementation import TargetError, Unavailable
 
 KERNELS = [*default_kernels("cpu"), "auto"]
 WORKLOADS = [

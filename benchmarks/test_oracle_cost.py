@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from attention_core import oracle
-from attention_core.conformance.case import Case
-from attention_core.conformance.draw import draw
-from attention_core.conformance.space import Profile, Space
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.draw import draw
+from attention_core.conformance.cases.space import Profile, Space
 
 ASKED = 3.0
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
-from attention_core.conformance.implementation import Implementation
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.value import agrees_with_truth
-from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.runner import LocalRunner
+from attention_core.declaration.implementation import Implementation
 
 BATCH, HEADS, LENGTH, SIZE = 64, 8, 5, 4
 ASKED = 20.0

@@ -80,7 +80,7 @@ def bench(**options: Any) -> None:
     conventions of a target stand after @, as in f.py:f@layout=bnhd. Without KERNEL: every row of the kernel table.
     """
     from attention_core.bench.cli_validation import check_together
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     try:
         check_together(click.get_current_context())
@@ -101,7 +101,7 @@ def run(options: dict[str, Any]) -> int:
     from attention_core.bench.report.progress import Telling
     from attention_core.bench.report.render_text import print_results
     from attention_core.bench.run import Settings, run_benchmark
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     asked.check_files(options)
     asked.check_dtypes(options["dtypes"])

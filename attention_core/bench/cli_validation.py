@@ -17,7 +17,7 @@ from attention_core.terminal import check_apart
 
 if TYPE_CHECKING:
     from attention_core.bench.workloads.workload import Workload
-    from attention_core.conformance.known_failures import KnownFailure
+    from attention_core.declaration.known_failures import KnownFailure
 
 TUNED = ("dtypes", "device", "quiet")
 """What --tune goes by, beside itself."""
@@ -42,7 +42,7 @@ def cells_of(options: dict[str, Any]) -> list[Workload]:
 def parse_whole_numbers(text: str | None) -> list[int]:
     """`128,256` as numbers. Raises: TargetError."""
     from attention_core.bench.parsing import parse_whole_number, shorten
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     found = [parse_whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
     if 0 in found:
@@ -64,7 +64,7 @@ def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str
     Raises: TargetError where the file cannot be read.
     """
     from attention_core.bench.known_failures import not_asked
-    from attention_core.conformance.known_failures import load_known_failures
+    from attention_core.declaration.known_failures import load_known_failures
 
     listed = load_known_failures(path) if path is not None else {}
     for target in not_asked(names, listed):
@@ -74,7 +74,7 @@ def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str
 
 def check_dtypes(names: tuple[str, ...]) -> None:
     """Refuse a dtype that nobody times. Raises: TargetError."""
-    from attention_core.conformance.implementation import DTYPES, TargetError
+    from attention_core.declaration.implementation import DTYPES, TargetError
 
     for name in names:
         if name not in DTYPES:
@@ -84,7 +84,7 @@ def check_dtypes(names: tuple[str, ...]) -> None:
 def check_device(device: str) -> None:
     """Refuse a device that is not there. Raises: TargetError."""
     from attention_core.bench.run import device_memory
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     if device == "cpu":
         return
@@ -95,7 +95,7 @@ def check_device(device: str) -> None:
 
 def check_threads(threads: int) -> None:
     """Refuse more threads than anybody compares kernels on. Raises: TargetError."""
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     cores = os.cpu_count() or 1
     if threads > CROWDED * cores:
@@ -104,7 +104,7 @@ def check_threads(threads: int) -> None:
 
 def check_together(context: click.Context) -> None:
     """Refuse options of which one would be left unread without a word. Raises: TargetError."""
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     source = click.core.ParameterSource.DEFAULT
     given = {str(p.name): p for p in context.command.params if context.get_parameter_source(str(p.name)) != source}
@@ -125,7 +125,7 @@ def check_files(options: dict[str, Any]) -> None:
     """Refuse at the door what could not be written after a long run. Raises: TargetError."""
     from attention_core.bench.files import check_writable
     from attention_core.bench.report.pictures import NAMES, check_plotting, needs_matplotlib, picture_file
-    from attention_core.conformance.implementation import TargetError
+    from attention_core.declaration.implementation import TargetError
 
     named: list[tuple[str, str]] = [
         (f"--{n}", options[f"{n}_path"]) for n in ("json", "html") if options[f"{n}_path"] is not None

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.options import FLAGS, HELP, option_of
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.options import FLAGS, HELP, option_of
 
 REPEATED = ("arguments", "parameters")
 """Fields that may be given more than once, each time one NAME=VALUE."""

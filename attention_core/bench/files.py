@@ -10,7 +10,7 @@ import os
 import stat
 from pathlib import Path
 
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 def beside(path: Path) -> Path:

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
 from attention_core.bench.parsing import parse_whole_number, shorten
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from attention_core.bench.targets import Named
 from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.known_failures import KnownFailure
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.known_failures import KnownFailure
 
 Known = Mapping[str, KnownFailure]
 """Law -> known failure."""

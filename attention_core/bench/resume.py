@@ -9,7 +9,7 @@ from attention_core.bench.known_failures import Known, as_words, known_of
 from attention_core.bench.report.results import Cell, Results
 from attention_core.bench.targets import Named, read_target
 from attention_core.bench.verdicts import source
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 INSTEAD = "name another --json file"
 """The way out: without --resume the finished cells of this one would be overwritten."""

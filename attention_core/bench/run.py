@@ -24,7 +24,7 @@ from attention_core.bench.verdicts import verdict
 from attention_core.bench.worker.client import Lost, Workers
 from attention_core.bench.worker.measure import SAMPLING
 from attention_core.bench.workloads.workload import MEMORY_SHARE, Workload
-from attention_core.conformance.implementation import TargetError, Unavailable, said
+from attention_core.declaration.implementation import TargetError, Unavailable, said
 
 Progress = Callable[[str], None]
 OURS = "attention_core."

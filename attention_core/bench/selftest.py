@@ -16,7 +16,7 @@ from attention_core.bench.run import Progress, Settings, measure
 from attention_core.bench.timing.statistics import Comparison, compare
 from attention_core.bench.worker.client import Workers
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 if TYPE_CHECKING:
     from rich.console import Console

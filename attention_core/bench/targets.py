@@ -16,11 +16,11 @@ from torch import Tensor
 from attention_core.bench.conventions import REPEATED, bench_words, conventions
 from attention_core.bench.workloads.inputs import Inputs
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.binding import Binding, bind
-from attention_core.conformance.executor import Executor
-from attention_core.conformance.implementation import Implementation, TargetError
-from attention_core.conformance.options import fields_from_text, implementation_for
-from attention_core.conformance.target import load_target
+from attention_core.conformance.subjects.binding import Binding, bind
+from attention_core.conformance.worker.executor import Executor
+from attention_core.conformance.worker.target import load_target
+from attention_core.declaration.implementation import Implementation, TargetError
+from attention_core.declaration.options import fields_from_text, implementation_for
 from attention_core.registry.table import KERNELS
 from attention_core.registry.table import kernel as row_of
 

@@ -23,7 +23,7 @@ from attention_core.bench.timing.clocks import Clock, WallClock
 from attention_core.bench.timing.machine import describe_machine, versions
 from attention_core.bench.timing.sampling import Plan, sample
 from attention_core.bench.timing.statistics import compare
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 from attention_core.dispatch.tables import (
     BLOCKS,
     DEFAULT,

@@ -9,8 +9,8 @@ from pathlib import Path
 from attention_core.bench.conventions import in_bench_words, with_convention
 from attention_core.bench.known_failures import Known, as_words
 from attention_core.bench.targets import Named
-from attention_core.conformance.report import Report, count
-from attention_core.conformance.verify import verify_target
+from attention_core.conformance.engine.verify import verify_target
+from attention_core.conformance.report.results import Report, count
 
 NO_GRADIENT = "the output carries no gradient"
 """How the suite says of any law, whatever its name, that there was nothing to judge."""

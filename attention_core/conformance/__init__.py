@@ -8,20 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attention_core.conformance.check import check_implementation as check_implementation
-    from attention_core.conformance.implementation import Implementation as Implementation
-    from attention_core.conformance.implementation import TargetError as TargetError
-    from attention_core.conformance.report import Counterexample as Counterexample
-    from attention_core.conformance.report import LawResult as LawResult
-    from attention_core.conformance.report import Report as Report
+    from attention_core.conformance.engine.check import check_implementation as check_implementation
+    from attention_core.conformance.report.results import Counterexample as Counterexample
+    from attention_core.conformance.report.results import LawResult as LawResult
+    from attention_core.conformance.report.results import Report as Report
+    from attention_core.declaration.implementation import Implementation as Implementation
+    from attention_core.declaration.implementation import TargetError as TargetError
 
 _HOMES = {
-    "check_implementation": "check",
-    "Implementation": "implementation",
-    "TargetError": "implementation",
-    "Counterexample": "report",
-    "LawResult": "report",
-    "Report": "report",
+    "check_implementation": "attention_core.conformance.engine.check",
+    "Implementation": "attention_core.declaration.implementation",
+    "TargetError": "attention_core.declaration.implementation",
+    "Counterexample": "attention_core.conformance.report.results",
+    "LawResult": "attention_core.conformance.report.results",
+    "Report": "attention_core.conformance.report.results",
 }
 __all__ = list(_HOMES)
 
@@ -31,4 +31,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

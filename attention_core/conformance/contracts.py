@@ -15,18 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
-from attention_core.conformance.core import plain_call, plain_cases
-from attention_core.conformance.draw import draw
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.draw import draw
+from attention_core.conformance.cases.small import declared_sizes, small_cases
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.functions import look_at_function
 from attention_core.conformance.first_look.parameters import CHOICES as CHOICES_OF_PARAMETERS
 from attention_core.conformance.first_look.parameters import look_at_parameters
 from attention_core.conformance.first_look.whole_rows import look_at_self_attention
-from attention_core.conformance.grouped_call import with_grouped_heads
-from attention_core.conformance.implementation import Implementation, TargetError, said
-from attention_core.conformance.law import Law, with_comparisons
 from attention_core.conformance.laws import (
     bias,
     handing_out,
@@ -45,18 +42,21 @@ from attention_core.conformance.laws import (
     split_merge_heads,
 )
 from attention_core.conformance.modules.findings import findings
-from attention_core.conformance.parameter_case import (
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.core import plain_call, plain_cases
+from attention_core.conformance.subjects.grouped_call import with_grouped_heads
+from attention_core.conformance.subjects.law import Law, with_comparisons
+from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     ParameterSubject,
     allows_parameters,
     draw_parameters,
     restrict_parameters,
 )
-from attention_core.conformance.roles import with_roles
-from attention_core.conformance.runner import Runner
-from attention_core.conformance.small import declared_sizes, small_cases
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.roles import with_roles
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation, TargetError, said
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attention_core.registry.record import FLASH_FAILURES, GARBAGE, LENGTHS, TORCH, WEIGHTS, Kernel, peer
+from attention_core.declaration.kernel import FLASH_FAILURES, GARBAGE, LENGTHS, TORCH, WEIGHTS, Kernel, peer
 
 CUDA: dict[str, Any] = {**TORCH, "device": "cuda", "dtypes": ("float32", "bfloat16", "float16")}
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core.conformance.implementation import Unavailable
+from attention_core.declaration.implementation import Unavailable
 
 if not torch.cuda.is_available():
     raise Unavailable("this backend runs on a CUDA device alone, and torch finds none here")

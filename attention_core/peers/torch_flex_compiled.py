@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 
-from attention_core.conformance.implementation import Unavailable
+from attention_core.declaration.implementation import Unavailable
 from attention_core.peers.torch_flex import attend_with
 
 if not torch.cuda.is_available():

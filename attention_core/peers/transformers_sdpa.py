@@ -13,7 +13,7 @@ from torch import Tensor
 try:
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 except ImportError as error:
-    from attention_core.conformance.implementation import Unavailable
+    from attention_core.declaration.implementation import Unavailable
 
     raise Unavailable(f"transformers cannot be imported ({error})") from error
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from torch import Tensor
 
-from attention_core.registry.record import Kernel
+from attention_core.declaration.kernel import Kernel
 from attention_core.registry.table import KERNELS
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.

@@ -19,7 +19,7 @@ from mutants.catalogue.rows import Row  # noqa: E402
 from mutants.catalogue.table import FAULTS, named  # noqa: E402
 
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402
-from attention_core.conformance.law import Law  # noqa: E402
+from attention_core.conformance.subjects.law import Law  # noqa: E402
 from attention_core.interfaces import interface, one_lines, sections  # noqa: E402
 
 PACKAGES = ("attention_core", "finetune")

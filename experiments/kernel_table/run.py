@@ -15,10 +15,10 @@ from multiprocessing import get_context
 
 import torch
 
-from attention_core.conformance.implementation import DTYPES, Unavailable
-from attention_core.conformance.report import Report
-from attention_core.conformance.session import Session
-from attention_core.registry.record import Kernel
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.report.results import Report
+from attention_core.declaration.implementation import DTYPES, Unavailable
+from attention_core.declaration.kernel import Kernel
 from attention_core.registry.table import KERNELS, implementation
 
 QUANTITIES = ("out", "lse", "query", "key", "value", "mask")

@@ -22,10 +22,10 @@ from mutants.catalogue.table import FAULTS  # noqa: E402
 
 from attention_core.conformance import Implementation  # noqa: E402
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402
-from attention_core.conformance.judging import SHRINK_CALLS  # noqa: E402
-from attention_core.conformance.law import Law  # noqa: E402
-from attention_core.conformance.search import run_law  # noqa: E402
-from attention_core.conformance.session import Session, select_laws  # noqa: E402
+from attention_core.conformance.engine.session import Session, select_laws  # noqa: E402
+from attention_core.conformance.search.judging import SHRINK_CALLS  # noqa: E402
+from attention_core.conformance.search.search import run_law  # noqa: E402
+from attention_core.conformance.subjects.law import Law  # noqa: E402
 
 EFFORTS = ("quick", "standard")
 LONGEST_SNIPPET = 2000

@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 REASONS = Path(__file__).parent / "survivors.json"
 SAMPLE = {
     "attention_core.oracle.truth": 80, "attention_core.oracle.gradients": 90,
-    "attention_core.conformance.error_rows": 120, "attention_core.conformance.budget": 100,
-    "attention_core.conformance.error_backward": 90, "attention_core.conformance.contracts": 70,
-    "attention_core.conformance.rounding": 50,
+    "attention_core.conformance.budgets.error_rows": 120, "attention_core.conformance.budgets.budget": 100,
+    "attention_core.conformance.budgets.error_backward": 90, "attention_core.conformance.contracts": 70,
+    "attention_core.conformance.budgets.rounding": 50,
     "attention_core.oracle.masks": 148, "attention_core.oracle.positions": 158,
 }  # fmt: skip
 """Mutants tried of each module, all of the small ones."""

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mutants.catalogue.rows import Row
 from torch import Tensor
 
-from attention_core.conformance.implementation import ALIASES
+from attention_core.declaration.implementation import ALIASES
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)
 CALLS = {"attention", "attention-lse"}

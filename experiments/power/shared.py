@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance import budget, small_search
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.search import small_search
 
 MOST = 1 << 30
 """Bytes of results that are kept, the oldest forgotten first."""

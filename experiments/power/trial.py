@@ -16,8 +16,8 @@ from mutants import reference
 from mutants.catalogue.rows import Row
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.law import Law
-from attention_core.conformance.session import Session, select_laws
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.subjects.law import Law
 
 QUIET = ("held", "not_applicable", "refused", "refuted")
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.worker.exchange import NDArray
 
 ALARM = 1e-12
 """The probability of a false alarm of one law on one case: a run of 1000 such cases stays below 1e-9."""

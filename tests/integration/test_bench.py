@@ -24,7 +24,7 @@ from attention_core.bench.run import Settings
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
 from attention_core.cli import main
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 from attention_core.terminal import make_console
 
 TARGETS = """

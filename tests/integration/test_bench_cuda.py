@@ -17,7 +17,7 @@ from attention_core.bench.timing.clocks import CudaClock, clock_for
 from attention_core.bench.timing.roofline import measure_limits
 from attention_core.bench.workloads.masks import read_mask
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
 

@@ -17,8 +17,8 @@ from attention_core.bench.resume import check_sources
 from attention_core.bench.targets import read_target
 from attention_core.bench.verdicts import hidden, verdict
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.known_failures import KnownFailure
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.known_failures import KnownFailure
 from attention_core.terminal import make_console
 
 KERNELS = """

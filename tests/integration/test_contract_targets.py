@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.conformance.report import Report
-from attention_core.conformance.verify import replay_case, saved_case, verify_target
+from attention_core.conformance.engine.verify import replay_case, saved_case, verify_target
+from attention_core.conformance.report.results import Report
 
 PAIR = """
 def split(x, H):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.conformance.verify import verify_target
+from attention_core.conformance.engine.verify import verify_target
 
 TESTS = Path(__file__).resolve().parents[1]
 

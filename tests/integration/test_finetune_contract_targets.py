@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.conformance.verify import verify_target
+from attention_core.conformance.engine.verify import verify_target
 
 DATA_SETS = '''
 import numpy as np

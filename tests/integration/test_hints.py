@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from attention_core.conformance import check_implementation
-from attention_core.conformance.implementation import Implementation, TargetError
-from attention_core.conformance.report import Report
-from attention_core.conformance.target import load_target
-from attention_core.conformance.verify import exit_status, failed_report, verify_target
+from attention_core.conformance.engine.verify import exit_status, failed_report, verify_target
+from attention_core.conformance.report.results import Report
+from attention_core.conformance.worker.target import load_target
+from attention_core.declaration.implementation import Implementation, TargetError
 
 TARGETS = """
 import torch

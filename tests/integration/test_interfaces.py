@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from attention_core import interfaces
 from attention_core.cli import main
 from attention_core.conformance.contracts import Contract, built_in, contracts
-from attention_core.conformance.options import PARAMETERS
+from attention_core.declaration.options import PARAMETERS
 from attention_core.interfaces import TEXTS, interface, one_lines, sections
 
 HOME = Path(__file__).parents[2]

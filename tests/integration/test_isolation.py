@@ -17,10 +17,10 @@ import numpy as np
 import psutil
 import pytest
 
-from attention_core.conformance.exchange import Request, Response, array
-from attention_core.conformance.processes import marked
-from attention_core.conformance.responses import is_refusal
-from attention_core.conformance.runner import LAST_WORDS, WorkerRunner, memory_limit
+from attention_core.conformance.subjects.outcomes import is_refusal
+from attention_core.conformance.worker.exchange import Request, Response, array
+from attention_core.conformance.worker.runner import LAST_WORDS, WorkerRunner, memory_limit
+from attention_core.worker.processes import marked
 
 TARGETS = """
 import os, sys, time
@@ -148,8 +148,8 @@ def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunn
 PARENT = """
 import os, sys
 import numpy as np
-from attention_core.conformance.exchange import Request, array
-from attention_core.conformance.runner import WorkerRunner
+from attention_core.conformance.worker.exchange import Request, array
+from attention_core.conformance.worker.runner import WorkerRunner
 
 runner = WorkerRunner(sys.argv[1], factory=False, array="numpy", device="cpu")
 runner.describe()

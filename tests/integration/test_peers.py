@@ -20,10 +20,10 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
-from attention_core.conformance.implementation import Unavailable
-from attention_core.conformance.session import Session, select_laws
-from attention_core.conformance.target import load_target
-from attention_core.conformance.verify import verify_target
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.engine.verify import verify_target
+from attention_core.conformance.worker.target import load_target
+from attention_core.declaration.implementation import Unavailable
 from attention_core.peers import torch_mha, torch_sdpa
 from attention_core.registry.table import KERNELS, implementation, kernel
 

@@ -18,11 +18,11 @@ import pytest
 import torch
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.exchange import array
-from attention_core.conformance.report import Counterexample
-from attention_core.conformance.search import run_law
-from attention_core.conformance.session import Session, select_laws
-from attention_core.conformance.snippet_arrays import array_text, assignment
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.report.results import Counterexample
+from attention_core.conformance.search.search import run_law
+from attention_core.conformance.snippets.arrays import array_text, assignment
+from attention_core.conformance.worker.exchange import array
 
 CORRECT = """
 import torch

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.judging import SHRINK_CALLS
-from attention_core.conformance.report import LawResult
-from attention_core.conformance.search import run_law
-from attention_core.conformance.session import Session, select_laws
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.search.judging import SHRINK_CALLS
+from attention_core.conformance.search.search import run_law
 
 
 def judged(

@@ -16,7 +16,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attention_core import oracle
-from attention_core.conformance import budget
+from attention_core.conformance.budgets import budget
 
 DTYPES = {
     "float64": torch.float64,

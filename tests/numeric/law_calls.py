@@ -19,8 +19,8 @@ from torch import Tensor
 
 from attention_core import oracle
 from attention_core.conformance import Implementation
-from attention_core.conformance.case import Case
-from attention_core.conformance.session import Session, select_laws
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.engine.session import Session, select_laws
 
 Array = npt.NDArray[np.float64]
 

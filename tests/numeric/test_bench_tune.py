@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from attention_core.bench import tune
 from attention_core.bench.cli import bench
 from attention_core.bench.timing.sampling import Plan, sample
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 from attention_core.dispatch import tables as choice
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan

@@ -1,4 +1,4 @@
-"""Tests of attention_core.conformance.budget.
+"""Tests of attention_core.conformance.budgets.budget.
 
 The error budget: no correct kernel beyond it, wrong ones beyond it, and the bound itself tried to its edge.
 Figures over more seeds stand in docs/budget_figures.md; budget_kernels.py computes them.
@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from attention_core import oracle
-from attention_core.conformance import budget, error_rows
+from attention_core.conformance.budgets import budget, error_rows
 from tests.numeric import budget_kernels as kernels
 from tests.numeric.budget_kernels import CORRECT, DTYPES, REGIMES
 

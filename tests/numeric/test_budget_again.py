@@ -1,4 +1,4 @@
-"""Tests of attention_core.conformance.budget against budget_again.
+"""Tests of attention_core.conformance.budgets.budget against budget_again.
 
 The budget in arrays and the budget in loops are two writings of one document, and must give the same numbers.
 A sign, a count, an axis or a dtype that differs between them shows here.
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance import budget
+from attention_core.conformance.budgets import budget
 from tests.numeric.budget_again import Again, gamma, last
 
 KINDS = ["plain", "grouped", "bias", "masked", "dead", "large", "garbage", "underflow", "overflow"]

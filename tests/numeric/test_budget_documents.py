@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance import budget
-from attention_core.conformance.error_rows import block_count, float_format, gamma, sum_count
-from attention_core.conformance.second_budget import _roundings, second_bound
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.error_rows import block_count, float_format, gamma, sum_count
+from attention_core.conformance.budgets.second_budget import _roundings, second_bound
 from attention_core.derivation.steps import steps_of
 from tests.numeric.document_values import HOME, sides_of, value_of
 

@@ -1,4 +1,4 @@
-"""Tests of attention_core.conformance.budget at its edges.
+"""Tests of attention_core.conformance.budgets.budget at its edges.
 
 Where the error budget has nothing, or little, to say: large errors, dead rows, garbage, empty sizes.
 What one row cannot know must not spoil its neighbours, and no bound is NaN or negative.
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core import oracle
-from attention_core.conformance import budget
+from attention_core.conformance.budgets import budget
 from tests.numeric import budget_kernels as kernels
 from tests.numeric.budget_kernels import DTYPES
 

@@ -10,10 +10,11 @@ from mutants.catalogue.correct import halves_merged_by_lse, parts_at_their_share
 from mutants.judging import held, judged, refuted
 
 from attention_core import oracle
-from attention_core.conformance import Implementation, budget
-from attention_core.conformance.error_merge import merge_errors, part_count
-from attention_core.conformance.error_rows import float_format
-from attention_core.conformance.session import Session
+from attention_core.conformance import Implementation
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.error_merge import merge_errors, part_count
+from attention_core.conformance.budgets.error_rows import float_format
+from attention_core.conformance.engine.session import Session
 
 DECLARED: dict[str, Any] = {"merges": "lse"}
 MOVED = (

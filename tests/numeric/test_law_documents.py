@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance.case import Case
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import LAWS as LAWS_OF_THE_SUITE
 from attention_core.derivation.steps import Step
 from attention_core.derivation.syntax import Chain, Expr, Group, Num, Times

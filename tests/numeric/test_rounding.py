@@ -1,4 +1,4 @@
-"""Tests of attention_core.conformance.rounding.
+"""Tests of attention_core.conformance.budgets.rounding.
 
 Rounding to a format against torch's own casts, bit for bit, at every number and every midpoint.
 float32 inputs keep torch from rounding twice on its way from float64.
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_core.conformance import rounding
+from attention_core.conformance.budgets import rounding
 
 KINDS = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 

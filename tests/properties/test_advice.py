@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.first_look.candidates import of_masks_and_causality, of_plain_calls
-from attention_core.conformance.implementation import CHOICES, CLAIMS
+from attention_core.declaration.implementation import CHOICES, CLAIMS
 
 LAWS = (
     "agrees_with_truth",
@@ -30,7 +30,7 @@ LAWS = (
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counterexamples stay as they were found: most of the time would go into making them small."""
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
 
 
 def bottom_right(n_q: int, n_kv: int) -> Tensor:

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_core.conformance.alone import Fresh, fewest
-from attention_core.conformance.evidence import Evidence, Shown
-from attention_core.conformance.exchange import Request, Response, Value, array
-from attention_core.conformance.history import KEPT, History
-from attention_core.conformance.processes import family
-from attention_core.conformance.report import Counterexample
-from attention_core.conformance.runner import WorkerRunner
-from attention_core.conformance.verify import verify_target
+from attention_core.conformance.engine.verify import verify_target
+from attention_core.conformance.report.results import Counterexample
+from attention_core.conformance.search.alone import Fresh, fewest
+from attention_core.conformance.subjects.evidence import Evidence, Shown
+from attention_core.conformance.worker.exchange import Request, Response, Value, array
+from attention_core.conformance.worker.history import KEPT, History
+from attention_core.conformance.worker.runner import WorkerRunner
+from attention_core.worker.processes import family
 
 STALE = '''
 import torch
@@ -43,7 +43,7 @@ def rotate(x, positions):
 
 
 def first_shown(path: Path, target: str, **fields: str) -> Counterexample:
-    from attention_core.conformance.telling import chosen
+    from attention_core.conformance.report.ranking import chosen
 
     report = verify_target(f"{path}:{target}", fields, effort="quick")
     return chosen(report.laws)[0]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from attention_core.conformance.arrays import NumpyArrays, TorchArrays, WrongReturn, library
-from attention_core.conformance.exchange import FLOATS, array
-from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.worker.arrays import NumpyArrays, TorchArrays, WrongReturn, library
+from attention_core.conformance.worker.exchange import FLOATS, array
+from attention_core.declaration.implementation import Implementation, TargetError
 
 VIEWS = (
     "contiguous",
@@ -148,7 +148,7 @@ def test_jax_arrays(x64: bool) -> None:
 def test_a_cotangent_is_handed_over_as_it_lies_and_without_sympy() -> None:
     """torch.autograd.grad with a cotangent of its own imports sympy, which takes longer than many a law."""
     code = (
-        "import sys, torch; from attention_core.conformance.arrays import TorchArrays\n"
+        "import sys, torch; from attention_core.conformance.worker.arrays import TorchArrays\n"
         "x = torch.ones(2, 3, requires_grad=True); lib = TorchArrays(); told = []\n"
         "y = 2 * x; y.register_hook(lambda g: told.append(g.stride()))\n"
         "first = lib.gradients(y, [x], torch.ones(1).expand(2, 3), None)[0][0]\n"

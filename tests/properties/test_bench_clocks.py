@@ -27,8 +27,8 @@ from attention_core.bench.worker import entry as worker
 from attention_core.bench.worker import probe
 from attention_core.bench.worker.client import NOTE, Lost, Note, Workers
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.environment import THREADS
-from attention_core.conformance.implementation import TargetError, Unavailable
+from attention_core.declaration.implementation import TargetError, Unavailable
+from attention_core.worker.environment import THREADS
 
 
 def test_the_wall_clock_makes_every_call() -> None:

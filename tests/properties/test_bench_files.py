@@ -12,7 +12,7 @@ import pytest
 
 from attention_core.bench.files import check_writable
 from attention_core.bench.report.results import write_text
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

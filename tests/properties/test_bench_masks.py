@@ -12,7 +12,7 @@ import torch
 from attention_core import oracle
 from attention_core.bench.parsing import DIGITS, parse_whole_number
 from attention_core.bench.workloads.masks import ROWS, MaskSpec, read_mask, segment_ids
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 BOTTOM = "bottom_right"
 

@@ -18,7 +18,7 @@ from attention_core.bench.report.render_html import to_html
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 HOSTILE = "<script>alert(1)</script>.py:$\\frac{ & 'x'"
 LIMITS = {"flops": {"float32": 1e11}, "exponentials": 1e9, "bandwidth": {"1000000": 1e11, "1000000000": 1e10}}

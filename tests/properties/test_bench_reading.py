@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import pytest
 
 from attention_core.bench.json_fields import End, Filled, OneOf, Within, as_declared
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 class Told(TypedDict):

@@ -15,7 +15,7 @@ import pytest
 from attention_core.bench.report.results import Cell, Column, Results, read_results
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 def example() -> Results:

@@ -27,7 +27,7 @@ from attention_core.bench.worker.measure import fingerprint, restore
 from attention_core.bench.workloads.inputs import draw
 from attention_core.bench.workloads.masks import read_mask
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 KERNELS = '''
 import os, time, torch
@@ -542,7 +542,7 @@ def test_what_is_not_for_this_machine_or_dies_while_it_loads_has_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere.py").write_text(
-        "from attention_core.conformance.implementation import Unavailable\nraise Unavailable('it needs a GPU')"
+        "from attention_core.declaration.implementation import Unavailable\nraise Unavailable('it needs a GPU')"
     )
     (tmp_path / "dies.py").write_text("import os\nos._exit(3)")
     names = [f"{tmp_path}/{name}.py:f" for name in ("elsewhere", "dies")]

@@ -17,7 +17,7 @@ from attention_core.bench.run import Settings
 from attention_core.bench.selftest import SelfTest, print_self_test, run_self_test
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 def trial(ratio: float, verdict: str, half: float = 0.01) -> Comparison:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attention_core.bench.workloads.shapes import read_shapes, workloads
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 def test_known_models() -> None:

@@ -16,7 +16,7 @@ from attention_core.bench.targets import Call, CannotRun, load, prepare, read_ta
 from attention_core.bench.workloads.inputs import draw
 from attention_core.bench.workloads.masks import read_mask
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 KERNELS = """
 import numpy, torch

@@ -11,7 +11,7 @@ import pytest
 
 from attention_core.bench.conventions import conventions, in_bench_words, verify_words
 from attention_core.bench.targets import load, read_target
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 KERNELS = """
 class Attention:

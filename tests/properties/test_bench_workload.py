@@ -12,7 +12,7 @@ import pytest
 from attention_core.bench.workloads import workload as module
 from attention_core.bench.workloads.masks import read_mask
 from attention_core.bench.workloads.workload import Workload, as_gib, machine_memory
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 
 def test_counts_of_a_known_case() -> None:

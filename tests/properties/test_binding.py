@@ -17,11 +17,11 @@ from mutants.judging import held, judged
 from mutants.reference import correct
 from torch import Tensor, nn
 
-from attention_core.conformance.binding import Binding, bind
-from attention_core.conformance.case import Case
-from attention_core.conformance.exchange import Array, decode
-from attention_core.conformance.executor import Executor
-from attention_core.conformance.implementation import CLAIMS, Implementation, TargetError
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.binding import Binding, bind
+from attention_core.conformance.worker.exchange import Array, decode
+from attention_core.conformance.worker.executor import Executor
+from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError
 
 # Distinct sizes, so that swapped axes cannot pass: B, H, H_kv, n_q, n_kv, d, d_v.
 B, H, H_KV, N_Q, N_KV, D, D_V = 2, 6, 3, 5, 7, 4, 9

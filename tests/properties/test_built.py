@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.built import config_class_of, contract_of_class, names_of_config, takes_a_module
+from attention_core.conformance.worker.built import config_class_of, contract_of_class, names_of_config, takes_a_module
 
 
 def test_a_config_made_of_two_others_is_passed_over_for_one_with_heads() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from attention_core.conformance.case import Case
+from attention_core.conformance.cases.case import Case
 
 FINITE = st.sampled_from([0.0, 1.0, -1.0, 2.0, 0.5, -0.5, 0.3, -0.3, 1.4, 99.5, -99.5, 150.25, 1e30, -1e30, 7.0])
 ANY = FINITE | st.sampled_from([np.nan, np.inf, -np.inf])

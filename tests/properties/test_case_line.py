@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
-from attention_core.conformance.case_line import case_line
-from attention_core.conformance.evidence import Evidence, Shown
-from attention_core.conformance.exchange import Request, array
-from attention_core.conformance.executor import Executor
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.render_html import section
-from attention_core.conformance.report import Counterexample, LawResult, Report
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.report.render_html import section
+from attention_core.conformance.report.results import Counterexample, LawResult, Report
+from attention_core.conformance.snippets.case_line import case_line
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.evidence import Evidence, Shown
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import Request, array
+from attention_core.conformance.worker.executor import Executor
 
 
 def attention(query: Any, key: Any, value: Any, mask: Any = None, causal: bool = False, dropout: float = 0.0) -> Any:

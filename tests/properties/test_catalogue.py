@@ -26,7 +26,7 @@ from mutants.catalogue.table import FAULTS, named
 from mutants.judging import judged, refuted
 
 from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
 
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
 SECOND = [r for r in FAULTS if "second_sight" in r.tags]

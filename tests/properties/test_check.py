@@ -19,15 +19,15 @@ from mutants.value import wrong_scale
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
-from attention_core.conformance.case import Case
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.evidence import Refused
-from attention_core.conformance.implementation import CLAIMS
-from attention_core.conformance.known_failures import KnownFailure
-from attention_core.conformance.law import Law
-from attention_core.conformance.report import LawResult, Report
-from attention_core.conformance.search import Search
-from attention_core.conformance.session import Session, select_laws, versions
+from attention_core.conformance.engine.session import Session, select_laws, versions
+from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.search.search import Search
+from attention_core.conformance.subjects.evidence import Refused
+from attention_core.conformance.subjects.law import Law
+from attention_core.declaration.implementation import CLAIMS
+from attention_core.declaration.known_failures import KnownFailure
 
 LAW = "agrees_with_truth"
 CHEAP = {"dtypes": ("float32",), "gradients": False}
@@ -36,8 +36,8 @@ CHEAP = {"dtypes": ("float32",), "gradients": False}
 @pytest.fixture(autouse=True)
 def little_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
     """How small a counterexample gets is the business of test_search.py; advice, of test_advice.py."""
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 12)
-    monkeypatch.setattr("attention_core.conformance.session.Session.first_look", None)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 12)
+    monkeypatch.setattr("attention_core.conformance.engine.session.Session.first_look", None)
 
 
 def record(function: Any, **fields: Any) -> Implementation:
@@ -105,7 +105,7 @@ MESSAGES = [
 def test_the_message_says_what_was_got_and_what_should_be(
     monkeypatch: pytest.MonkeyPatch, function: Any, message: str
 ) -> None:
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 150)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 150)
     (found,) = checked(function).counterexamples
     assert message in found.message
 
@@ -307,7 +307,7 @@ class Fake:
 
 
 def test_a_session_that_cannot_open_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.session.WorkerRunner", Fake)
+    monkeypatch.setattr("attention_core.conformance.engine.session.WorkerRunner", Fake)
     with pytest.raises(TargetError, match="not callable"):
         Session(record(None), "some.module:f")
     assert Fake.closed == 1

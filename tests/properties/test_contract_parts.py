@@ -16,9 +16,9 @@ import pytest
 from hypothesis.strategies import SearchStrategy
 
 from attention_core.conformance import contracts as module
-from attention_core.conformance import core
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.draw import draw
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.contracts import (
     attention_contract,
     built_in,
@@ -26,13 +26,13 @@ from attention_core.conformance.contracts import (
     lse_contract,
     parameter_contract,
 )
-from attention_core.conformance.draw import draw
-from attention_core.conformance.executor import Executor
-from attention_core.conformance.implementation import Implementation
 from attention_core.conformance.laws import laws_of, position_table
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.space import Space
+from attention_core.conformance.subjects import core
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.executor import Executor
+from attention_core.conformance.worker.runner import LocalRunner
+from attention_core.declaration.implementation import Implementation
 
 ATTENTION = attention_contract()
 
@@ -178,7 +178,7 @@ def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.Mo
 def test_a_contract_of_sizes_takes_its_subject() -> None:
     assert (
         parameter_contract(position_table).subject
-        is importlib.import_module("attention_core.conformance.parameter_case").ParameterSubject
+        is importlib.import_module("attention_core.conformance.subjects.parameter_case").ParameterSubject
     )
     mine = object()
     assert parameter_contract(position_table, mine).subject is mine  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 
 from attention_core.conformance import contracts as module
 from attention_core.conformance.contracts import built_in, contract_named, contracts
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 MINE = built_in()["rotary"]
 

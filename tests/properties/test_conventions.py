@@ -14,10 +14,10 @@ from mutants.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
-from attention_core.conformance.axes import LAYOUTS, Axes
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.scales import check_scale, scale_of
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.axes import LAYOUTS, Axes
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.declaration.scales import check_scale, scale_of
 
 Mask = Tensor | None
 
@@ -25,7 +25,7 @@ Mask = Tensor | None
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counterexamples stay as they were found: most of the time would go into making them small."""
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
 
 
 def three_axes(query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import built_in
-from attention_core.conformance.core import PLAIN, SIZES
-from attention_core.conformance.report import Report
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.report.results import Report
+from attention_core.conformance.subjects.core import PLAIN, SIZES
 from attention_core.modules import self_attention as ours
 
 

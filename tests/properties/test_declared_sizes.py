@@ -13,10 +13,10 @@ import torch
 from mutants.judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation, TargetError
-from attention_core.conformance.declared_sizes import NAMES, nearest_supported, supports
-from attention_core.conformance.options import SizeCondition, check_applies
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.subjects.declared_sizes import NAMES, nearest_supported, supports
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.declaration.options import SizeCondition, check_applies
 
 
 def divides_by_d_less_2(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core
+from attention_core.declaration.kernel import Kernel
 from attention_core.dispatch import attention as dispatch
 from attention_core.dispatch import plans
 from attention_core.dispatch import tables as choice
@@ -21,7 +22,6 @@ from attention_core.dispatch.attention import attention
 from attention_core.dispatch.tables import PLANS, forget
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from attention_core.registry.load import answers
-from attention_core.registry.record import Kernel
 from attention_core.registry.table import OURS
 from tests.properties.attention_loop import draw_call, rows_of
 

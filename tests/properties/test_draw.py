@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.draw import SCORES_PER_CASE, WORK_PER_CASE, draw, values
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import CLAIMS, DTYPES
-from attention_core.conformance.space import REGIMES, Profile, Space
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.draw import SCORES_PER_CASE, WORK_PER_CASE, draw, values
+from attention_core.conformance.cases.space import REGIMES, Profile, Space
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import CLAIMS, DTYPES
 
 DRAWS = 400
 EVERYTHING = Profile(DTYPES, frozenset(CLAIMS), "top_left", "zeros")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.conformance import environment
-from attention_core.conformance.environment import passes, worker_environment
+from attention_core.worker import environment
+from attention_core.worker.environment import passes, worker_environment
 
 BACKENDS = (
     "KERAS_BACKEND", "TRITON_INTERPRET", "JAX_ENABLE_X64", "JAX_PLATFORMS", "XLA_FLAGS", "TORCH_COMPILE_DISABLE",
@@ -60,7 +60,7 @@ def test_folders_of_the_caller_come_before_those_of_pythonpath(monkeypatch: pyte
 PARENT = """
 import ctypes, os
 from pathlib import Path
-from attention_core.conformance.environment import hide_initial_environment
+from attention_core.worker.environment import hide_initial_environment
 
 os.environ["CHANGED_TOKEN"] = "changed"
 del os.environ["DELETED_TOKEN"]

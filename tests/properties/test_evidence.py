@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     Result,
     Shown,
@@ -24,7 +24,7 @@ from attention_core.conformance.evidence import (
     require_finite,
     require_same,
 )
-from attention_core.conformance.exchange import Request
+from attention_core.conformance.worker.exchange import Request
 
 INF, NAN = math.inf, math.nan
 REQUEST = Request()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.exchange import FLOATS, STORAGE, Array, NDArray, array, c_strides, decode, encode
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.worker.exchange import FLOATS, STORAGE, Array, NDArray, array, c_strides, decode, encode
 
 VIEWS = (
     "contiguous", "transposed", "heads_last", "rows_first", "heads_first", "sliced", "padded", "chunk", "offset", "expanded", "repeated",

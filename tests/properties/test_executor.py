@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_core.conformance.exchange import Array, Request, Response, array
-from attention_core.conformance.executor import MAX_OUTPUTS, Executor
+from attention_core.conformance.worker.exchange import Array, Request, Response, array
+from attention_core.conformance.worker.executor import MAX_OUTPUTS, Executor
 
 VALUES = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 

@@ -14,8 +14,8 @@ from mutants import causal_lm as mutants
 from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes
 
-from attention_core.conformance.evidence import Result
-from attention_core.conformance.exchange import Request
+from attention_core.conformance.subjects.evidence import Result
+from attention_core.conformance.worker.exchange import Request
 from finetune.laws.causal_lm import laws as causal_lm
 from finetune.laws.causal_lm.laws import CONTRACT
 from finetune.laws.causal_lm.model import loss_bound, mean_loss

@@ -21,8 +21,8 @@ from mutants.judging_contracts import conforming, counterexample
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.search import run_law
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.search.search import run_law
 from finetune.contract_adapters import peft as graded_adapters
 from finetune.laws.peft import laws as peft
 from finetune.laws.peft.adapted import Adapted

@@ -15,8 +15,8 @@ from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.laws.trainer import laws as trainer
 from finetune.laws.trainer.laws import CONTRACT
 from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where

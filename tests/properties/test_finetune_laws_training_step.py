@@ -15,8 +15,8 @@ from mutants.judging import judged, refuted
 from mutants.judging_contracts import conforming, counterexample
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.contract_adapters import training as graded
 from finetune.laws.trainer.probe_layout import SIZE
 from finetune.laws.training_step import laws as training_step

@@ -16,9 +16,9 @@ from mutants.judging import refuted
 from mutants.judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.report import LawResult
-from attention_core.conformance.search import run_law
-from attention_core.conformance.session import Session
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.search.search import run_law
 from finetune.data.vocabulary import Vocabulary
 from finetune.laws.vocabulary import laws as vocabulary
 from finetune.laws.vocabulary.laws import CHARACTERS, CONTRACT, drawn

@@ -11,11 +11,11 @@ from properties import written_forms as forms
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import option_text
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.options import SizeCondition
-from attention_core.conformance.session import Session
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.options import SizeCondition
 
 FOUND: dict[Any, dict[str, Any]] = {
     forms.plain: {},
@@ -82,7 +82,7 @@ def test_conventions_of_a_form_are_found(function: Any) -> None:
 @pytest.mark.filterwarnings("ignore")  # of NumPy functions that are called with tensors first
 @pytest.mark.parametrize("function", FOUND, ids=lambda f: f.__name__)
 def test_a_form_gets_its_verdict_under_the_conventions_found(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
     dtypes = ("float32",) if function in SINGLE_INSIDE else ("float32", "float64")
     report = check_implementation(Implementation(function, name="f", dtypes=dtypes), "quick")
     judged = report if not FOUND[function] else report.under_found
@@ -168,7 +168,7 @@ def test_a_wrong_function_gets_no_conventions_and_no_name(function: Any) -> None
 
 
 def test_a_fault_beside_a_convention_is_refuted_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
 
     def shifted(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
         """(B, n, H, d), and one key too many where it is causal."""
@@ -256,7 +256,7 @@ def test_heads_that_are_cut_inside_are_judged_by_the_contract_that_asks_for_seve
 
 
 def test_a_fault_of_several_heads_is_refuted_under_the_contract_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 0)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
     wrong = forms.exercise_scaled_by_all_features
     report = check_implementation(Implementation(wrong, name="f", dtypes=("float32",)), "quick")
     assert report.under_found is not None and report.under_found.verdict == "refuted"

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.engine.second_judgement import judge_under_found
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import command, option_text
-from attention_core.conformance.first_look.second_judgement import judge_under_found
-from attention_core.conformance.law import Law
-from attention_core.conformance.report import NOT_RUN, Report
-from attention_core.conformance.session import Session
+from attention_core.conformance.report.results import NOT_RUN, Report
+from attention_core.conformance.subjects.law import Law
 
 
 @pytest.mark.parametrize(

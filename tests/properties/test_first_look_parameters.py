@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.session import Session
+from attention_core.declaration.implementation import TargetError
 
 
 def look_at(function: Any, contract: str, **record: Any) -> FirstLook:

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.flaky import differ
-from attention_core.conformance.session import Session, select_laws
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.report.flaky import differ
 
 
 def plain(query: Any, key: Any, value: Any) -> Any:

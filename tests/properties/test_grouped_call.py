@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.report import Report
-from attention_core.conformance.session import Session, select_laws
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.report.results import Report
+from attention_core.declaration.implementation import TargetError
 from attention_core.kernels.dot_product import dot_product_attention
 
 LAWS = [

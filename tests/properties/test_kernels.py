@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.known_failures import as_known_failure
-from attention_core.conformance.report import VERDICTS
+from attention_core.conformance.report.results import VERDICTS
+from attention_core.declaration.kernel import Kernel
+from attention_core.declaration.known_failures import as_known_failure
 from attention_core.peers import source
 from attention_core.peers.source import standalone
-from attention_core.registry.record import Kernel
 from attention_core.registry.table import KERNELS, implementation, kernel
 
 PEERS = [row for row in KERNELS if ".peers." in row.origin]

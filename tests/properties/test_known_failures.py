@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.known_failures import KnownFailure, as_known_failure, load_known_failures
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.known_failures import KnownFailure, as_known_failure, load_known_failures
 
 ENTRY = '[[known_failure]]\ntarget = "a:f"\nlaw = "agrees_with_truth"\nreason = "see there"\n'
 

@@ -16,10 +16,10 @@ from mutants.judging import refuted
 from mutants.judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import bias
 from attention_core.conformance.laws.bias import CONTRACT
-from attention_core.conformance.parameter_case import draw_parameters
-from attention_core.conformance.session import Session
+from attention_core.conformance.subjects.parameter_case import draw_parameters
 from attention_core.modules import positions
 
 SEEN_BY = {  # one law that must see it

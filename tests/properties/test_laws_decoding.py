@@ -11,8 +11,8 @@ from mutants import reference
 from mutants.judging import held, judged, refuted
 from mutants.value import correct_with_weights
 
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.decoding import LAWS, SHAPES
+from attention_core.conformance.subjects.law import Law
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)

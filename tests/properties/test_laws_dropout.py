@@ -16,7 +16,6 @@ from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 from scipy.stats import binom
 
-from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import dropout, dropout_options
 from attention_core.conformance.laws.chance import (
     FALSE_ALARM,
@@ -26,7 +25,8 @@ from attention_core.conformance.laws.chance import (
     margin,
     unlikely,
 )
-from attention_core.conformance.search import EFFORTS
+from attention_core.conformance.search.search import EFFORTS
+from attention_core.declaration.implementation import CLAIMS
 from attention_core.kernels.dot_product import dot_product_attention
 
 WEIGHTS = "returned_weights_are_before_dropout"

@@ -20,10 +20,10 @@ from mutants.reference import build, correct, weights
 from torch import Tensor
 
 from attention_core import oracle
-from attention_core.conformance import budget
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.second_budget import second_bound
 from attention_core.conformance.laws import gradients
 from attention_core.conformance.laws import second_gradients as second
-from attention_core.conformance.second_budget import second_bound
 from attention_core.oracle import attention as true_attention
 from attention_core.oracle import second_gradients
 

@@ -14,9 +14,9 @@ from mutants import bias, mask_builder, position_table
 from mutants.judging import held, judged, refuted
 from mutants.judging_contracts import conforming, counterexample, outcomes, refuting
 
-from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.laws.handing_out import LAWS
-from attention_core.conformance.options import check_applies
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.options import check_applies
 
 LAW = "results_are_the_callers_own"
 FAULTY: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [

@@ -14,9 +14,9 @@ from mutants import heads_and_batch as mutants
 from mutants.judging import held, refuted
 from mutants.reference import correct
 
-from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import heads_and_batch as slices
 from attention_core.conformance.laws import permutations
+from attention_core.declaration.implementation import CLAIMS
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

@@ -16,11 +16,11 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
-from attention_core.conformance.options import check_applies
-from attention_core.conformance.session import Session
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.options import check_applies
 from attention_core.modules.cache import KeyValueCache
 from attention_core.modules.self_attention import MultiHeadSelfAttention
 

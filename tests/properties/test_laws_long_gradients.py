@@ -16,10 +16,10 @@ from mutants.judging import held, judged, refuted
 from mutants.reference import build, correct
 from torch import Tensor
 
-from attention_core.conformance.case import Case
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF, round_to
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import long_gradients
 from attention_core.conformance.laws.long_gradients import PARTS, many_keys, many_rows
-from attention_core.conformance.rounding import UNIT_ROUNDOFF, round_to
 from attention_core.oracle import attention as truth
 from attention_core.oracle import gradients as true_gradients
 

@@ -16,11 +16,11 @@ from mutants.judging import held, refuted
 from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
-from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import mask_builder
 from attention_core.conformance.laws.mask_builder import CONTRACT, KINDS, MaskBuilder
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.session import Session
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.masking import builders
 
 FAULTY = [(kind, mutant) for kind, all_of in mutants.KINDS.items() for mutant in all_of]

@@ -15,10 +15,10 @@ from mutants import numerics as mutants
 from mutants.judging import held, judged, refuted
 from mutants.reference import build, correct
 
-from attention_core.conformance.case import Case
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import numerics
 from attention_core.conformance.laws.extreme_inputs import LARGE, beyond_half, enlarging
-from attention_core.conformance.rounding import round_to
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

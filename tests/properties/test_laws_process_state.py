@@ -21,10 +21,10 @@ from mutants.judging_contracts import counterexample, outcomes
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import built_in
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.process_state import LAWS
-from attention_core.conformance.process_state import seeded
-from attention_core.conformance.search import run_law
-from attention_core.conformance.session import Session
+from attention_core.conformance.search.search import run_law
+from attention_core.conformance.worker.process_state import seeded
 
 LAW = "a_call_leaves_the_process_as_it_was"
 WORDS = {

@@ -13,9 +13,9 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import seed_attention, seed_steps
-from attention_core.conformance.session import Session
+from attention_core.declaration.implementation import TargetError
 from attention_core.modules import self_attention as ours
 
 

@@ -17,13 +17,13 @@ from mutants.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.case import Case
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Profile
+from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import large_sizes, memory, shapes
 from attention_core.conformance.laws.shapes import SWEEP
-from attention_core.conformance.rounding import round_to
-from attention_core.conformance.search import judge_one
-from attention_core.conformance.session import Session, select_laws
-from attention_core.conformance.space import Profile
+from attention_core.conformance.search.search import judge_one
 
 LAWS = (*shapes.LAWS, *large_sizes.LAWS, *memory.LAWS)
 NAMES = [law.name for law in LAWS]

@@ -15,8 +15,8 @@ from mutants.catalogue import second_sight, second_sight_others, third_sight, th
 from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 
-from attention_core.conformance.implementation import CLAIMS
 from attention_core.conformance.laws import sharing
+from attention_core.declaration.implementation import CLAIMS
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

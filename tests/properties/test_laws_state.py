@@ -15,9 +15,9 @@ from mutants.judging import held, judged, refuted
 from mutants.reference import correct
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.implementation import CLAIMS
+from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import modes, state
-from attention_core.conformance.session import Session, select_laws
+from attention_core.declaration.implementation import CLAIMS
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

@@ -15,8 +15,8 @@ import pytest
 
 from attention_core.conformance import laws as package
 from attention_core.conformance.contracts import Contract, contracts
-from attention_core.conformance.implementation import CLAIMS
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.declaration.implementation import CLAIMS
 
 CONTRACTS = contracts()
 EVERY = [(contract, law) for contract in CONTRACTS.values() for law in contract.laws]

@@ -12,10 +12,10 @@ from mutants.judging_contracts import conforming, refuting
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.first_look.second_judgement import judge_under_found
-from attention_core.conformance.implementation import TargetError
+from attention_core.conformance.engine.second_judgement import judge_under_found
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.fused_roles import UNSEEN
-from attention_core.conformance.session import Session
+from attention_core.declaration.implementation import TargetError
 
 CONTRACT = "multi-head"
 TRUTH = "heads_attend_as_the_formula_says"

@@ -14,14 +14,16 @@ from mutants.judging import judged
 from mutants.reference import correct
 
 from attention_core import oracle
-from attention_core.conformance import Implementation, check_implementation, null_models, nulls, search
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
+from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.cases import null_models, nulls
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.null_models import NULLS, Problem
+from attention_core.conformance.cases.nulls import power, separated
 from attention_core.conformance.laws.value import agrees_with_truth
-from attention_core.conformance.null_models import NULLS, Problem
-from attention_core.conformance.nulls import power, separated
-from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.search import search
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.runner import LocalRunner
 
 LAW = "agrees_with_truth"
 NEEDS_FLOAT = {"bias_ignored", "bias_scaled"}

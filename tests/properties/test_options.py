@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from attention_core.conformance.implementation import CHOICES, CLAIMS, Implementation, TargetError
-from attention_core.conformance.options import (
+from attention_core.declaration.implementation import CHOICES, CLAIMS, Implementation, TargetError
+from attention_core.declaration.options import (
     APPLIES,
     DECLARED,
     FLAGS,

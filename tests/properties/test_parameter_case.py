@@ -1,6 +1,6 @@
 """Cases of sizes and options, and the subject that calls targets with them.
 
-attention_core.conformance.parameter_case: cases shrink within their relations, arrays are exact, evidence is whole.
+attention_core.conformance.subjects.parameter_case: cases shrink within their relations, arrays are exact, evidence is whole.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation
-from attention_core.conformance.implementation import DTYPES, TargetError
-from attention_core.conformance.parameter_case import (
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     ParameterSubject,
     Sizes,
@@ -28,7 +28,7 @@ from attention_core.conformance.parameter_case import (
     require_same_later,
     restrict_parameters,
 )
-from attention_core.conformance.session import Session
+from attention_core.declaration.implementation import DTYPES, TargetError
 
 RELATED = Sizes(
     {"n_q": (1, 9), "n_kv": (2, 20)}, {"word": ("a", "b")},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from attention_core.conformance.processes import BUSY, Patience, processor_time
+from attention_core.worker.processes import BUSY, Patience, processor_time
 
 
 class Simulated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from attention_core.conformance.contracts import contracts
-from attention_core.conformance.render_laws import laws_as_markdown
+from attention_core.conformance.report.render_laws import laws_as_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "laws.md"
 

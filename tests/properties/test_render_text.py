@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from attention_core.conformance.render_text import (
+from attention_core.conformance.report.ranking import SHOWN
+from attention_core.conformance.report.render_text import (
     opening,
     print_report,
     readable,
@@ -21,8 +22,7 @@ from attention_core.conformance.render_text import (
     verdict_remarks,
     verdict_table,
 )
-from attention_core.conformance.report import STATUSES, VERDICTS, Counterexample, LawResult, Report, looked
-from attention_core.conformance.telling import SHOWN
+from attention_core.conformance.report.results import STATUSES, VERDICTS, Counterexample, LawResult, Report, looked
 
 MARKUP = "[bold]x[/bold][/nonsense] \\"
 DECLARED = {"layout": "bhnd", "dtypes": ["float32"], "dead_rows": "zeros"}
@@ -228,7 +228,7 @@ def test_remarks() -> None:
 
 
 def test_every_verdict_and_status_has_a_style() -> None:
-    from attention_core.conformance.render_text import STYLES
+    from attention_core.conformance.report.render_text import STYLES
 
     assert set(STYLES) == {*STATUSES, *VERDICTS}
     assert looked([]) == "0 laws held on 0 problems, no counterexample"

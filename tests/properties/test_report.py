@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.conformance.render_html import to_html
-from attention_core.conformance.render_junit import to_junit
-from attention_core.conformance.report import (
+from attention_core.conformance.report.render_html import to_html
+from attention_core.conformance.report.render_junit import to_junit
+from attention_core.conformance.report.results import (
     STATUSES,
     VERDICTS,
     Counterexample,

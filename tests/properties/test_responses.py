@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.evidence import Refused, Violation
-from attention_core.conformance.exchange import Request, Response
-from attention_core.conformance.executor import describe_failure
-from attention_core.conformance.responses import SetUpError, check_response, declines, what_is_missing
+from attention_core.conformance.subjects.evidence import Refused, Violation
+from attention_core.conformance.subjects.outcomes import SetUpError, check_response, declines, what_is_missing
+from attention_core.conformance.worker.exchange import Request, Response
+from attention_core.conformance.worker.executor import describe_failure
 
 
 def made(name: str, module: str, base: type = Exception) -> type[Exception]:

@@ -17,21 +17,21 @@ from mutants.judging import judged
 from mutants.reference import correct
 
 from attention_core import oracle
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.evidence import Evidence, NotApplicable, Refused, Shown, Violation
-from attention_core.conformance.exchange import Request
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
-from attention_core.conformance.law import Law
-from attention_core.conformance.minimise import minimise, unreadable
-from attention_core.conformance.report import LawResult
-from attention_core.conformance.runner import LocalRunner
-from attention_core.conformance.search import EFFORTS, Search, judge_one, minimum, run_law, up_to
-from attention_core.conformance.small_search import small_cases
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.search.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
+from attention_core.conformance.search.minimise import minimise, unreadable
+from attention_core.conformance.search.search import EFFORTS, Search, judge_one, minimum, run_law, up_to
+from attention_core.conformance.search.small_search import small_cases
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Refused, Shown, Violation
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import Request
+from attention_core.conformance.worker.runner import LocalRunner
+from attention_core.declaration.implementation import Implementation
 
 CONTRACT = contract_named("attention")
 Check = Callable[[Any, Any], int | None]
@@ -470,7 +470,7 @@ def test_small_cases_of_each_effort_have_a_seed_of_their_own(monkeypatch: pytest
     def search_small(*args: Any) -> None:
         seeds.append(args[5])
 
-    monkeypatch.setattr("attention_core.conformance.search.search_small", search_small)
+    monkeypatch.setattr("attention_core.conformance.search.search.search_small", search_small)
     for seed in range(3):
         run(never, effort="thorough", seed=seed)
     assert len(seeds) == len(set(seeds)) == 9

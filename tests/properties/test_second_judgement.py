@@ -11,11 +11,11 @@ from mutants import module_forms as forms
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.engine.verify import exit_status, verify_target
 from attention_core.conformance.first_look.findings import command
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.render_text import under_found_lines
-from attention_core.conformance.report import Report
-from attention_core.conformance.verify import exit_status, verify_target
+from attention_core.conformance.report.render_text import under_found_lines
+from attention_core.conformance.report.results import Report
+from attention_core.declaration.implementation import TargetError
 
 
 class Kept:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.conformance.exchange import Request, array
-from attention_core.conformance.verify import open_session
+from attention_core.conformance.engine.verify import open_session
+from attention_core.conformance.worker.exchange import Request, array
 
 JAX = """
 import jax

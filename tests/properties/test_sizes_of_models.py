@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.parameter_case import as_in_models
+from attention_core.conformance.subjects.parameter_case import as_in_models
 
 
 class WideHeads(nn.Module):

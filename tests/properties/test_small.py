@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
 
 from attention_core import oracle
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.implementation import CLAIMS, DTYPES
-from attention_core.conformance.options import SizeCondition
-from attention_core.conformance.small import BIASES, FRIENDLY, declared_sizes, small_cases
-from attention_core.conformance.space import Profile, Space
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.small import BIASES, FRIENDLY, declared_sizes, small_cases
+from attention_core.conformance.cases.space import Profile, Space
+from attention_core.declaration.implementation import CLAIMS, DTYPES
+from attention_core.declaration.options import SizeCondition
 
 DRAWS = 300
 EVERYTHING = Profile(DTYPES, frozenset(CLAIMS), "top_left", "zeros")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.implementation import CLAIMS, DTYPES
-from attention_core.conformance.space import Profile, Space
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Profile, Space
+from attention_core.declaration.implementation import CLAIMS, DTYPES
 
 
 def profile(*claims: str, dtypes: tuple[str, ...] = DTYPES, **changes: Any) -> Profile:

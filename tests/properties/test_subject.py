@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_core.conformance import Implementation, budget
-from attention_core.conformance.case import Case
-from attention_core.conformance.session import Session
-from attention_core.conformance.subject import LEAST, Memory, Subject
+from attention_core.conformance import Implementation
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.subjects.subject import LEAST, Memory, Subject
 from attention_core.dispatch.attention import attention
 
 

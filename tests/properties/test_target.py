@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_core.conformance.implementation import TargetError, Unavailable
-from attention_core.conformance.target import load_target, split_target
+from attention_core.conformance.worker.target import load_target, split_target
+from attention_core.declaration.implementation import TargetError, Unavailable
 
 FILES = {
     "good.py": "import helper_beside\n\ndef f(): return helper_beside.N\nclass C:\n    @staticmethod\n    def g(): ...\n",
@@ -25,7 +25,7 @@ FILES = {
     "syntax.py": "def f(:\n",
     "latin.py": b"\xff\xfe = 1\n",
     "not_here.py": (
-        "from attention_core.conformance.implementation import Unavailable\nraise Unavailable('needs a GPU')\n"
+        "from attention_core.declaration.implementation import Unavailable\nraise Unavailable('needs a GPU')\n"
     ),
 }
 

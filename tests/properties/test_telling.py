@@ -20,9 +20,8 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
-from attention_core.conformance.report import Counterexample, LawResult
-from attention_core.conformance.session import Session
-from attention_core.conformance.telling import (
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.report.ranking import (
     CAUSES,
     FAMILIES,
     LAST,
@@ -32,6 +31,7 @@ from attention_core.conformance.telling import (
     chosen,
     without_consequences,
 )
+from attention_core.conformance.report.results import Counterexample, LawResult
 
 FAMILY = {law.name: law.family for contract in contracts().values() for law in contract.laws}
 
@@ -227,8 +227,8 @@ LAWS = (*PLAIN, *CAUSES, "query_gradient_is_true", "evaluation_has_no_dropout", 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_first_counterexample_names_the_cause(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 20)
-    monkeypatch.setattr("attention_core.conformance.session.Session.first_look", None)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 20)
+    monkeypatch.setattr("attention_core.conformance.engine.session.Session.first_look", None)
     function, law = FAULTS[fault]
     record = Implementation(function, name="f", dtypes=("float32",))
     report = check_implementation(record, "quick", laws=LAWS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 
-from attention_core.conformance.thrift import COLLECTED_AFTER, be_thrifty
+from attention_core.conformance.engine.thrift import COLLECTED_AFTER, be_thrifty
 
 
 def test_garbage_is_collected_seldom_and_still_found() -> None:

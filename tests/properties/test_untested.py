@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.bound_parameters import named_parameters
-from attention_core.conformance.draw import draw
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.report import Report
-from attention_core.conformance.session import Session, select_laws
-from attention_core.conformance.space import Space
-from attention_core.conformance.untested import RecordingRunner, silent_parameters, what_to_do
+from attention_core.conformance.cases.draw import draw
+from attention_core.conformance.cases.space import Space
+from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.report.results import Report
+from attention_core.conformance.report.untested import RecordingRunner, silent_parameters, what_to_do
+from attention_core.conformance.worker.bound_parameters import named_parameters
+from attention_core.declaration.implementation import TargetError
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.registry.table import KERNELS, implementation
 
@@ -345,7 +345,7 @@ def test_another_process_adds_what_its_laws_tested() -> None:
     runner = RecordingRunner(None)
     runner.fates[("", "mask")] = "left"
     assert silent_parameters(runner.fates, Implementation(None)) == ["mask"]
-    from attention_core.conformance.untested import join
+    from attention_core.conformance.report.untested import join
 
     join(runner.fates, {("", "mask"): "tested"})
     join(runner.fates, {("", "mask"): "left"})

@@ -24,14 +24,10 @@ from mutants.reference import correct
 from mutants.value import wrong_scale
 from torch import Tensor
 
-from attention_core.conformance import verify
-from attention_core.conformance.case import Case
-from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
-from attention_core.conformance.options import SizeCondition
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.report import Counterexample, LawResult, Report
-from attention_core.conformance.session import Session
-from attention_core.conformance.verify import (
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.engine import verify
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.engine.verify import (
     ended_by_signals,
     exit_status,
     failed_report,
@@ -43,6 +39,10 @@ from attention_core.conformance.verify import (
     saved_case,
     verify_target,
 )
+from attention_core.conformance.report.results import Counterexample, LawResult, Report
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
+from attention_core.declaration.options import SizeCondition
 
 LAW = "agrees_with_truth"
 FIELDS: dict[str, Any] = {"dtypes": ("float32",), "gradients": False}
@@ -76,8 +76,8 @@ def bare(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 def local(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two targets, `right:f` and `wrong:f`, run in this process."""
     functions = {"right:f": correct, "wrong:f": wrong_scale(), "bare:f": bare, "pair:f": split_merge_heads.correct()}
-    monkeypatch.setattr("attention_core.conformance.session.SHRINK_CALLS", 12)
-    monkeypatch.setattr("attention_core.conformance.session.Session.first_look", None)
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 12)
+    monkeypatch.setattr("attention_core.conformance.engine.session.Session.first_look", None)
 
     def open_session(
         target: str, fields: Any, *, effort: str, seed: int, timeout: float, known: Any = None, shrink: bool = True

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from attention_core.conformance import wire
-from attention_core.conformance.exchange import STORAGE, Array, Failure, Request, Response, Value, c_strides
+from attention_core.conformance.worker import wire
+from attention_core.conformance.worker.exchange import STORAGE, Array, Failure, Request, Response, Value, c_strides
 
 HEAD = 16
 scalars = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5)

@@ -14,7 +14,7 @@ from typing import Any
 from attention_core.bench.report.growth import Series, series_of
 from attention_core.bench.report.results import Cell, Results
 from attention_core.bench.timing.roofline import Limits
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 NAMES = ("growth", "pareto", "roofline")
 SUFFIXES = (".svg", ".png", ".pdf")

@@ -17,7 +17,7 @@ from attention_core.bench.report.warnings import doubts
 from attention_core.bench.timing.machine import busy_words
 from attention_core.bench.timing.statistics import Interval
 from attention_core.bench.workloads.workload import as_gib
-from attention_core.conformance.render_html import STYLE
+from attention_core.conformance.report.render_html import STYLE
 
 HEADS = ("kernel", "time", "ratio", "", "of limit", "memory", "process", "error", "largest", "what ran")
 TITLES = {"growth": "Growth with n", "pareto": "Time against error", "roofline": "Roofline"}

@@ -19,7 +19,7 @@ from attention_core.bench.json_fields import Count, OneOf, Seconds, Share, as_de
 from attention_core.bench.timing.roofline import Limits
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 SCHEMA_VERSION = 1
 KIND = "attention-core bench"

@@ -203,7 +203,7 @@ def _block(
 
 
 def _drop(name: str, error: BaseException, running: dict[str, Callable[[], Any]], found: Samples) -> None:
-    from attention_core.conformance.implementation import said
+    from attention_core.declaration.implementation import said
 
     del running[name]
     found.failed[name] = said(error)

@@ -19,9 +19,9 @@ from typing import Any
 
 import attention_core
 from attention_core.bench.messages import Ended, TimedOut, receive, send
-from attention_core.conformance.environment import hide_initial_environment, worker_environment
-from attention_core.conformance.implementation import TargetError, Unavailable
-from attention_core.conformance.runner import Tail, memory_limit
+from attention_core.conformance.worker.runner import Tail, memory_limit
+from attention_core.declaration.implementation import TargetError, Unavailable
+from attention_core.worker.environment import hide_initial_environment, worker_environment
 
 START_TIMEOUT = 120.0
 NOTE = 4096

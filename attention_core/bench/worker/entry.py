@@ -21,8 +21,8 @@ from attention_core.bench.targets import NoTensor
 from attention_core.bench.timing.roofline import measure_limits
 from attention_core.bench.worker.measure import measure
 from attention_core.bench.worker.probe import check_loads, probe
-from attention_core.conformance.implementation import TargetError, Unavailable, said
-from attention_core.conformance.worker import limit_memory
+from attention_core.conformance.worker.entry import limit_memory
+from attention_core.declaration.implementation import TargetError, Unavailable, said
 
 JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
     "probe": probe, "measure": measure, "limits": measure_limits, "load": check_loads,
@@ -46,8 +46,8 @@ def run_job(job: dict[str, Any], tell: Tell) -> None:
 def end_with_the_parent() -> None:
     """On Linux, let the system end this process with the one that started it, however that one ends.
 
-    No thread watches, as one does in conformance/worker.py: here times are taken. Elsewhere a job ends when it next
-    says something.
+    No thread watches, as one does in conformance/worker/entry.py: here times are taken. Elsewhere a job ends when it
+    next says something.
     """
     parent = os.getppid()
     if sys.platform == "linux":

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from attention_core import oracle
 from attention_core.bench.workloads.inputs import Inputs, bias_rows
-from attention_core.conformance.budget import backward_bound, forward_bound
-from attention_core.conformance.implementation import Implementation
+from attention_core.conformance.budgets.budget import backward_bound, forward_bound
+from attention_core.declaration.implementation import Implementation
 
 Array = npt.NDArray[np.float64]
 PAIRS = 2**23

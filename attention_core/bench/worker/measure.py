@@ -23,7 +23,7 @@ from attention_core.bench.worker.client import Note
 from attention_core.bench.worker.errors import Judge
 from attention_core.bench.workloads.inputs import Inputs, dense_mask, draw
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import Implementation, TargetError, Unavailable, said
+from attention_core.declaration.implementation import Implementation, TargetError, Unavailable, said
 
 CHANGES = "on these inputs: it changes its inputs"
 LATER = "on these inputs, in a later call"

@@ -20,7 +20,7 @@ from attention_core.bench.targets import Call, CannotRun, load, prepare, read_ta
 from attention_core.bench.worker.client import Note
 from attention_core.bench.workloads.inputs import draw
 from attention_core.bench.workloads.workload import Workload
-from attention_core.conformance.implementation import Unavailable
+from attention_core.declaration.implementation import Unavailable
 
 TINY = 16
 """Rows and keys of the call that loads a kernel's code before its memory is measured."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_core.bench.parsing import DIGITS, parse_whole_number, shorten
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 if TYPE_CHECKING:
     from attention_core.masking import Mask

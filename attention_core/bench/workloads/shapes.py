@@ -14,7 +14,7 @@ from typing import Any
 from attention_core.bench.parsing import DIGITS, parse_whole_number, shorten
 from attention_core.bench.workloads.masks import MaskSpec, read_mask
 from attention_core.bench.workloads.workload import SIZES, Workload
-from attention_core.conformance.implementation import TargetError
+from attention_core.declaration.implementation import TargetError
 
 SIZE_FORM = "write sizes as B=1,H=8,n=1024,d=64 (also H_kv, n_q, n_kv, d_v)"
 

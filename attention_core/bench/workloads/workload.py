@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from attention_core.bench.json_fields import Within, declared
 from attention_core.bench.parsing import DIGITS
 from attention_core.bench.workloads.masks import MaskSpec, read_mask
-from attention_core.conformance.implementation import DTYPES, TargetError
+from attention_core.declaration.implementation import DTYPES, TargetError
 
 DIRECTIONS = ("fwd", "bwd")
 """fwd: the forward pass, without a graph. bwd: forward and backward, what a training step pays."""

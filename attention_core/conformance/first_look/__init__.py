@@ -16,7 +16,8 @@ Path of the data:
 * `operations.py`: other operations (sigmoid, linear, windowed, ...) with truths of their own and bounds that
   `running_error.py` carries along, for a target that agrees with attention under no conventions.
 * `words.py`: the lines of the report; `findings.py` turns the conventions found into options of the command line.
-* `second_judgement.py`: the same laws under the conventions found, where the target is not right under those declared.
+* `engine/second_judgement.py`: the same laws under the conventions found, where the target is not right under those
+  declared.
 
 `Report.first_look` holds the findings and `Report.under_found` the report under the conventions found.
 """

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from attention_core.conformance.implementation import CHOICES, Implementation, TargetError
-from attention_core.conformance.scales import RULES
+from attention_core.declaration.implementation import CHOICES, Implementation, TargetError
+from attention_core.declaration.scales import RULES
 
 Changes = Mapping[str, Any]
 DEAD = ("zeros", "nan", "uniform")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_core.conformance.implementation import Implementation
+from attention_core.declaration.implementation import Implementation
 
 PLAIN = {"array": "torch", "contract": "attention"}
 """What needs no option."""
@@ -72,7 +72,7 @@ def option_text(name: str, value: Any) -> str:
         >>> option_text("gradients", False), option_text("dtypes", ("float32", "float64"))
         ('--no-gradients', '--dtype float32,float64')
     """
-    from attention_core.conformance.options import option_of
+    from attention_core.declaration.options import option_of
 
     option = option_of(name)
     if isinstance(value, bool):

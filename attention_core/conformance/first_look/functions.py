@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import (
     Changes,
     changed,
@@ -30,8 +27,11 @@ from attention_core.conformance.first_look.restrictions import (
 )
 from attention_core.conformance.first_look.whole_rows import look_for_heads
 from attention_core.conformance.first_look.words import sentences
-from attention_core.conformance.implementation import Implementation, TargetError, Unavailable
-from attention_core.conformance.runner import Runner
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 from attention_core.oracle import causal_mask
 
 GROUPED = ((2, 4, 5, 7, 4, 4), (2, 4, 5, 5, 4, 4))

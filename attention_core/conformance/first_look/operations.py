@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.running_error import Tracked
+from attention_core.conformance.worker.exchange import NDArray
 from attention_core.oracle.positions import alibi_slopes
 
 CAPS = (1, 2, 5, 8, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation
-from attention_core.conformance.exchange import NDArray
 from attention_core.conformance.first_look.findings import FirstLook, option_text
 from attention_core.conformance.first_look.probes import Asker
-from attention_core.conformance.implementation import Implementation, TargetError
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.rotation import Rotary
-from attention_core.conformance.parameter_case import draw_parameters, restrict_parameters
-from attention_core.conformance.runner import Runner
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import draw_parameters, restrict_parameters
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation, TargetError
 
 CASES = 48
 """Cases that a candidate is put to, the first that differs ends it: some of positions on both sides of 0 among them."""
@@ -170,7 +170,7 @@ def declared(implementation: Implementation, name: str) -> Any:
 
 def fields_of(implementation: Implementation, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Changes as fields of the record; those without a field are parameters of the contract."""
-    from attention_core.conformance.options import SizeCondition
+    from attention_core.declaration.options import SizeCondition
 
     own = {k: v for k, v in changes.items() if k in implementation.__dataclass_fields__}
     if isinstance(own.get("sizes"), str):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.exchange import Array, Request, Response
-from attention_core.conformance.responses import LOST
-from attention_core.conformance.runner import Runner
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.outcomes import LOST
+from attention_core.conformance.worker.exchange import Array, Request, Response
+from attention_core.conformance.worker.runner import Runner
 
 SIZES = (
     (2, 3, 5, 7, 4, 4), (2, 3, 7, 5, 4, 4), (2, 3, 5, 5, 4, 4), (1, 1, 5, 7, 4, 4), (1, 1, 5, 5, 4, 4),

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.binding import bind
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import Changes, records
 from attention_core.conformance.first_look.probes import Asker
-from attention_core.conformance.implementation import Implementation, TargetError
-from attention_core.conformance.subject import Forward, Memory, Subject
+from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.subjects.subject import Forward, Memory, Subject
+from attention_core.declaration.implementation import Implementation, TargetError
 
 ENOUGH = 2
 """Plain problems on which a target must agree with the truth for a way of calling it to count as found."""

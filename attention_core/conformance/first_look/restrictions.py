@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import Changes
 from attention_core.conformance.first_look.probes import low_logits, problem
 from attention_core.conformance.first_look.ranking import Comparer, agrees, meant
-from attention_core.conformance.implementation import Implementation, TargetError
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
+from attention_core.declaration.implementation import Implementation, TargetError
 
 HEAD_SIZES_DIFFER = (1, 1, 5, 5, 4, 6)
 """A problem whose values have another head size than its queries; n_q == n_kv, one sequence and one head."""
@@ -21,7 +21,7 @@ FILLS = ("-1e9", "-1e8", "-1e7")
 
 def declined_sizes(comparer: Comparer, record: Implementation, cases: Sequence[Case]) -> Changes:
     """The condition that sizes meet where all calls of other sizes are declined; {} where none is needed."""
-    from attention_core.conformance.options import SizeCondition
+    from attention_core.declaration.options import SizeCondition
 
     if record.sizes is not None:
         return {}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.conformance.budget import UNIT_ROUNDOFF
-from attention_core.conformance.error_rows import gamma
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
+from attention_core.conformance.budgets.error_rows import gamma
+from attention_core.conformance.worker.exchange import NDArray
 
 FUNCTION_ROUNDINGS = 4
 """Units in the last place that exp, tanh and the like may be off, as the laws' budgets allow."""

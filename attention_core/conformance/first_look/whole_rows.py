@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.first_look.findings import FirstLook, option_text
-from attention_core.conformance.implementation import Implementation, TargetError
 from attention_core.conformance.laws.seed_attention import CAUSAL, CONTRACT, HEADS, SelfAttention
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.runner import Runner
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation, TargetError
 
 PROBES = tuple(ParameterCase({"B": 2, "n": 5, "H": heads, "d": 3}, seed=5) for heads in (2, 1))
 """Several heads first; with one head alone, what is wrong with several is left to the laws."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.binding import Binding
 from attention_core.conformance.first_look.findings import option_text
-from attention_core.conformance.implementation import Implementation
+from attention_core.conformance.subjects.binding import Binding
+from attention_core.declaration.implementation import Implementation
 
 SHAPES = {
     (4, "bhnd"): "(B, H, n, d)",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws import (
     causality,
     dead_rows,
@@ -32,6 +31,7 @@ from attention_core.conformance.laws import (
     value,
     value_relations,
 )
+from attention_core.conformance.subjects.law import Law
 
 FAMILIES = (
     modes,  # first: see there

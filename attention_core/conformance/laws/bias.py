@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budget import UNIT_ROUNDOFF
-from attention_core.conformance.evidence import Result, require_close, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import Result, require_close, require_same
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "bias"
 SINGLE = UNIT_ROUNDOFF["float32"]

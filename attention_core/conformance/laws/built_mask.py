@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.evidence import Evidence, Result, Shown, Violation
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import TargetError
 
 KINDS = ("causal", "sliding_window", "prefix", "padding", "segments")
 SPELLINGS = {

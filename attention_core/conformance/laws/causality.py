@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.masking_gradients import (
     NO_GRADIENTS,
     no_gradient_at,
@@ -27,8 +25,10 @@ from attention_core.conformance.laws.visibility import (
     judged_rows,
     require_truth,
 )
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 from attention_core.oracle.masks import causal_mask
 
 CAUSAL = Space(masks=("none",), causal=(True,), min_kv=2)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.worker.exchange import NDArray
 
 TESTS_PER_RUN = 2**14
 """More than any run makes (12 laws, up to 240 cases each at effort "thorough", at most 5 tests a case: 14400)."""

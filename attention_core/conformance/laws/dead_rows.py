@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, require_close, require_finite
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.expected import near_the_best
 from attention_core.conformance.laws.pairs import same_gradients, same_output
 from attention_core.conformance.laws.visibility import judged_rows, require_truth
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, require_close, require_finite
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 from attention_core.oracle.masks import causal_mask
 
 MASKED = Space(masks=("bool", "float"), causal=(False,))

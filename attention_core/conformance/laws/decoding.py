@@ -8,14 +8,14 @@ from itertools import product
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Refused
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.shapes import as_given, judge_output, judge_weights
-from attention_core.conformance.rounding import round_to
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 SHAPES = tuple(product((1, 4, 8), (65, 147, 513)))
 """Numbers of queries and keys: a token, and a few that were guessed; one key beyond a block of 64, between blocks, one

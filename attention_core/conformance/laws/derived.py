@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 NO_GRADIENTS = "gradients are declared unsupported"
 

@@ -10,17 +10,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.chance import agreements, at_every_distance, margin, unlikely
 from attention_core.conformance.laws.derived import NO_GRADIENTS, gradients_declared, output_bound
 from attention_core.conformance.laws.probe import Observed, drop, in_turn, observe, probe_of, require_kept_or_dropped
 from attention_core.conformance.laws.visibility import judged_rows
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Shown, Violation, require_close
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 
 def accuse(message: str, *seen: Observed) -> Violation:

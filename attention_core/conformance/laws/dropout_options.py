@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Result, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.chance import margin, unlikely
 from attention_core.conformance.laws.derived import NO_GRADIENTS, gradients_declared, output_bound, take_queries
 from attention_core.conformance.laws.dropout import DROPOUT, FAMILY, ONCE, accuse
 from attention_core.conformance.laws.probe import BATCH, Observed
-from attention_core.conformance.rounding import UNIT_ROUNDOFF
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 LENGTHS = (33, 31, 65, 48, 32, 64, 16)
 """Odd ones are preferred; the first that the target allows, in a drawn order, is taken."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.evidence import require_close
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 LEFT = 1 / 64
 """How much weight the keys behind the leading one may keep; e^-gap n <= LEFT sets the gap."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.budget import HUGE, UNIT_ROUNDOFF, round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.rounding import SMALLEST_NORMAL
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.budgets.budget import HUGE, UNIT_ROUNDOFF, round_to
+from attention_core.conformance.budgets.rounding import SMALLEST_NORMAL
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 LARGE = 2.0**13
 """Size of large scores: their exponentials overflow every format, their products fit into all of them."""

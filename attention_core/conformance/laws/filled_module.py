@@ -14,19 +14,8 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance import budget
-from attention_core.conformance.budget import UNIT_ROUNDOFF
-from attention_core.conformance.declared_sizes import nearest_supported
-from attention_core.conformance.evidence import (
-    Evidence,
-    NotApplicable,
-    Refused,
-    Result,
-    Shown,
-    Violation,
-    excess,
-)
-from attention_core.conformance.exchange import Array, NDArray, Request, array
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
 from attention_core.conformance.laws.fused_roles import layout_by_roles
 from attention_core.conformance.laws.normalised_heads import layer_normalised, normalised, through_scores
 from attention_core.conformance.laws.projections import (
@@ -39,8 +28,19 @@ from attention_core.conformance.laws.projections import (
 )
 from attention_core.conformance.modules.form import Form, Mask
 from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
-from attention_core.conformance.scales import scale_of
+from attention_core.conformance.subjects.declared_sizes import nearest_supported
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Refused,
+    Result,
+    Shown,
+    Violation,
+    excess,
+)
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
+from attention_core.declaration.scales import scale_of
 
 SINGLE = UNIT_ROUNDOFF["float32"]
 DECLARED_PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation
-from attention_core.conformance.exchange import NDArray, array
 from attention_core.conformance.laws.projections import LAYOUTS, Layout, Shape, find_projections
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray, array
 
 if TYPE_CHECKING:
     from attention_core.conformance.laws.filled_module import Filled, MultiHead

@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention_core.conformance.budget import BackwardBounds
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, require_close, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.budget import BackwardBounds
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.pairs import require_multiple
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, require_close, require_same
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 from attention_core.oracle import Gradients
 
 INPUTS = ("query", "key", "value")

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Result
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws import bias, mask_builder, position_table
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.subjects.evidence import Result
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 FAMILY = "handing_out"
 

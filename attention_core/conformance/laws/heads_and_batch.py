@@ -9,9 +9,8 @@ from itertools import islice
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, require_close
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
     gradients_declared,
@@ -25,8 +24,9 @@ from attention_core.conformance.laws.derived import (
 )
 from attention_core.conformance.laws.pairs import same_gradients, same_output
 from attention_core.conformance.laws.visibility import judged_rows
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
 
 PER_BATCH = (("B", 1, 1, "n_kv"), ("B", 1, "n_q", "n_kv"))
 PER_HEAD = (("H", "n_q", "n_kv"), ("H", "n_q", "n_kv"), (1, "H", 1, "n_kv"))  # the first is likelier mistaken

@@ -12,15 +12,28 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance import budget
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.declared_sizes import supports
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, after, as_argument
-from attention_core.conformance.scales import scale_of
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.subjects.declared_sizes import supports
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Result,
+    Shown,
+    Violation,
+    require_close,
+)
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    ParameterSubject,
+    Sizes,
+    after,
+    as_argument,
+)
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
+from attention_core.declaration.scales import scale_of
 
 CONTRACT = "kv-cache"
 FITTING = 2.0**15

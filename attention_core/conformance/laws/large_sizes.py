@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.laws.shapes import as_given, judge_gradients, judge_output, judge_weights
-from attention_core.conformance.rounding import round_to
-from attention_core.conformance.space import Profile, Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
 
 
 class Sizes(NamedTuple):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import require_declared
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
-from attention_core.conformance.rounding import round_to
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 LOW = ("bfloat16", "float16")
 PARTS = {"bfloat16": 1024, "float16": 4096}

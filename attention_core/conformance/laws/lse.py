@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budget import lse_backward_bound
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Result, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.budget import lse_backward_bound
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
     gradients_declared,
@@ -25,9 +24,10 @@ from attention_core.conformance.laws.derived import (
     take_keys,
     take_queries,
 )
-from attention_core.conformance.rounding import UNIT_ROUNDOFF
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 BORROWED = ("value", "masking", "causality", "heads_and_batch", "gradients", "numerics", "large_sizes", "sharing")
 CONTRACT = "attention-lse"

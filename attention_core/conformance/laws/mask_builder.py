@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Result, require_close, require_same
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.built_mask import KINDS, PER_SEQUENCE, MaskBuilder
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, after
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after
+from attention_core.declaration.implementation import Implementation
 
 __all__ = ["CONTRACT", "KINDS", "LAWS", "MaskBuilder"]
 

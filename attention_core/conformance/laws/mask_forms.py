@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import more_keys, take_batch, take_keys, take_queries
 from attention_core.conformance.laws.masking_gradients import NO_GRADIENTS
 from attention_core.conformance.laws.pairs import Move, same_gradients, same_output
 from attention_core.conformance.laws.visibility import hide, judged_rows, require_truth
-from attention_core.conformance.rounding import round_to
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 from attention_core.oracle.masks import causal_mask
 
 PLAIN = Space(masks=("none",), causal=(False,), min_kv=2)

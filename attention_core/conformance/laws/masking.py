@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import Evidence, Violation
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.rounding import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.pairs import same_output
 from attention_core.conformance.laws.visibility import (
     CLEAR,
@@ -23,9 +23,9 @@ from attention_core.conformance.laws.visibility import (
     plant_for_all,
     require_truth,
 )
-from attention_core.conformance.rounding import round_to
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import Evidence, Violation
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
 
 MASKED = Space(masks=("bool", "float"), causal=(False,), min_kv=2)
 WITH_OR_WITHOUT = MASKED.with_(masks=("none", "bool", "float"))

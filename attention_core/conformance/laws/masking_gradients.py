@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import require_close
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.masking import MASKED, WITH_OR_WITHOUT
 from attention_core.conformance.laws.pairs import same_gradients
 from attention_core.conformance.laws.visibility import (
@@ -23,7 +21,9 @@ from attention_core.conformance.laws.visibility import (
     plant_by_row,
     plant_for_all,
 )
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import require_close
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
 
 NO_GRADIENTS = "gradients=False is declared"
 

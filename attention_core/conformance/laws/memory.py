@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import more_keys, take_heads, take_queries
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, require_same
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 AROUND_BLOCKS = (15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65)
 SCORES = 1 << 15

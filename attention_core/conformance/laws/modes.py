@@ -6,15 +6,15 @@ Functions have no mode; for them these laws repeat a call, or have nothing to sa
 
 from __future__ import annotations
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
-from attention_core.conformance.law import Law
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.chance import FALSE_ALARM
 from attention_core.conformance.laws.derived import output_bound
 from attention_core.conformance.laws.probe import observe, probe_of
 from attention_core.conformance.laws.visibility import judged_rows
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Shown, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
 
 
 def training_keeps_its_dropout_after_evaluation(subject: Subject, case: Case) -> int:

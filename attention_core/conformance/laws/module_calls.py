@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Refused, Result, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import MultiHead, ways
 from attention_core.conformance.laws.multi_head import ANY, CONTRACT, MASKED, RANGES, TOKENS
 from attention_core.conformance.laws.projections import Projections
-from attention_core.conformance.modules.aliases import DROPOUTS
 from attention_core.conformance.modules.form import Config, Construction
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
-from attention_core.conformance.scales import scale_of
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.aliases import DROPOUTS
+from attention_core.declaration.scales import scale_of
 
 LARGE = 100.0
 """Scores so large that their exponential overflows in float32."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Result, require_close, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import SINGLE, Filled, MultiHead, ways
 from attention_core.conformance.laws.multi_head import ROW, TOKENS
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 
 def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCase) -> None:

@@ -12,15 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.declared_sizes import supports
-from attention_core.conformance.evidence import NotApplicable, Refused, Result, Violation, require_close, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.filled_module import Filled, MultiHead, ways
 from attention_core.conformance.laws.sharing import LATER_CALLS
 from attention_core.conformance.modules.form import Mask
 from attention_core.conformance.modules.look import drawn_pairs
-from attention_core.conformance.parameter_case import (
+from attention_core.conformance.subjects.declared_sizes import supports
+from attention_core.conformance.subjects.evidence import (
+    NotApplicable,
+    Refused,
+    Result,
+    Violation,
+    require_close,
+    require_same,
+)
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     Sizes,
     after,
@@ -29,6 +35,7 @@ from attention_core.conformance.parameter_case import (
     draw_parameters,
     require_same_later,
 )
+from attention_core.conformance.worker.exchange import NDArray
 
 __all__ = ["CONTRACT", "LAWS", "MultiHead"]
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.budget import UNIT_ROUNDOFF
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
+from attention_core.conformance.worker.exchange import NDArray
 
 EPS = 1e-5
 """The largest epsilon of a norm that is not told apart from none."""

@@ -7,18 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.budget import HUGE, round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import (
-    Evidence,
-    NotApplicable,
-    Result,
-    Violation,
-    require_close,
-    require_finite,
-)
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.budget import HUGE, round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.expected import limit, told_rows
 from attention_core.conformance.laws.extreme_inputs import (
     beyond_half,
@@ -30,8 +21,17 @@ from attention_core.conformance.laws.extreme_inputs import (
     with_garbage,
 )
 from attention_core.conformance.laws.pairs import same_output
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Result,
+    Violation,
+    require_close,
+    require_finite,
+)
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 SURE = 2.0**-10
 """A weight above this is not rounded to zero in any format, so what it multiplies enters the result."""

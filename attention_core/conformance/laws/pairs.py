@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import (
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     Result,
     Violation,
@@ -18,8 +18,8 @@ from attention_core.conformance.evidence import (
     require_finite,
     require_same,
 )
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 Move = Callable[[NDArray], NDArray]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.law import Law
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
     another_order,
@@ -22,8 +22,8 @@ from attention_core.conformance.laws.derived import (
 )
 from attention_core.conformance.laws.pairs import same_gradients, same_output
 from attention_core.conformance.laws.visibility import judged_rows
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
 
 
 def permuting_the_batch_permutes_the_output(subject: Subject, case: Case) -> None:

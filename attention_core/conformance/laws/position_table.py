@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.declared_sizes import supports
-from attention_core.conformance.evidence import (
+from attention_core.conformance.laws.rotation import SINGLE, angle_error
+from attention_core.conformance.subjects.declared_sizes import supports
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
     Refused,
@@ -18,11 +19,10 @@ from attention_core.conformance.evidence import (
     require_finite,
     require_same,
 )
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
-from attention_core.conformance.laws.rotation import SINGLE, angle_error
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 CONTRACT = "position-table"
 

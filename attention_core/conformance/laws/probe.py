@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, Result, require_close
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.derived import output_bound
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 BATCH, HEADS = 2, 4
 LENGTHS = (64, 32, 128, 16)

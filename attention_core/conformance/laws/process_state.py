@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.core import PLAIN, SIZES
-from attention_core.conformance.evidence import Evidence, Shown, Violation
-from attention_core.conformance.exchange import Request, Response
-from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import Sizes
-from attention_core.conformance.process_state import LOADED, expression_of
-from attention_core.conformance.runner import Runner
-from attention_core.conformance.space import Space
+from attention_core.conformance.cases.space import Space
+from attention_core.conformance.subjects.core import PLAIN, SIZES
+from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import Sizes
+from attention_core.conformance.worker.exchange import Request, Response
+from attention_core.conformance.worker.process_state import LOADED, expression_of
+from attention_core.conformance.worker.runner import Runner
 
 FAMILY = "process_state"
 SEEDS = (1, 2)

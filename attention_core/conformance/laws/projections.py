@@ -13,8 +13,8 @@ from itertools import permutations
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.exchange import NDArray
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.worker.exchange import NDArray
 
 _OUT = "o out output outputs wo bo oproj toout proj projection dense unify merge combine final fc"
 WORDS: Mapping[str, frozenset[str]] = {

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import (
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
     Refused,
@@ -21,11 +22,10 @@ from attention_core.conformance.evidence import (
     Violation,
     require_close,
 )
-from attention_core.conformance.exchange import NDArray, Request
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law, needs
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray, Request
+from attention_core.declaration.implementation import Implementation
 
 
 def must_raise(subject: Subject, request: Request, contradiction: str, mend: str = "") -> None:

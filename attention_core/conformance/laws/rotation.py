@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budget import UNIT_ROUNDOFF
-from attention_core.conformance.evidence import Result
-from attention_core.conformance.exchange import NDArray, array
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import Result
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.worker.exchange import NDArray, array
 
 SINGLE = UNIT_ROUNDOFF["float32"]
 

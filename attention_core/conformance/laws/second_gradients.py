@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import Evidence, Result, Violation, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.second_budget import second_bound
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.gradients import INPUTS, differentiable, limits
-from attention_core.conformance.second_budget import second_bound
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import Evidence, Result, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 from attention_core.oracle import Gradients, second_gradients
 
 Index = tuple[NDArray, ...]

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance import budget
-from attention_core.conformance.evidence import Result, require_close, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
-from attention_core.conformance.scales import scale_of
+from attention_core.conformance.budgets import budget
+from attention_core.conformance.subjects.evidence import Result, require_close, require_same
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.scales import scale_of
 
 GRADIENTS = False  # no law tests them: the exercise asks for none
 CONTRACT = "self-attention"

@@ -11,13 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.budget import UNIT_ROUNDOFF
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.law import Law
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
-from attention_core.conformance.scales import DEFAULT, scale_of
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Result,
+    Shown,
+    Violation,
+    require_close,
+)
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.scales import DEFAULT, scale_of
 
 CONTRACT = "self-attention-steps"
 TINY = 2.0**-126

@@ -11,16 +11,16 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.draw import EDGES
-from attention_core.conformance.evidence import NotApplicable, Violation, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.draw import EDGES
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 Check = Callable[[Subject, Case], int | None]
 BEYOND = 150

@@ -10,11 +10,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from attention_core.conformance.budget import HUGE, UNIT_ROUNDOFF
-from attention_core.conformance.case import Case
-from attention_core.conformance.error_rows import gamma
-from attention_core.conformance.evidence import Evidence, NotApplicable, Refused, Shown, Violation, require_close
-from attention_core.conformance.law import Law
+from attention_core.conformance.budgets.budget import HUGE, UNIT_ROUNDOFF
+from attention_core.conformance.budgets.error_rows import gamma
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     output_bound,
     require_declared,
@@ -25,8 +24,16 @@ from attention_core.conformance.laws.derived import (
 )
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
 from attention_core.conformance.laws.visibility import judged_rows
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Refused,
+    Shown,
+    Violation,
+    require_close,
+)
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.subject import Subject
 
 
 def results_outlive_the_next_call(subject: Subject, case: Case) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Refused, Shown, Violation, require_close
-from attention_core.conformance.exchange import array
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.worker.exchange import array
 
 CONTRACT = "heads"
 

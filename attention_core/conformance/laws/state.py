@@ -11,19 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from attention_core.conformance.budget import round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import (
-    Evidence,
-    NotApplicable,
-    Refused,
-    Result,
-    Shown,
-    Violation,
-    require_close,
-)
-from attention_core.conformance.implementation import Implementation
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
     gradients_declared,
@@ -37,8 +27,18 @@ from attention_core.conformance.laws.derived import (
 from attention_core.conformance.laws.gradients import limits
 from attention_core.conformance.laws.pairs import same_gradients, same_output
 from attention_core.conformance.laws.visibility import judged_rows
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Refused,
+    Result,
+    Shown,
+    Violation,
+    require_close,
+)
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.declaration.implementation import Implementation
 
 
 def in_turn(subject: Subject, cases: Iterable[Case], what: str) -> None:

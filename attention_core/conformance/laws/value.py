@@ -9,11 +9,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from attention_core.conformance import nulls
-from attention_core.conformance.budget import FLUSH
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import Refused, require_close
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.budget import FLUSH
+from attention_core.conformance.cases import nulls
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.expected import (
     attended_range,
     beyond_half_scores,
@@ -25,8 +24,9 @@ from attention_core.conformance.laws.expected import (
     sharpened,
     told_rows,
 )  # fmt: skip
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import Refused, require_close
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
 
 WIDE = ("float32", "float64")
 """Dtypes whose scores may lie beyond what float16 holds."""

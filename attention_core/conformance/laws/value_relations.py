@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.budget import HUGE, round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.law import Law, needs
+from attention_core.conformance.budgets.budget import HUGE, round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import require_declared, require_live, take_keys
 from attention_core.conformance.laws.expected import limit, told_rows
 from attention_core.conformance.laws.pairs import same_gradients, same_output
-from attention_core.conformance.space import Space
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.subjects.law import Law, needs
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 
 
 def a_common_key_vector_cancels(subject: Subject, case: Case) -> None:

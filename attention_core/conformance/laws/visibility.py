@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.conformance.budget import HUGE, round_to
-from attention_core.conformance.case import Case
-from attention_core.conformance.evidence import NotApplicable, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.subject import Subject
+from attention_core.conformance.budgets.budget import HUGE, round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.worker.exchange import NDArray
 from attention_core.oracle.masks import allowed
 
 CLEAR = 12.0  # a score by which a leaking key outweighs the others

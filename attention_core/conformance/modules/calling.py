@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.modules.aliases import CAUSAL, INPUTS, MASKS, ROTATION
 from attention_core.conformance.modules.form import Construction, Form, MaskForm
+from attention_core.declaration.aliases import CAUSAL, INPUTS, MASKS, ROTATION
+from attention_core.declaration.implementation import TargetError
 
 CANDIDATES: Mapping[str, tuple[str, ...]] = {
     "pairs": ("shared", "by sequence", "rows", "keys", "wide keys"),

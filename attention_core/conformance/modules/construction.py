@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.implementation import TargetError
-from attention_core.conformance.modules.aliases import ALWAYS, CONSTANTS, DROPOUTS, LONGEST, SIZES
 from attention_core.conformance.modules.form import Config, Construction, Size
+from attention_core.declaration.aliases import ALWAYS, CONSTANTS, DROPOUTS, LONGEST, SIZES
+from attention_core.declaration.implementation import TargetError
 
 CONFIGS = ("config", "cfg", "args", "conf", "params", "hparams", "model_args", "opt")
 """Names of a parameter that takes a config object."""

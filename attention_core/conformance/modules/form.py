@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.exchange import NDArray, Settings
-from attention_core.conformance.modules.aliases import LONGEST
+from attention_core.conformance.worker.exchange import NDArray, Settings
+from attention_core.declaration.aliases import LONGEST
 
 SHAPES: Mapping[str, str] = {
     "shared": "(n, n)", "by sequence": "(B, 1, n, n)", "rows": "(B, n, n)", "keys": "(B, n)",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Refused, Violation, excess
-from attention_core.conformance.exchange import NDArray, Request
-from attention_core.conformance.implementation import TargetError
 from attention_core.conformance.modules.calling import read_call
 from attention_core.conformance.modules.construction import narrowed, read_construction
 from attention_core.conformance.modules.form import KINDS, Form, Mask, MaskForm
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray, Request
+from attention_core.declaration.implementation import TargetError
 
 if TYPE_CHECKING:
     from attention_core.conformance.laws.filled_module import MultiHead

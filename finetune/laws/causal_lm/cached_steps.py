@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
     Refused,
@@ -15,7 +15,7 @@ from attention_core.conformance.evidence import (
     Violation,
     require_close,
 )
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.laws.causal_lm.model import Held, Model, noise
 
 

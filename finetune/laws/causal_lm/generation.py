@@ -9,9 +9,17 @@ import math
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Refused, Result, Shown, Violation, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Refused,
+    Result,
+    Shown,
+    Violation,
+    require_same,
+)
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.model import Held, Model, log_softmax, noise
 
 ALARM = 1e-9

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.laws.process_state import law_of
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
     Result,
@@ -19,9 +20,8 @@ from attention_core.conformance.evidence import (
     require_close,
     require_same,
 )
-from attention_core.conformance.law import Law
-from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, after, require_same_later
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, require_same_later
 from finetune.laws.causal_lm.cached_steps import a_reset_forgets, steps_with_a_cache_are_the_full_pass
 from finetune.laws.causal_lm.generation import (
     beyond_the_block_the_last_block_counts,

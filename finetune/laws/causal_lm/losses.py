@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Refused, Violation, require_close
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import Evidence, Refused, Violation, require_close
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.model import Model, loss_bound, mean_loss, noise
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Refused, Result, Shown, Violation
-from attention_core.conformance.exchange import Array, NDArray, Request, Response, array
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, after
-from attention_core.conformance.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Refused, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, after
+from attention_core.conformance.worker.exchange import Array, NDArray, Request, Response, array
 
 SMALLEST = 4
 """The largest axis of a parameter counts as at least this, so that no weight dwarfs the others."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attention_core.conformance.evidence import Evidence, Shown, Violation
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.checkpoint.interrupted import (
     Interrupted,
     Interruptible,

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation
-from attention_core.conformance.exchange import NDArray, Request, Response
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, after
-from attention_core.conformance.responses import LOST, check_response
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
+from attention_core.conformance.subjects.outcomes import LOST, check_response
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, after
+from attention_core.conformance.worker.exchange import NDArray, Request, Response
 
 UNCLEAR = ("KeyError", "IndexError", "AttributeError", "NameError", "RecursionError")
 """Exceptions of code that met what it did not expect; they tell a user nothing."""

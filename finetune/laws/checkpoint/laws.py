@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
 from finetune.laws.checkpoint.failed_saves import (
     a_full_disk_keeps_the_last_whole_one,
     a_kill_in_the_midst_keeps_a_whole_one,

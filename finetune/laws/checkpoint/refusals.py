@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.laws.checkpoint.interrupted import Interrupted, came_back, pickles, require_bits, saved_run, shown
 
 

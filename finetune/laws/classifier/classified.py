@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import NotApplicable, Refused, Result
-from attention_core.conformance.exchange import NDArray, Request
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray, Request
 from finetune.laws.causal_lm.model import Held, Model
 
 Text = tuple[NDArray, NDArray]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Result, Shown, Violation, require_close
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation, require_close
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.laws.causal_lm.model import Held, noise
 from finetune.laws.classifier.classified import Classified
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.laws.process_state import law_of
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     Result,
     Shown,
@@ -17,9 +18,8 @@ from attention_core.conformance.evidence import (
     require_finite,
     require_same,
 )
-from attention_core.conformance.law import Law
-from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
 from finetune.laws.causal_lm.model import Held, noise
 from finetune.laws.classifier.classified import Classified, row
 from finetune.laws.classifier.gradients import padding_adds_nothing_to_gradients, what_moves_the_logits_has_a_gradient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
     Result,
@@ -12,7 +12,7 @@ from attention_core.conformance.evidence import (
     Violation,
     require_same,
 )
-from attention_core.conformance.parameter_case import ParameterCase, after, require_same_later
+from attention_core.conformance.subjects.parameter_case import ParameterCase, after, require_same_later
 from finetune.laws.causal_lm.model import noise
 from finetune.laws.classifier.classified import Classified
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.subjects.evidence import (
     NotApplicable,
     Refused,
     Result,
     require_same,
 )
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.laws.causal_lm.model import noise
 from finetune.laws.classifier.classified import Batch, Classified, row
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_same
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation, require_same
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.model import Held, noise
 from finetune.laws.classifier.classified import Batch, Classified
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Shown, Violation
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.chance import margin, unlikely
 from finetune.laws.masked_lm.masking import Hidden, Masking
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.chance import unlikely
 from finetune.laws.masked_lm.chance import drawn, others, refuse, rounding, within
 from finetune.laws.masked_lm.masking import Hidden, Masking

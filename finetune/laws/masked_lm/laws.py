@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Shown, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, require_same_later
 from finetune.laws.masked_lm.chance import (
     eighty_ten_ten,
     every_place_is_chosen_alike,

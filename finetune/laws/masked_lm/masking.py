@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Refused, Result, Shown, Violation
-from attention_core.conformance.exchange import NDArray, Request
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.subjects.evidence import Evidence, Refused, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.worker.exchange import NDArray, Request
 
 PAD, FIRST, LAST = 0, 1, 2
 SPECIAL = (PAD, FIRST, LAST)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import (
+from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
     Refused,
@@ -17,9 +17,9 @@ from attention_core.conformance.evidence import (
     require_close,
     require_same,
 )
-from attention_core.conformance.exchange import NDArray, Request, Response
-from attention_core.conformance.parameter_case import ParameterCase, after
-from attention_core.conformance.responses import declines
+from attention_core.conformance.subjects.outcomes import declines
+from attention_core.conformance.subjects.parameter_case import ParameterCase, after
+from attention_core.conformance.worker.exchange import NDArray, Request, Response
 from finetune.laws.causal_lm.model import noise
 from finetune.laws.checkpoint.interrupted import Interrupted, Interruptible, Place, shown
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attention_core.conformance.evidence import NotApplicable
-from attention_core.conformance.parameter_case import ParameterCase, after
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.subjects.parameter_case import ParameterCase, after
 from finetune.laws.peft.adapting import Adapting, close
 
 

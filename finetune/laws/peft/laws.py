@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import Sizes
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import Sizes
 from finetune.laws.peft.files import (
     a_merged_adapter_is_saved_as_it_is,
     a_saved_adapter_comes_back,

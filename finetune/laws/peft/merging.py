@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Shown, Violation
-from attention_core.conformance.parameter_case import ParameterCase, after
-from attention_core.conformance.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, after
 from finetune.laws.checkpoint.interrupted import shown
 from finetune.laws.peft.adapting import Adapting, close
 

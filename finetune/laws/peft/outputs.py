@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase, after
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, after
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.model import noise
 from finetune.laws.checkpoint.interrupted import shown
 from finetune.laws.peft.adapting import Adapting, Texts, apart, close

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Result, Shown, Violation
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase
-from attention_core.conformance.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.checkpoint.interrupted import Interruptible, shown
 from finetune.laws.peft.adapting import Adapting, Texts
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, NotApplicable, Shown, Violation, require_close
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Shown, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
 from finetune.laws.span_corruption.strings import Grader, Item, Parts
 
 CONTRACT = "span-corruption"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Result, Shown, Violation
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 
 PAD, MASK = "□", "⁇"
 PAD_ID, MASK_ID = 0, 1

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_core.conformance.bound_parameters import leaves
+from attention_core.conformance.worker.bound_parameters import leaves
 from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, LENGTH
 
 Train = Callable[[nn.Module, Callable[[nn.Module, Mapping[str, Tensor]], tuple[Tensor, Tensor]], Any, Any], object]

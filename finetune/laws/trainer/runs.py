@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Result, Shown, Violation
-from attention_core.conformance.exchange import NDArray
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject
-from attention_core.conformance.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.trainer.probe_layout import FROZEN, LENGTH, MATRICES, SIZE, TABLES, name_of, where
 
 NO_CLIP = 1e9

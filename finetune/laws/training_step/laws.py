@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Violation, require_close
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, Sizes
+from attention_core.conformance.subjects.evidence import Evidence, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
 from finetune.laws.trainer.probe_layout import FROZEN, name_of, where
 from finetune.laws.training_step.evaluations import (
     evaluation_changes_no_number,

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_core.conformance.bound_parameters import leaves
+from attention_core.conformance.worker.bound_parameters import leaves
 from finetune.laws.trainer.probe import Examples, Probe
 from finetune.laws.trainer.probe_layout import MOMENTUM
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.evidence import Evidence, Refused, Result, Shown, Violation, require_close
-from attention_core.conformance.law import Law
 from attention_core.conformance.laws.process_state import law_of
-from attention_core.conformance.parameter_case import ParameterCase, ParameterSubject, Sizes
-from attention_core.conformance.responses import LOST, check_response
+from attention_core.conformance.subjects.evidence import Evidence, Refused, Result, Shown, Violation, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.outcomes import LOST, check_response
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes
 from finetune.laws.checkpoint.interrupted import came_back
 from finetune.laws.span_corruption.strings import MASK, PAD
 

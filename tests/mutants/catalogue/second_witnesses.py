@@ -20,7 +20,7 @@ from mutants.reference import build
 from torch import Tensor
 
 from attention_core import oracle
-from attention_core.conformance import budget
+from attention_core.conformance.budgets import budget
 
 BF16, F16 = torch.bfloat16, torch.float16
 

@@ -16,7 +16,7 @@ from mutants.catalogue.rows import Row
 from torch import Tensor
 
 from attention_core import oracle
-from attention_core.conformance import budget
+from attention_core.conformance.budgets import budget
 
 
 @dataclass(frozen=True)

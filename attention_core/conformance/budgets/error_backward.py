@@ -1,0 +1,131 @@
+"""Errors of the gradients of the weights and of the scores, row by row: the inside of the backward bound.
+
+Tags in comments name steps of derivations/error_budget.md, those of merges of derivations/merged_parts.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attention_core.conformance.budgets.error_rows import (
+    BoolArray,
+    Forwarded,
+    Rows,
+    forward,
+    gamma,
+    magnitude,
+    sum_count,
+)
+from attention_core.conformance.budgets.rounding import Array
+from attention_core.oracle import Truth
+
+
+class Backward:
+    """Errors of the weights' and the scores' gradients, rows grouped by key head."""
+
+    def __init__(self, rows: Rows, truth: Truth, cotangent: Array, inside: Forwarded | None = None) -> None:
+        f = rows.fmt
+        if inside is None:
+            out_error, _, excess, L = forward(rows, truth, stored_lse=True)
+        else:
+            out_error, excess, L = inside.error, inside.excess.copy(), inside.normaliser
+        self.rows, self.cot = rows, magnitude(cotangent)
+        self.judged = rows.dead | (rows.exact & rows.finite)
+        c: Array | float = (1 + rows.c_sum) * (1 + gamma(2, f.u)) * (1 + gamma(2, f.w)) - 1
+        self.p = rows.p
+        weight_error = excess
+        if rows.factor is not None:
+            c = (1 + c) * (1 + rows.factor) - 1  # (merged-weight)
+        weight_error *= (1 + c) / L
+        weight_error += self.p * ((c + 1 - L) / L)  # (weight) p R
+        weight_error += f.flush_between  # (underflow) of a stored weight
+        weight_error = rows.hide(weight_error)
+        if not self.judged.all():
+            self.p = np.where(self.judged[..., None], self.p, 0.0)
+            weight_error = np.where(self.judged[..., None], weight_error, 0.0)
+        self.weight_error = weight_error
+        self._scores(np.where(np.isfinite(cotangent), cotangent, 0.0), truth, out_error)
+
+    def _scores(self, cot: Array, truth: Truth, out_error: Array) -> None:
+        """|dS| and E_dS: (dP), (D), (dS)."""
+        rows, f, p = self.rows, self.rows.fmt, self.p
+        d_v = cot.shape[-1]
+        floor = f.flush_sum / f.a
+        size = rows.hide((self.cot + floor) @ (rows.v + floor).swapaxes(-1, -2))
+        dp = rows.hide(cot @ rows.signed_v.swapaxes(-1, -2))
+        self.judged &= size.max(axis=-1, initial=0.0) < f.huge / 4  # (overflow)
+        mean = np.einsum("...ij,...ij->...i", p, dp)[..., None]
+        centred = np.abs(dp - mean)
+        dp = np.abs(dp, out=dp)
+        product = gamma(d_v + 2, f.a) * (1 + f.native)
+        size *= product
+        step = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.w
+        parts = (1 + step) * size.max(axis=-1, initial=0.0) + step * dp.max(axis=-1, initial=0.0)  # (D-parts)
+        largest = (size.max(axis=-1, initial=0.0) + dp.max(axis=-1, initial=0.0))[..., None]
+        size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
+        grown = p + self.weight_error
+        out = np.where(np.isfinite(out_error), np.abs(rows.grouped(truth.out)), 0.0)
+        out = np.where(rows.dead[..., None] | rows.bad[..., None], 0.0, out)
+        fused = (self.cot * ((product + f.u) * (out + out_error) + out_error)).sum(axis=-1)
+        rounded = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.u
+        plain = (1 + rounded) * np.einsum("...ij,...ij->...i", grown, size)
+        plain += rounded * np.einsum("...ij,...ij->...i", grown, dp)
+        plain += np.einsum("...ij,...ij->...i", self.weight_error, dp)
+        mean_error = (np.maximum(fused, plain) + 2 * parts)[..., None]
+        apart = self._steps_apart(largest, np.abs(mean) + mean_error)
+        self.ds = p * centred
+        dp *= 2 * f.w
+        size += dp
+        size += mean_error + 2 * f.w * np.abs(mean)
+        size += apart
+        size *= grown
+        size += self.weight_error * centred
+        size *= 1 + 2 * f.u
+        size += 2 * f.u * self.ds
+        size += f.flush / min(rows.scale, 1.0) if rows.scale else f.flush
+        self.ds_error = rows.hide(size)
+        if not self.judged.all():
+            self.ds_error[~self.judged] = 0.0
+            self.ds[~self.judged] = 0.0
+
+    def _steps_apart(self, largest: Array, mean: Array) -> Array | float:
+        """What the two steps of a merged score's gradient add (merged-score), (merged-stores)."""
+        merge, factor = self.rows.merge, self.rows.factor
+        if merge is None or factor is None:
+            return 0.0
+        K = merge.mismatch(factor)
+        apart = K * largest + K * (2 + K) * mean + 4 * merge.parts * merge.store * (largest + mean)
+        return self.rows.hide(np.where(self.judged[..., None], apart, 0.0))
+
+    def unknown_keys(self) -> Array:
+        """Infinity at every key that some unjudged row attends, else 0: (*batch, H_kv, n_kv, 1)."""
+        rows = self.rows
+        lost = ~self.judged
+        if not lost.any():
+            return np.zeros((*rows.rows[:-1], rows.n_kv, 1))
+        seen: BoolArray = np.broadcast_to(lost[..., None], (*rows.rows, rows.n_kv))
+        if rows.hidden is not None:
+            seen = seen & ~rows.masked
+        return np.where(seen.any(axis=-2), np.inf, 0.0)[..., None]
+
+    def value(self) -> Array:
+        """E_dV before its last rounding (dV)."""
+        rows, f = self.rows, self.rows.fmt
+        g = (1 + gamma(rows.rows[-1] + 4, f.a)) * (1 + 2 * f.u) - 1
+        weight = (1 + g) * self.weight_error
+        weight += g * self.p
+        weight += f.flush
+        return np.asarray(rows.hide(weight).swapaxes(-1, -2) @ (self.cot + f.flush_sum / f.a))
+
+    def query_and_key(self) -> tuple[Array, Array]:
+        """E_dQ and E_dK before their last roundings (dQ), (dK)."""
+        rows, f = self.rows, self.rows.fmt
+        floor = f.flush_sum / f.a
+        count = max(sum_count(rows.n_kv, None), rows.rows[-1] + 4)
+        g = (1 + gamma(count, f.a)) * (1 + gamma(4, f.native)) - 1
+        both = (1 + g) * self.ds_error
+        both += g * self.ds
+        if rows.parts:  # what one head or batch gives is rounded before the parts are added
+            both += gamma(3, f.u) * (self.ds + self.ds_error)
+        query = rows.scale * (both @ (rows.k + floor))
+        return query, rows.scale * (both.swapaxes(-1, -2) @ (rows.q + floor))

@@ -1,0 +1,274 @@
+"""Rows of attention with the errors of their weights: what forward and backward bounds share.
+
+Tags in comments name steps of derivations/error_budget.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_core.conformance.budgets.error_merge import Merge, merge_errors
+from attention_core.conformance.budgets.rounding import FLUSH, HUGE, UNIT_ROUNDOFF, Array
+from attention_core.oracle import Truth
+
+BoolArray = npt.NDArray[np.bool_]
+ORACLE = UNIT_ROUNDOFF["float64"]  # the truth is itself rounded: its own error belongs to the bound
+EXACT = 1 / 2  # beyond this error of a score, only finiteness and the hull are judged (exact)
+SMALL = 4096  # products n_q n_kv d_v up to here afford the sharper (spread-exact)
+
+
+@dataclass(frozen=True)
+class Format:
+    """Roundoffs of one kernel: u of inputs and output, a of sums, w of stored weights, native or 0; and underflows."""
+
+    u: float
+    a: float
+    w: float
+    native: float
+    flush: float
+    flush_between: float
+    flush_sum: float
+    huge: float
+    huge_score: float
+    huge_sum: float
+
+
+def float_format(dtype: str, accumulate: str) -> Format:
+    """Sums are at least float32 everywhere; "input" means that what lies between is stored as dtype."""
+    if accumulate not in ("input", "float32"):
+        raise ValueError(f"accumulate must be 'input' or 'float32', got {accumulate!r}")
+    sums = dtype if dtype == "float64" else "float32"
+    between = dtype if accumulate == "input" else sums
+    u, a, w = (UNIT_ROUNDOFF[name] + ORACLE for name in (dtype, sums, between))  # (truth)
+    native = UNIT_ROUNDOFF[dtype] if accumulate == "input" else 0.0
+    return Format(u, a, w, native, FLUSH[dtype], FLUSH[between], FLUSH[sums], HUGE[dtype], HUGE[between], HUGE[sums])
+
+
+def gamma(count: int, unit: float) -> float:
+    """count u / (1 - count u), the relative error of a product of `count` rounded factors (gamma)."""
+    return count * unit / (1 - count * unit) if count * unit < 1 else math.inf
+
+
+def block_count(n: int, blocks: int | None) -> int:
+    """Parts of the keys whose results are merged; where nobody says, blocks of 16 keys."""
+    return max(1, -(-n // 16)) if blocks is None else max(1, blocks)
+
+
+def sum_count(n: int, blocks: int | None) -> int:
+    """Roundings that one term of a row sum passes through, blocked or not (count)."""
+    B = block_count(n, blocks)
+    return max(n, min(n, -(-n // B)) + 7 * (B - 1)) + 4
+
+
+def magnitude(x: Array) -> Array:
+    """|x|, and 0 for what is not finite: a truth that reads it is not finite either, and is not judged."""
+    x = np.abs(x)
+    return x if np.isfinite(x).all() else np.where(np.isfinite(x), x, 0.0)
+
+
+class Rows:
+    """What forward and backward share: rows grouped by key head, and the errors of their weights."""
+
+    def __init__(
+        self,
+        inputs: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+        truth: Truth,
+        mask: npt.ArrayLike | None,
+        scale: float | None,
+        fmt: Format,
+        blocks: int | None,
+        merges: str = "none",
+    ) -> None:
+        q, k, v = (np.asarray(x, dtype=np.float64) for x in inputs)
+        self.batch = truth.lse.shape[:-2]
+        self.parts = q.shape[-3] > k.shape[-3] or any(x.shape[:-3] != self.batch for x in (q, k, v))
+        q = np.broadcast_to(q, (*self.batch, *q.shape[-3:]))
+        self.fmt, self.n_kv, self.d = fmt, k.shape[-2], q.shape[-1]
+        self.scale = 1 / math.sqrt(max(self.d, 1)) if scale is None else abs(float(scale))
+        H_kv = k.shape[-3]
+        self.group = q.shape[-3] // H_kv if H_kv else 0
+        self.rows = (*self.batch, H_kv, self.group * q.shape[-2])
+        self.heads = truth.lse.shape
+        self.bad = ~(np.isfinite(truth.lse) & np.isfinite(truth.out).all(axis=-1)).reshape(self.rows)
+        self.bad &= ~truth.dead.reshape(self.rows)
+        self.dead = truth.dead.reshape(self.rows)
+        self.q, self.k, self.v = magnitude(self.grouped(q)), magnitude(k), magnitude(v)
+        self.signed_v = np.where(np.isfinite(v), v, 0.0)
+        self.p, self.s = self.grouped(truth.weights), self.grouped(truth.scores)
+        self.lse = np.where(self.dead | self.bad, 0.0, truth.lse.reshape(self.rows))[..., None]
+        if self.bad.any():
+            self.p = np.where(self.bad[..., None], 0.0, self.p)
+        self.masked = self.s == -np.inf
+        hidden = self.masked | self.bad[..., None] if self.bad.any() else self.masked
+        self.hidden: BoolArray | None = hidden if hidden.any() else None
+        self.bias = None
+        if mask is not None and np.asarray(mask).dtype != np.bool_:
+            full = np.broadcast_to(magnitude(np.asarray(mask, dtype=np.float64)), truth.scores.shape)
+            self.bias = self.grouped(full)
+        self.blocks = block_count(self.n_kv, blocks)
+        self.c_sum = gamma(2 * sum_count(self.n_kv, blocks), fmt.a)
+        self.merge: Merge | None = None
+        self.factor: Array | None = None  # M_ij, once `forward` knows it
+        if merges == "lse":
+            how = {"a": fmt.a, "w": fmt.w, "c_sum": self.c_sum}
+            self.merge = merge_errors(self.s, self.lse, self.hidden, **how)
+
+    def grouped(self, x: Array) -> Array:
+        """(*batch, H, n_q, c) -> (*batch, H_kv, G n_q, c)."""
+        return x.reshape(*self.rows, x.shape[-1])
+
+    def hide(self, x: Array) -> Array:
+        """Exact zeros, in place, where a query may not attend."""
+        if self.hidden is not None:
+            np.copyto(x, 0.0, where=self.hidden)
+        return x
+
+    def delta(self, stored_lse: bool) -> Array:
+        """Delta_ij, the error of a score as the exponential sees it (score), (exponent), (stored)."""
+        f, s = self.fmt, self.s
+        c_dot = (1 + gamma(4, f.native)) * (1 + gamma(self.d + 6, f.a)) - 1
+        c_dot *= (1 + gamma(3, f.native)) * (1 + f.w)
+        c_score = (2 * f.a + (1 + f.native) * gamma(2, f.native) + f.native) * (1 + f.w)
+        c_bias = (2 * f.a + (1 + f.native) * gamma(2, f.native)) * (1 + f.w)
+        c_score += 3 * f.a if stored_lse else 0.0
+        # Underflow of a product is an absolute error: (underflow) puts it into the magnitudes.
+        floor = f.flush_sum / f.a / min(self.scale, 1.0) if self.scale else 0.0
+        size = (self.q + floor) @ (self.k + floor).swapaxes(-1, -2)
+        top = s.max(axis=-1, keepdims=True, initial=-np.inf)
+        self.hide(size)
+        limit = f.huge_score / max(self.scale, 1.0) / 2
+        self.finite = (size.max(axis=-1, initial=0.0) < limit) & (np.abs(self.lse[..., 0]) < limit)
+        self.finite &= ~self.bad
+        delta = size
+        delta *= self.scale * c_dot
+        part = np.abs(s)
+        part *= c_score
+        delta += part
+        np.subtract(top, s, out=part)
+        part *= f.w
+        delta += part
+        if self.bias is not None:
+            delta += c_bias * self.bias
+        delta += 4 * f.w + 4 * f.a + (5 * f.a * np.abs(self.lse) if stored_lse else 0.0)
+        if self.merge is not None:
+            delta += self.merge.part
+        return self.hide(delta)
+
+    def excess(self, delta: Array) -> tuple[Array, Array]:
+        """A_ij = p_ij (e^Delta_ij - 1) and L_i <= sum_j p_ij e^-Delta_ij (excess), (normaliser)."""
+        far = delta > EXACT
+        self.exact, self.close = np.ones(self.rows, dtype=np.bool_), np.ones(self.rows, dtype=np.bool_)
+        some = bool(far.any())
+        excess = np.expm1(np.where(far, 0.0, delta) if some else delta)
+        excess *= self.p
+        if some:  # a weight below the range of float64 times an error above it: add the logarithms
+            grown = np.exp(np.minimum((self.s - self.lse)[far] + delta[far], 600.0))
+            excess[far] = np.maximum(grown - self.p[far], 0.0)
+            for limit, name in ((EXACT, "exact"), (1.0, "close")):  # (exact), (close)
+                part = np.where(delta > limit, excess, 0.0).sum(axis=-1)
+                setattr(self, name, part <= self.fmt.u)
+        self.total = excess.sum(axis=-1, keepdims=True)
+        L = 1 - self.total  # since 1 - e^-x <= e^x - 1
+        loose = np.asarray(self.total[..., 0] > 1 / 16)
+        if loose.any():
+            L[loose] = (self.p[loose] * np.exp(-delta[loose])).sum(axis=-1, keepdims=True)
+        L[self.dead | self.bad] = 1.0
+        return excess, L
+
+    def hull(self, out: Array) -> tuple[Array, Array]:
+        """How far the attended values of a slice lie from out, and their largest magnitude (hull)."""
+        seen: Array | float = 0.0
+        if self.hidden is not None:
+            seen = np.where(self.hidden.all(axis=-2), np.inf, 0.0)[..., None]
+        low = (self.signed_v + seen).min(axis=-2, keepdims=True, initial=np.inf)
+        high = (self.signed_v - seen).max(axis=-2, keepdims=True, initial=-np.inf)
+        nothing = low > high
+        low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+        return np.maximum(np.maximum(high - out, out - low), 0.0), np.maximum(np.abs(low), np.abs(high))
+
+    def spread(self, excess: Array, out: Array) -> Array:
+        """sum_j A_ij |v_j - o_i|, exactly where small, else by Cauchy-Schwarz; destroys `excess`."""
+        v = self.signed_v
+        if out.shape[-2] * v.shape[-2] * v.shape[-1] <= SMALL:  # (spread-exact)
+            distance = v[..., None, :, :] - out[..., :, None, :]
+            np.abs(distance, out=distance)
+            exact: Array = (excess[..., None, :] @ distance)[..., 0, :]
+            return exact
+        # (spread-cs): the largest weight apart, as its value is close to out where it dominates.
+        first = self.p.argmax(axis=-1)[..., None]
+        lead = np.take_along_axis(excess, first, axis=-1)
+        near = np.abs(np.take_along_axis(v, first, axis=-2) - out)
+        np.put_along_axis(excess, first, 0.0, axis=-1)
+        centre = out.mean(axis=-2, keepdims=True)
+        x = v - centre
+        if self.hidden is not None:
+            np.copyto(x, 0.0, where=np.asarray(self.hidden.all(axis=-2))[..., None])
+        unit = np.maximum(np.abs(x).max(axis=-2, keepdims=True, initial=0.0), 1e-300)
+        x, y = x / unit, (out - centre) / unit
+        mass = excess.sum(axis=-1, keepdims=True)
+        square = excess @ (x * x) - 2 * y * (excess @ x) + y * y * mass
+        square = np.maximum(square, 0.0) + 8 * (self.n_kv + 8) * ORACLE * (1 + y * y) * mass
+        # two roots: the product of weights near 1e-200 with as small a mass would underflow
+        return np.asarray(lead * near + unit * (np.sqrt(mass) * np.sqrt(square)))
+
+
+@dataclass(frozen=True)
+class Forwarded:
+    """What `forward` gives, beside the rows it was computed from: E_o and E_lse, both grouped, with A and L."""
+
+    rows: Rows
+    error: Array
+    lse: Array
+    excess: Array
+    normaliser: Array
+
+
+def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, Array, Array]:
+    """E_o and E_lse, both grouped, with A and L (the caller may destroy A)."""
+    f = rows.fmt
+    delta = rows.delta(stored_lse)
+    excess, L = rows.excess(delta)
+    out = rows.grouped(truth.out)
+    out = np.where((rows.dead | rows.bad)[..., None], 0.0, out)
+    rho = (1 + rows.c_sum) * (1 + gamma(2, f.w)) * (1 + gamma(2, f.u)) - 1 + rows.n_kv * f.flush  # (rho)
+    mixed = rows.p + excess
+    mixed += f.flush / rho  # (underflow) of a weight
+    mix = rows.hide(mixed) @ rows.v / L
+    hull, largest = rows.hull(out)
+    largest = largest * (1 + rows.n_kv * f.flush / rho)
+    mix = np.where(mix <= largest, mix, largest)
+    rows.finite &= rows.n_kv * mix.max(axis=-1, initial=0.0) < f.huge_sum / 2  # (overflow)
+    spread = rows.spread(excess.copy(), out) / L
+    total: Array | float = 0.0
+    if rows.merge is not None:
+        moved, total = moved_by_merge(rows, rows.merge, excess, L)
+        spread += (1 + rho) * moved  # (merged-output)
+        hull = np.abs(out) + rows.merge.parts * largest  # (merged-hull)
+        total = -np.log1p(-np.minimum(total, 1.0))[..., 0]
+    capped = ~rows.close[..., None] | ~(spread <= hull)
+    error = np.where(capped, hull, spread) + rho * mix
+    lost = (2 + rows.blocks) * f.flush  # (underflow) of parts, their products and the output
+    error = (1 + f.u) * error + f.u * np.abs(out) + lost  # (output)
+    up, down = np.log1p(rows.total[..., 0]), -np.log(L[..., 0])
+    size = np.abs(rows.lse[..., 0])
+    lse = np.maximum(up, down) + rows.c_sum / (1 - rows.c_sum) + total  # (lse)
+    lse = (1 + f.w) * lse + (4 * f.a + f.w) * size + 2 * f.a * math.log(max(rows.n_kv, 1)) + f.flush
+    return error, lse, excess, L
+
+
+def moved_by_merge(rows: Rows, merge: Merge, excess: Array, L: Array) -> tuple[Array, Array]:
+    """What shares that do not sum to one move the output by, and how far the total is off.
+
+    Source: derivations/merged_parts.md (merged, total-factor).
+    """
+    grown = rows.p + excess
+    factor, total = merge.factor(grown, L)
+    rows.factor = factor
+    rows.exact &= total[..., 0] < EXACT
+    with np.errstate(all="ignore"):
+        moved = rows.hide(grown * factor) @ rows.v / L
+    return np.where(np.isnan(moved), np.inf, moved), total

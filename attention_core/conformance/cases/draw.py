@@ -1,0 +1,214 @@
+"""Large cases: drawn from a seed, many problems packed in one call, sizes around block edges, values in regimes.
+
+A pack's slices share sizes, dtype, scale and causality and differ in values, regime and (mostly) mask. Rare events
+that hide bugs when missed (unaligned sizes, n_q != n_kv, masks that differ across the batch, grouped heads, ...) are
+drawn on purpose; tests state how often each is reached.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.worker.exchange import NDArray
+
+EDGES = (8, 16, 32, 48, 64, 96, 128)
+LENGTHS = (1, 2, 3, 4, 5, 7, *(e + k for e in EDGES for k in (-1, 0, 1)), 200, 257)
+LONG = (300, 511, 512, 513, 777, 1024, 1025, 2048, 2049)
+"""Lengths of one side while the other is short: beyond a few blocks, at and around powers of two."""
+SHAPES = {
+    "usual": 0.7, "long keys": 0.09, "long queries": 0.06, "many heads": 0.06, "wide heads": 0.05,
+    "many sequences": 0.04,
+}  # fmt: skip
+"""What is large in a case, with its share: few large things at a time keep a case cheap."""
+HEAD_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 80, 96, 128)
+WIDE_HEADS = (128, 129, 160, 192, 256)
+MANY_HEADS = (12, 16, 17, 24, 32, 33, 40)
+MANY_SEQUENCES = (9, 12, 16, 17, 33, 65)
+SCORES_PER_CASE = {"float64": 1 << 15, "float32": 1 << 15, "bfloat16": 1 << 15, "float16": 1 << 13}
+"""Bound on B*H*n_q*n_kv of one case; float16 products are slow on processors."""
+WORK_PER_CASE = {"float64": 1 << 20, "float32": 1 << 20, "bfloat16": 1 << 20, "float16": 1 << 17}
+"""Bound on B*H*n_q*n_kv*(d + d_v)."""
+
+
+def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | None:
+    """One case of `space` (already restricted to `profile`); None if the declared sizes were not met in 50 tries."""
+    for _ in range(50):
+        dtype = str(rng.choice(space.dtypes or profile.dtypes))
+        sizes = _sizes(space, dtype, rng, profile.axes)
+        batch, (n_q, n_kv, d, d_v, heads, kv_heads) = sizes
+        if profile.allows((n_q, n_kv, d, d_v, heads, kv_heads)):
+            return _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
+    return None
+
+
+def _sizes(
+    space: Space, dtype: str, rng: np.random.Generator, axes: int = 4
+) -> tuple[int, tuple[int, int, int, int, int, int]]:
+    shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
+    n_q, n_kv = _lengths(space, shape, SCORES_PER_CASE[dtype], rng)
+    d = int(rng.choice(WIDE_HEADS if shape == "wide heads" else HEAD_SIZES))
+    d_v = d if rng.random() < 0.6 else int(rng.choice(HEAD_SIZES))
+    group = int(rng.choice([1, 2, 3, 4, 8] if shape == "many heads" else [1, 2, 3, 4])) if space.grouped else 1
+    if shape == "many heads":
+        kv_heads = -(-int(rng.choice(MANY_HEADS)) // group)
+    else:
+        kv_heads = int(rng.choice([1, 2, 3, 5])) if group > 1 or rng.random() < 0.9 else 1
+    kv_heads = max(kv_heads, -(-space.min_heads // group))
+    if axes == 2:
+        return 1, (n_q, n_kv, d, d_v, 1, 1)
+    room = SCORES_PER_CASE[dtype] // max(1, n_q * n_kv)
+    room = min(room, WORK_PER_CASE[dtype] // max(1, n_q * n_kv * (d + d_v)))
+    if kv_heads * group > max(room, space.min_heads):
+        kv_heads, group = max(1, space.min_heads), 1
+    some = MANY_SEQUENCES if shape == "many sequences" else (1, 2, 3, 5, 8)
+    batches = [b for b in some if b * kv_heads * group <= room] or [1]
+    batch = max(int(rng.choice(batches)), space.min_batch)
+    return batch, (n_q, n_kv, d, d_v, kv_heads * group, kv_heads)
+
+
+def _lengths(space: Space, shape: str, scores: int, rng: np.random.Generator) -> tuple[int, int]:
+    """n_q and n_kv: now and then a long and a short one, else both drawn alike, some equal or one twice the other."""
+    n_q, n_kv = (_length(max(low, 1), space.max_n, rng) for low in (space.min_q, space.min_kv))
+    if space.square:
+        n = max(n_q, space.min_q, space.min_kv)
+        return n, n
+    if shape.startswith("long"):
+        short = space.min_q if shape == "long keys" else space.min_kv
+        fit = [n for n in LONG if n <= space.max_n and n * max(short, 1) <= scores]
+        if fit:
+            long = int(rng.choice(fit))
+            other = _length(max(short, 1), max(short, 1, scores // long), rng)
+            if shape == "long keys" and space.min_q <= 1 and rng.random() < 0.4:
+                other = 1  # a step of decoding
+            return (other, long) if shape == "long keys" else (long, other)
+    if shape.startswith("many"):
+        n_q, n_kv = (max(min(n, 17), low) for n, low in ((n_q, space.min_q), (n_kv, space.min_kv)))
+    ratio = rng.random()
+    if ratio < 0.25:
+        n_q = n_kv = max(n_q, space.min_q, space.min_kv)
+    elif ratio < 0.3 and 2 * n_kv <= space.max_n and 2 * n_kv >= space.min_q:
+        n_q = 2 * n_kv
+    elif ratio < 0.35 and 2 * n_q <= space.max_n and 2 * n_q >= space.min_kv:
+        n_kv = 2 * n_q
+    return n_q, n_kv
+
+
+def _length(low: int, high: int, rng: np.random.Generator) -> int:
+    """A length between two bounds, short ones more often; the lower bound where no usual length lies between them."""
+    lengths = [n for n in LENGTHS if low <= n <= high] or [low]
+    weights = np.array([1.0 / (1 + n / 24) for n in lengths])
+    return int(rng.choice(lengths, p=weights / weights.sum()))
+
+
+def _fill(
+    space: Space, profile: Profile, dtype: str, batch: int, sizes: tuple[int, ...], rng: np.random.Generator
+) -> Case:
+    n_q, n_kv, d, d_v, heads, kv_heads = sizes
+    regimes = rng.choice(space.regimes, size=(batch, kv_heads))
+    query = np.empty((batch, heads, n_q, d))
+    key, value = np.empty((batch, kv_heads, n_kv, d)), np.empty((batch, kv_heads, n_kv, d_v))
+    group = heads // kv_heads
+    for b, h in np.ndindex(batch, kv_heads):
+        members = slice(h * group, (h + 1) * group)
+        query[b, members], key[b, h], value[b, h] = values(str(regimes[b, h]), (group, n_q, n_kv, d, d_v), rng)
+    causal = bool(rng.choice(space.causal))
+    if n_kv > 4 * n_q and profile.alignment == "top_left" and rng.random() < 0.8:
+        causal = causal and False not in space.causal  # it would hide nearly all of the keys
+    mask = draw_mask(space, profile, str(rng.choice(space.masks)), (batch, heads, n_q, n_kv), causal, rng)
+    scale = None
+    if space.scales and rng.random() < 0.4:
+        # Causal cases keep a positive scale: kernels that scale after masking turn -inf to +inf or NaN, and one law
+        # of its own (causal_holds_at_any_scale) says so; the others would only repeat it.
+        factor = rng.choice([1.0, 0.5, 0.125, 0.3, 0.25 if causal else -0.25, 2.0])
+        scale = float(np.float32(factor / np.sqrt(d)))
+        if rng.random() < 0.15:
+            scale = 1.5  # above 1, whatever the head size
+    return Case(
+        dtype, round_to(query, dtype), round_to(key, dtype), round_to(value, dtype),
+        mask if mask is None or mask.dtype == bool else round_to(mask, dtype),
+        causal, scale, int(rng.integers(2**31)), "/".join(sorted(set(map(str, regimes.reshape(-1))))),
+        default_scale=profile.default_scale,
+    )  # fmt: skip
+
+
+def values(regime: str, sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[NDArray, NDArray, NDArray]:
+    """Queries (group, n_q, d), keys (n_kv, d) and values (n_kv, d_v) of one regime.
+
+    normal: standard normal. peaked: scores of size about 8. one_hot: a few keys match exactly. near_ties: keys differ
+    by little. offset: a common vector in every key. tiny: down to float16 subnormals. mixed: magnitudes over 6 octaves.
+    integers: small whole numbers.
+    """
+    group, n_q, n_kv, d, d_v = sizes
+    query, key = rng.standard_normal((group, n_q, d)), rng.standard_normal((n_kv, d))
+    value = rng.standard_normal((n_kv, d_v))
+    if regime == "peaked":
+        query *= 4.0
+        key *= 2.0
+    elif regime == "one_hot":
+        key = np.rint(3 * key)
+        query = 2.0 * key[rng.integers(n_kv, size=(group, n_q))]
+    elif regime == "near_ties":
+        key = key[:1] + 2.0**-6 * key
+    elif regime == "offset":
+        key = 0.5 * key + 4.0 * rng.standard_normal((1, d))
+    elif regime == "tiny":
+        query, key, value = query * 2.0**-9, key * 2.0**-9, value * 2.0**-18
+    elif regime == "mixed":
+        query, key = query * 2.0 ** rng.integers(-3, 2, query.shape), key * 2.0 ** rng.integers(-3, 2, key.shape)
+        value = value * 2.0 ** rng.integers(-3, 4, value.shape)
+    elif regime == "integers":
+        query, key, value = np.rint(query), np.rint(key), np.rint(2 * value)
+    return query, key, value
+
+
+def draw_mask(
+    space: Space, profile: Profile, kind: str, shape: tuple[int, ...], causal: bool, rng: np.random.Generator
+) -> NDArray | None:
+    """A mask of `kind` for scores of `shape`, in a broadcastable form; rows keep a key unless dead ones are drawn."""
+    if kind == "none":
+        return None
+    batch, heads, n_q, n_kv = shape
+    form = str(rng.choice(["full", "full", "batch", "matrix", "key", "head"]))
+    small = {
+        "full": (batch, heads, n_q, n_kv), "batch": (batch, 1, n_q, n_kv), "matrix": (n_q, n_kv),
+        "key": (batch, 1, 1, n_kv), "head": (1, heads, n_q, n_kv),
+    }[form]  # fmt: skip
+    dead = rng.random() < space.dead
+    keep = rng.random(small) < rng.choice([0.3, 0.7, 0.9])
+    if rng.random() < 0.3:  # padding: a run of keys is left, on either side or between, another in every batch row
+        lengths = rng.integers(0 if dead else 1, n_kv + 1, size=(*small[:-1], 1))
+        lengths = lengths if small[-2:-1] != (n_q,) else lengths[..., :1, :]
+        side = rng.random()
+        start = 0 if side < 0.5 else n_kv - lengths if side < 0.8 else rng.integers(n_kv - lengths + 1)
+        keep = (np.arange(n_kv) >= start) & (np.arange(n_kv) < start + lengths)
+    if kind == "finite":
+        return np.where(rng.random(small) < 0.3, 0.0, 2.0 * rng.standard_normal(small))
+    if not dead:
+        keep = np.asarray(keep | _one_key_each(small, (n_q, n_kv), causal, profile.alignment, rng))
+    elif n_q > 0:
+        keep = np.broadcast_to(keep, small).copy()
+        keep[..., rng.integers(small[-2]), :] = False
+    if kind == "bool":
+        return np.asarray(keep)
+    bias = np.where(rng.random(small) < 0.5, 0.0, 2.0 * rng.standard_normal(small))
+    return np.where(keep, bias, -np.inf)
+
+
+def _one_key_each(
+    small: tuple[int, ...], lengths: tuple[int, int], causal: bool, alignment: str, rng: np.random.Generator
+) -> NDArray:
+    """True at one key per row that causality allows too, so that no row is dead."""
+    n_q, n_kv = lengths
+    rows = small[-2] if len(small) > 1 else 1
+    last = np.full(rows, n_kv - 1)
+    if causal:
+        shift = n_kv - n_q if alignment == "bottom_right" else 0
+        last = np.minimum(np.arange(n_q) + shift, n_kv - 1) if rows == n_q else np.array([0])
+    last = np.maximum(last, 0)
+    chosen = np.minimum((rng.random((*small[:-2], rows)) * (last + 1)).astype(int), last)
+    if rows != n_q or rows == 1:
+        chosen = np.zeros_like(chosen)
+    return np.asarray(np.arange(n_kv) == chosen[..., None])

@@ -1,0 +1,156 @@
+"""The same laws under the conventions that the first look found, in the same run and mostly on the same worker.
+
+The verdict under the declared conventions stays as it is; this one says what it would be if they were declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attention_core.conformance.first_look.findings import FirstLook, option_text
+from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
+
+if TYPE_CHECKING:
+    from attention_core.conformance.engine.session import Session
+    from attention_core.conformance.report.results import LawResult, Report
+
+EXPLAINED = "the conventions found explain the difference, and all laws were judged under these"
+"""Why laws are left out under the declared conventions."""
+
+
+def session_under_found(session: Session) -> Session | None:
+    """A session under the conventions that the first look found; None where they explain nothing.
+
+    Raises:
+        TargetError, Unavailable: as for `Session`.
+    """
+    from attention_core.conformance.engine.session import Session
+
+    look = session.first_look
+    if look is None or not look.explains:
+        return None
+    array = look.found.get("array", session.implementation.array)
+    other = array != session.implementation.array
+    runner = session.runner.with_array(array) if other else session.runner
+    found = Session(
+        session.implementation.with_(**look.found), session.origin, effort=session.effort, seed=session.seed,
+        timeout=session.timeout, shrink=session.shrink, runner=runner, looks=False,
+    )  # fmt: skip
+    found.owns_runner = other
+    return found
+
+
+def is_of_another_contract(session: Session) -> bool:
+    """Whether the target was found to be called as another contract has it, which has laws of its own."""
+    return session.first_look is not None and "contract" in session.first_look.found
+
+
+def results_under_found(session: Session, names: Sequence[str]) -> list[LawResult]:
+    """The results of some laws under the conventions found; none where these explain nothing.
+
+    Raises:
+        TargetError, Unavailable: as for `Session`.
+    """
+    from attention_core.conformance.engine.session import select_laws
+
+    other = session_under_found(session) if not is_of_another_contract(session) else None
+    if other is None:
+        return []
+    with other:
+        return list(other.results(select_laws(other.laws, names)))
+
+
+def judge_under_found(
+    session: Session, report: Report, names: Sequence[str], *, complete: bool, earlier: Sequence[LawResult] = (),
+) -> None:  # fmt: skip
+    """Put the report under the conventions found into `report`, and what follows from it into its advice.
+
+    `names` are the laws to judge, `earlier` the results of those that another process has judged already.
+    """
+    from attention_core.conformance.engine.session import select_laws
+
+    try:
+        other = session_under_found(session) if not report.passed else None
+        if other is None:
+            return
+        with other:
+            names = [law.name for law in other.laws] if is_of_another_contract(session) else names
+            done = {result.law for result in earlier}
+            left = [name for name in names if name not in done]
+            results = {result.law: result for result in earlier}
+            for result in other.results(select_laws(other.laws, left)) if left else ():
+                results[result.law] = result
+            report.under_found = other.report([results[name] for name in names], complete=complete)
+    except (TargetError, Unavailable) as error:
+        report.advice.insert(0, f"the conventions found cannot be judged: {error}")
+        return
+    say_what_is_explained(session, report)
+
+
+FORMS: Mapping[str, str] = {
+    "multi-head": "a class of modules with many heads",
+    "kv-cache": "a class of caches of keys and values",
+    "self-attention": "a function of projected tokens, which it cuts into heads itself",
+}
+"""What suits a contract -> in words."""
+BUILT = "a class that is built without arguments, and called with query, key and value"
+
+
+def look_at_form(error: OtherForm) -> FirstLook:
+    """What is known of a target of another form before it is called.
+
+    Example:
+        >>> look_at_form(OtherForm("C is a class", {"contract": "multi-head"})).lines
+        ('a class of modules with many heads: it is judged under --contract multi-head',)
+    """
+    options = " ".join(option_text(name, value) for name, value in error.changes.items())
+    what = FORMS.get(str(error.changes.get("contract")), BUILT)
+    return FirstLook((f"{what}: it is judged under {options}",), error.changes)
+
+
+def judge_other_form(report: Report, error: OtherForm, judge: Callable[[Mapping[str, Any]], Report]) -> None:
+    """Put the report of a target under the form that it suits into `report`, the error of its declared one.
+
+    Args:
+        report: the report of the error.
+        error: what the target was found to be.
+        judge: gives the report under changed fields of the record.
+    """
+    look = look_at_form(error)
+    other = judge(error.changes)
+    if other.failed or other.unavailable:
+        report.first_look = look
+        report.advice.insert(0, f"under {look.options()}: {other.problem or other.unavailable}")
+        return
+    under = other.under_found or other
+    more = other.first_look or FirstLook((), agrees=other.passed)
+    if "self-attention" in error.changes.values() and not more.agrees:  # a name alone says little of a function
+        return
+    lines, found = (*look.lines, *more.lines), {**error.changes, **more.found}
+    report.first_look = FirstLook(lines, found, more.agrees, more.nearest, more.calls, more.seconds)
+    report.under_found = under
+    how = "consistent with" if more.agrees else "judged under"
+    report.advice.insert(0, f"not judged as it is declared; {how} {report.first_look.options()}")
+
+
+def say_what_is_explained(session: Session, report: Report) -> None:
+    """The sentence "refuted as ...; consistent with ...", and the laws that it explains."""
+    look, under = session.first_look, report.under_found
+    assert look is not None and under is not None
+    old = ", ".join(f"{name}={spelled(getattr(session.implementation, name))}" for name in look.found)
+    refuted = [r.law for r in report.with_status("refuted")]
+    still = [r.law for r in under.with_status("refuted")]
+    explained = [law for law in refuted if law not in still]
+    laws = "law" if len(still) == 1 else "laws"
+    rest = f", save for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""
+    verdict = "refuted" if refuted else "not judged"
+    report.advice.insert(0, f"{verdict} as {old}; consistent with {look.options()}{rest}")
+    report.explained = explained
+
+
+def spelled(value: object) -> str:
+    """A value of the record as the report writes it."""
+    if value is None or value == {}:
+        return "none"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(getattr(value, "text", value))

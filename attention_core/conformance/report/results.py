@@ -1,0 +1,337 @@
+"""What a run found out: one result per law, the verdict over them, and their JSON.
+
+Rendering for people (terminal, JUnit, HTML) lives in `render_*` modules; these are the plain facts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from attention_core.conformance.first_look.findings import FirstLook
+from attention_core.conformance.report.flaky import SAME_CALL
+from attention_core.conformance.report.ranking import by_telling
+from attention_core.conformance.report.untested import what_to_do
+from attention_core.declaration.plain_text import plain
+
+SCHEMA_VERSION = 1
+STATUSES = ("held", "refuted", "refused", "not_applicable", "known_failure", "unexpected_pass", "error")
+VERDICTS = ("conforms", "refuted", "incomplete", "error")
+LOST = ("hang", "flood", "exit", "crash")
+"""Events that cost the process of the target."""
+NOT_RUN = "not run: "
+"""How the message of a law begins that was left out, because an earlier one showed that it could say nothing."""
+NAMED = 5
+"""So many laws are named in one line; the others are counted."""
+
+FIXED = 3
+"""So many fixed values of a constructor are named in the verdict's line; the notes hold all."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A failing case, as small as it became.
+
+    Args:
+        law: name of the broken law.
+        message: "got X, but should be Y".
+        case: the case in one line, as the failing call has it; "" where the law made another call of it.
+        data: the case as JSON, for `attention-core replay`.
+        snippet: a runnable text that shows the failure without this package.
+        got, want, bound: the numbers at the worst element, where there are any.
+        event: what happened where it has nothing to do with the law ("hang", "exit", "wrong shape", ...), else "".
+        shrunk: whether it was made as small as can be; a report does so with those that it writes out. `verify --law`
+            with the law's name does it with any.
+        alone: whether it fails where no other call was made before, as far as that was tried.
+    """
+
+    law: str
+    message: str
+    case: str
+    data: Mapping[str, Any]
+    snippet: str
+    got: float | None = None
+    want: float | None = None
+    bound: float | None = None
+    event: str = ""
+    shrunk: bool = False
+    alone: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("message", "case", "snippet"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
+    @property
+    def title(self) -> str:
+        """What it is called: what happened, or else the law that it breaks."""
+        return self.event or self.law
+
+
+@dataclass
+class LawResult:
+    """One law's outcome.
+
+    Args:
+        law: its name.
+        status: one of `STATUSES`.
+        cases: problems judged (a packed call counts each of its slices).
+        seconds: time spent.
+        counterexample: set when refuted (or known to fail).
+        message: one line on why.
+        family: the law's family.
+        refused: calls the target declined.
+        minimum_met: whether enough cases were judged for the verdict.
+        powers: null model -> problems on which it would have stood out (laws that compare with the truth).
+    """
+
+    law: str
+    status: str
+    cases: int
+    seconds: float
+    counterexample: Counterexample | None = None
+    message: str = ""
+    family: str = ""
+    refused: int = 0
+    minimum_met: bool = True
+    powers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.message = plain(self.message)
+
+
+@dataclass(repr=False)
+class Report:
+    """Everything about one target; printed, it is one line: the verdict and its reason.
+
+    Args:
+        target: its name.
+        declared: the conventions it was tested under.
+        claims: parameter -> "tested", "refused" or why it was not tested.
+        laws: one result per law.
+        versions: of Python, the suite and the array library.
+        seed, effort: of the run.
+        problem: why there is no result (verdict "error"), or what is missing ("incomplete").
+        isolated: whether the target ran in a process of its own.
+        ratios: (dtype/quantity) -> largest error/bound seen.
+        advice: conventions under which a refuted target would conform.
+        explained: refuted laws that hold under the conventions of the advice.
+        unavailable: why a known target cannot run on this machine.
+        partial: whether only some laws were asked for; a verdict needs all, so such a report never says "conforms".
+        asked: what came of them in words, where "the chosen laws held" is not it.
+        first_look: what a few calls found before any law; None where the contract has no first look.
+        under_found: the report under the conventions that the first look found, where these were judged as well.
+        notes: what else is to be said of how it was tested.
+        untested: parameters that no law tests and that nobody accepted.
+        accepted_untested: those that were accepted.
+        constructed: those of them that are parameters of a constructor.
+        fixed: NAME=VALUE of what every module was built with: the verdict speaks of these values alone.
+    """
+
+    target: str
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    claims: Mapping[str, str] = field(default_factory=dict)
+    laws: list[LawResult] = field(default_factory=list)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    effort: str = "standard"
+    problem: str = ""
+    failed: bool = False
+    isolated: bool = True
+    ratios: Mapping[str, float] = field(default_factory=dict)
+    advice: list[str] = field(default_factory=list)
+    explained: list[str] = field(default_factory=list)
+    unavailable: str = ""
+    traceback: str = ""
+    partial: bool = False
+    asked: str = ""
+    first_look: FirstLook | None = None
+    under_found: Report | None = None
+    notes: list[str] = field(default_factory=list)
+    untested: list[str] = field(default_factory=list)
+    accepted_untested: list[str] = field(default_factory=list)
+    constructed: list[str] = field(default_factory=list)
+    fixed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name in ("target", "problem", "unavailable", "traceback"):
+            setattr(self, name, plain(getattr(self, name)))
+        self.advice = [plain(line) for line in self.advice]
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.verdict} ({self.reason()})"
+
+    def __repr__(self) -> str:
+        return f"<Report {self}>"
+
+    @property
+    def verdict(self) -> str:
+        """ "refuted" before "error" before "incomplete" before "conforms"."""
+        found = self._verdict()
+        return "incomplete" if self.partial and found == "conforms" else found
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything that was asked for held: "conforms", or all of the chosen laws held (exit status 0)."""
+        return self._verdict() == "conforms"
+
+    def _verdict(self) -> str:
+        statuses = {result.status for result in self.laws}
+        if "refuted" in statuses:
+            return "refuted"
+        if self.failed or self.unavailable or "error" in statuses:
+            return "error"
+        short = any(not result.minimum_met for result in self.laws)
+        if self.problem or short or self.untested or "unexpected_pass" in statuses or not self.laws:
+            return "incomplete"
+        return "conforms"
+
+    @property
+    def counterexamples(self) -> list[Counterexample]:
+        """Those of refuted laws, the most telling first, then those of known failures."""
+        found = by_telling(self.with_status("refuted")) + by_telling(self.with_status("known_failure"))
+        return [r.counterexample for r in found if r.counterexample is not None]
+
+    def with_status(self, status: str) -> list[LawResult]:
+        """The laws that came to a status, in their order."""
+        return [r for r in self.laws if r.status == status]
+
+    def reason(self) -> str:
+        """Why the verdict is what it is, in one line."""
+        if self.unavailable:
+            return f"cannot run here: {self.unavailable}"
+        if self.verdict == "refuted":
+            passes = [f"{self._mended()}"] if self.with_status("unexpected_pass") else []
+            return "; ".join([listed(self.refuted_as()), *passes, *([self.problem] if self.problem else [])])
+        if self.verdict == "conforms":
+            accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
+            fixed = f"; with {listed(self.fixed, FIXED)}" if self.fixed else ""
+            return looked(self.laws) + fixed + accepted
+        # a problem (no core, a bad target) has its own words, and explains the refusals
+        return "; ".join(self.missing()) + ("" if self.problem else always_refused(self.laws))
+
+    def refuted_as(self) -> list[str]:
+        """What refuted it, the most telling first: laws by name; what any law would have met, once."""
+        ordered = by_telling(self.with_status("refuted"))
+        met = Counter(r.counterexample.event for r in ordered if r.counterexample is not None)
+        told: dict[str, str] = {}
+        for r in ordered:
+            event = "" if r.counterexample is None else r.counterexample.event
+            laws = f" ({count(met[event], 'law')})" if met[event] > 1 else ""
+            what = r.message.removeprefix("the call did not return: ").removeprefix(f"{SAME_CALL}: ")
+            told.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
+        return list(told.values())
+
+    def _mended(self) -> str:
+        names = [r.law for r in self.with_status("unexpected_pass")]
+        fail = "failure no longer fails" if len(names) == 1 else "failures no longer fail"
+        return f"{len(names)} known {fail}: {listed(names)}"
+
+    def missing(self) -> list[str]:
+        """What keeps the verdict from "conforms", in sentences."""
+        lines = [self.problem] if self.problem else []
+        for r in self.laws:
+            if not r.minimum_met and r.status == "refused":
+                lines.append(f"{r.law}, the comparison with the truth: {r.message}")
+            elif not r.minimum_met:
+                lines.append(
+                    f"{r.law}: too few cases could be judged ({r.cases})" + (f"; {r.message}" if r.powers else "")
+                )
+            if r.status == "error":
+                lines.append(f"{r.law}: {r.message}")
+            if r.status == "unexpected_pass":
+                lines.append(f"{r.law}: a known failure no longer fails; take it off the list")
+        if self.untested and (self.with_status("held") or not lines):  # where no law ran, none could test anything
+            configured = self.declared.get("contract") == "multi-head"
+            lines.append(what_to_do(self.untested, self.constructed, configured=configured))
+        if self.partial and not lines and self.laws and not self.with_status("refuted"):
+            lines.append(f"{self.asked or chosen_held(self.laws)}; a verdict needs all laws")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values; the schema is documented in docs/report.md."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "target": self.target,
+            "verdict": self.verdict,
+            "declared": dict(self.declared),
+            "claims": dict(self.claims),
+            "laws": [asdict(result) for result in self.laws],
+            "versions": dict(self.versions),
+            "seed": self.seed,
+            "effort": self.effort,
+            "reason": self.reason(),
+            "problem": self.problem,
+            "missing": self.missing(),
+            "isolated": self.isolated,
+            "ratios": dict(self.ratios),
+            "advice": list(self.advice),
+            "unavailable": self.unavailable,
+            "partial": self.partial,
+            "first_look": None if self.first_look is None else self.first_look.to_dict(),
+            "notes": list(self.notes),
+            "untested": list(self.untested),
+            "accepted_untested": list(self.accepted_untested),
+            "fixed": list(self.fixed),
+            "under_found": None if self.under_found is None else self.under_found.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """The report as a JSON text (non-finite numbers as strings)."""
+        return json.dumps(_finite(self.to_dict()), indent=2, allow_nan=False, default=repr)
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things: "1 law", "2 laws"."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int = NAMED) -> str:
+    """The first few names, and how many there are besides."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def looked(laws: Sequence[LawResult]) -> str:
+    """How hard the search looked, and what it could not look at."""
+    held, known = ([r for r in laws if r.status == status] for status in ("held", "known_failure"))
+    problems = count(sum(r.cases for r in held), "problem")
+    extra = f", {count(len(known), 'known failure')}" if known else ""
+    return f"{count(len(held), 'law')} held on {problems}, no counterexample{extra}{always_refused(laws)}"
+
+
+def chosen_held(laws: Sequence[LawResult]) -> str:
+    """What came of chosen laws of which none is refuted."""
+    held, known = (sum(r.status == status for r in laws) for status in ("held", "known_failure"))
+    told = [f"the {count(held, 'chosen law')} held"] if held or not known else []
+    return ", ".join(told + ([f"{count(known, 'known failure')} still there"] if known else []))
+
+
+def always_refused(laws: Sequence[LawResult]) -> str:
+    """The laws of which every case was declined, as the end of a line."""
+    names = [r.law for r in laws if r.status == "refused"]
+    return f"; {count(len(names), 'law')} refused every time: {listed(names)}" if names else ""
+
+
+def to_json(reports: Sequence[Report]) -> str:
+    """Several reports as one JSON text: a single report as itself, more under "reports"."""
+    if len(reports) == 1:
+        return reports[0].to_json() + "\n"
+    data = {"schema_version": SCHEMA_VERSION, "reports": [report.to_dict() for report in reports]}
+    return json.dumps(_finite(data), indent=2, allow_nan=False, default=repr) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {k: _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def law_result_from_dict(data: Mapping[str, Any]) -> LawResult:
+    """The inverse of `asdict` for a law's result (used between test processes)."""
+    found = data.get("counterexample")
+    return LawResult(**{**data, "counterexample": None if found is None else Counterexample(**found)})

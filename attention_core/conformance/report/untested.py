@@ -1,0 +1,140 @@
+"""The parameters of a target that no law tests: found by what the calls of a run gave a value, whatever the contract.
+
+A parameter is tested if some call that was answered gave it a value of its own, bound if `--arg` (or a partial) fixes
+it, and refused if every call that gave it one was declined. What is left is named, and keeps a target from conforming
+unless `--untested NAME` accepts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from attention_core.conformance.worker.bound_parameters import CONSTRUCTOR, FACTORY, FIXED, GIVEN, NEUTRAL
+from attention_core.conformance.worker.exchange import Request, Response
+from attention_core.conformance.worker.history import History
+from attention_core.declaration.aliases import WEIGHTS
+from attention_core.declaration.implementation import ALIASES, CLAIMS, Implementation, TargetError
+
+RANKS = ("left", "refused", "bound", "tested")
+"""What can become of a parameter, the least first."""
+Fates = dict[tuple[str, str], str]
+
+
+class RecordingRunner:
+    """A runner that notes which parameters of the target its calls give a value; all else is the runner's own."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+        self.fates: Fates = {}
+        self.history = History()
+        self.built: dict[str, Any] = {}  # parameter of the constructor -> what the latest instance was built with
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runner, name)
+
+    def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
+        response: Response = self._runner.run(request, meanwhile)
+        join(self.fates, fates_of(response))
+        if request.instance is not None and CONSTRUCTOR in response.bound:
+            _, places, *names = request.instance
+            self.built = dict(zip(response.bound[CONSTRUCTOR], places, strict=False)) | dict(*names)
+        self.history.note(request)
+        return response
+
+
+def fates_of(response: Response) -> Fates:
+    """(callable, parameter) -> what became of it in one call; what a constructor is given, every module has."""
+    given = "tested" if response.status == "ok" else "refused"
+    became = {GIVEN: given, FIXED: "bound"}
+    built = {**became, NEUTRAL: "bound"}
+    return {
+        (label, name): (built if label == CONSTRUCTOR else became).get(how, "left")
+        for label, names in response.bound.items() for name, how in names.items()
+    }  # fmt: skip
+
+
+def join(fates: Fates, others: Mapping[tuple[str, str], str]) -> None:
+    """Take the best fate of every parameter."""
+    for key, fate in others.items():
+        if RANKS.index(fate) >= RANKS.index(fates.get(key, "left")):
+            fates[key] = fate
+
+
+def silent_parameters(fates: Fates, implementation: Implementation, binding: Any = None) -> list[str]:
+    """The names of the parameters that no law tests and nothing binds, in the order of the signature.
+
+    What a `binding` of the attention contract does not claim is not tested whatever value each call gives it.
+    """
+    names = getattr(binding, "names", {})
+    claimed = {names.get(claim, claim) for claim in getattr(binding, "claims", ())}
+    found: dict[str, bool] = {}
+    for (_, name), fate in fates.items():
+        unclaimed = binding is not None and ALIASES.get(name, name) in CLAIMS and name not in claimed
+        silent = fate == "left" or (unclaimed and fate == "tested")
+        if silent and name not in implementation.arguments:
+            found[name] = True
+    return list(found)
+
+
+def check_names(accepted: Sequence[str], known: Iterable[str], target: str) -> None:
+    """Refuse names that the target does not have.
+
+    Raises:
+        TargetError: the first such name, with the nearest that there is.
+    """
+    there_are = list(known)
+    for name in accepted:
+        if name not in there_are:
+            near = get_close_matches(name, there_are, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(there_are) or 'none'}"
+            raise TargetError(f"--untested {name}: {target} has no parameter of that name{hint}")
+
+
+def fixed_in_constructor(fates: Fates, built: Mapping[str, Any], form: Any) -> list[str]:
+    """What every module was built with beside its sizes, each as NAME=VALUE, such as a dropout of 0.
+
+    Args:
+        fates: what became of the parameters; fixed is one that every call gave a value which says nothing.
+        built: the values of parameters of the constructor.
+        form: the form of a module, with the constants of its config; None of other targets.
+    """
+    names = [name for (label, name), fate in fates.items() if label == CONSTRUCTOR and fate == "bound"]
+    constants = {} if form is None else form.construction.constants
+    values = {**{name: built.get(name) for name in names}, **constants}
+    return [f"{name}={value!r}" for name, value in values.items()]
+
+
+def left_in_constructor(fates: Fates) -> list[str]:
+    """The parameters of a constructor, or a factory, that no call gave a value."""
+    return [name for (label, name), fate in fates.items() if label in (CONSTRUCTOR, FACTORY) and fate == "left"]
+
+
+def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configured: bool = True) -> str:
+    """The sentence of a report on parameters that no law tests.
+
+    Args:
+        names: the parameters.
+        constructed: those of them that are a constructor's.
+        configured: whether `--config` gives a constructor its values; else a factory has to.
+
+    Example:
+        >>> what_to_do(["sinks"])
+        'no law tests sinks: fix its value with --arg sinks=VALUE, or accept it with --untested sinks'
+        >>> what_to_do(["qk_norm"], ["qk_norm"])
+        'no law tests qk_norm: fix its value with --config qk_norm=VALUE, or accept it with --untested qk_norm'
+        >>> what_to_do(["need_weights"]).partition(": fix")[0]
+        'no law tests need_weights (if need_weights asks for the weights: --parameter weights_flag=need_weights)'
+    """
+    its, one = ("its value", names[0]) if len(names) == 1 else ("their values", "NAME")
+    it = "it" if len(names) == 1 else "them"
+    built = [name for name in names if name in constructed]
+    how = f"with --config {one}=VALUE" if configured else "in a factory of your own"
+    if not built:
+        how = f"with --arg {one}=VALUE"
+    elif len(built) < len(names):
+        how = f"with --arg NAME=VALUE ({', '.join(built)} {how})"
+    flag = next((name for name in names if name in WEIGHTS and configured), "")
+    asks = f" (if {flag} asks for the weights: --parameter weights_flag={flag})" if flag else ""
+    return f"no law tests {', '.join(names)}{asks}: fix {its} {how}, or accept {it} with --untested {','.join(names)}"

@@ -1,0 +1,101 @@
+"""Smaller and plainer cases that still fail in the same way, found one reduction after the other.
+
+A full search for the smallest takes hundreds of calls; a light one takes what tells the cause (options that do not
+matter, one problem for many), which is enough to rank the refuted laws of a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from math import prod
+from typing import Any
+
+from attention_core.conformance.contracts import Contract
+from attention_core.conformance.search.judging import SHRINK_CALLS, Found, Tally, allowance, judge
+from attention_core.conformance.snippets.arrays import MAX_ELEMENTS
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.worker.exchange import Array
+
+HANDFUL = 12
+"""A call with so few numbers need not become smaller."""
+LOW = ("bfloat16", "float16")
+"""What float32 holds as well, whose numbers are easier to read."""
+Reductions = Callable[[Any], Iterator[Any]]
+
+
+class Reducer:
+    """Tries reductions of one failure, each with a call, until its calls are spent.
+
+    Args:
+        calls: how many calls are left.
+        further: how many more there are while the case is too large to be read.
+    """
+
+    def __init__(
+        self, law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int, further: int = 0
+    ) -> None:  # fmt: skip
+        self.law, self.contract, self.subject, self.space = law, contract, subject, space
+        self.kind, self.left, self.least, self.tally = found.violation.evidence.kind, calls, -further, Tally()
+
+    def failing(self, case: Any) -> Found | None:
+        """The case with its failure, where it is allowed and fails in the same way."""
+        if not self.contract.allows(self.subject, self.space, case):
+            return None
+        self.left -= 1
+        violation = judge(self.law, self.subject, case, self.tally)
+        same = violation is not None and violation.evidence.kind == self.kind
+        return Found(case, violation) if violation is not None and same else None
+
+    def one_round(self, best: Found, reductions: Reductions) -> Found:
+        """Every reduction once; what fails to reduce is not tried again after each success, only in the next round."""
+        at: int | None = 0
+        while at is not None:
+            start, at = at, None
+            for number, case in islice(enumerate(reductions(best.case)), start, None):
+                if self.left <= (self.least if unreadable(best.case) else 0):
+                    return best
+                if (smaller := self.failing(case)) is not None:
+                    best, at = smaller, number
+                    break
+        return best
+
+    def rounds(self, best: Found, *stages: Reductions) -> Found:
+        """Round after round, stage after stage, until none reduces any more."""
+        before = None
+        while before is not best:
+            before = best
+            for reductions in stages:
+                best = self.one_round(best, reductions) if len(stages) == 1 else self.rounds(best, reductions)
+        return best
+
+
+def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
+    """Smaller cases, then plainer ones, that still fail in the same way, again and again, until there are none."""
+    left = allowance(found.violation, calls)
+    # Gone into while nobody could read the case; none where nothing is to be shrunk at all.
+    further = allowance(found.violation, max(SHRINK_CALLS // 2 - calls, 0)) if calls else 0
+    reducer = Reducer(law, contract, subject, space, found, left, further)
+    return reducer.rounds(found, lambda case: case.smaller(), lambda case: case.plainer())
+
+
+def reduce_lightly(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
+    """The reductions that say most about the cause, once each: fewer options, then fewer problems and rows."""
+    reducer = Reducer(law, contract, subject, space, found, allowance(found.violation, calls))
+    dtypes = getattr(space, "dtypes", None) or subject.implementation.dtypes
+    if reducer.left > 0 and getattr(found.case, "dtype", "") in LOW and "float32" in dtypes:
+        found = reducer.failing(found.case.with_(dtype="float32")) or found
+    return reducer.one_round(found, lambda case: case.simpler())
+
+
+def size(found: Found) -> int:
+    """How many numbers the failing call was given, which a law may have made of fewer in its case."""
+    requests = [shown.request for shown in found.violation.evidence.calls[:1]]
+    given = [a for request in requests for a in (*request.args, *dict(request.kwargs).values())]
+    return sum(prod(a.shape) for a in given if isinstance(a, Array))
+
+
+def unreadable(case: Any) -> bool:
+    """Whether an array of the case holds more numbers than a snippet writes out."""
+    arrays = [getattr(case, name, None) for name in ("query", "key", "value", "mask")]
+    return any(getattr(a, "size", 0) > MAX_ELEMENTS for a in arrays)

@@ -1,0 +1,124 @@
+"""The small source: cases drawn by Hypothesis, shared by all laws they fit; what fails, Hypothesis shrinks.
+
+Cases are drawn once and remembered, so that laws which share them also share the calls on them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, Verbosity
+
+from attention_core.conformance.cases.small import small_cases as strategy_of
+from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.contracts import Contract
+from attention_core.conformance.search.judging import Found, Tally, allowance, judge
+from attention_core.conformance.subjects.evidence import Violation
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.worker.exchange import FLOATS
+from attention_core.declaration.implementation import CLAIMS
+
+POOL_STEP = 16
+"""Small cases are drawn in multiples of this, so that laws asking for a few more or less share them."""
+WIDE = 64
+"""Cases of the widest space at effort "quick"."""
+
+
+class _Enough(BaseException):
+    """Ends Hypothesis's shrinking when its allowance is spent (our own minimiser goes on)."""
+
+
+def search_small(
+    law: Law, contract: Contract, subject: Any, space: Any, times: int, seed: int, tally: Tally, start: int = 0,
+    end: int | None = None,
+) -> Found | None:  # fmt: skip
+    """The Hypothesis source: small cases, drawn once for all laws they fit; those from `start` to `end` of them."""
+    strategy, count = contract.small(subject, space), law.small * times
+    if strategy is None or count == 0:
+        return None
+    for case in small_cases(contract, subject, space, count, times, seed)[start:end]:
+        violation = judge(law, subject, case, tally)
+        if violation is not None:
+            return Found(case, violation, (count, seed))
+    return None
+
+
+def small_cases(contract: Contract, subject: Any, space: Any, count: int, times: int, seed: int) -> list[Any]:
+    """`count` small cases of a space: those of the widest space that fit, and its own where these are too few."""
+    fitting: list[Any] = []
+    widest = contract.widest(subject, space)
+    if widest is not None:
+        wide = pool(contract, subject, widest, WIDE * times, seed)
+        fitting = [case for case in wide if contract.allows(subject, space, case)][:count]
+    if len(fitting) < count:
+        fitting += pool(contract, subject, space, count - len(fitting), seed)
+    return fitting
+
+
+def pool(contract: Contract, subject: Any, space: Any, count: int, seed: int) -> list[Any]:
+    """`count` small cases of a space, remembered: laws that share them also share the calls on them."""
+    pools = subject.__dict__.setdefault("pools", {})
+    size = POOL_STEP * -(-count // POOL_STEP)
+    name = (space.for_small(), size, seed)
+    if name not in pools:
+        cases: list[Any] = []
+        run_hypothesis(cases.append, contract.small(subject, space), size, seed, (Phase.generate,))
+        pools[name] = cases
+    found: list[Any] = pools[name]
+    return found[:count]
+
+
+def run_hypothesis(
+    trial: Callable[[Any], None], strategy: Any, count: int, seed: int, phases: tuple[Phase, ...]
+) -> None:
+    """Hypothesis on one strategy, deterministic and without its database."""
+
+    def test(case: Any) -> None:
+        trial(case)
+
+    settings: Callable[[Any], Any] = hypothesis.settings(
+        max_examples=count, database=None, deadline=None, derandomize=False, report_multiple_bugs=False,
+        print_blob=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck), phases=phases,
+    )  # fmt: skip
+    given: Any = hypothesis.given(strategy)
+    run = settings(given(test))
+    seed_it: Callable[[Any], Callable[[], None]] = hypothesis.seed(seed)
+    seed_it(run)()
+
+
+@cache
+def warm_up() -> None:
+    """What Hypothesis imports and compiles at its first draws, once, when there is time for it."""
+    strategy = strategy_of(Space(), Profile(FLOATS, frozenset(CLAIMS), "top_left", "zeros"))
+    run_hypothesis(lambda case: None, strategy, 2, 0, (Phase.generate,))
+
+
+def shrink_small(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
+    """The same draws again, this time judged as they come, so that Hypothesis shrinks the first that fails."""
+    if found.draws is None:
+        return found
+    strategy, (count, seed) = contract.small(subject, space), found.draws
+    best, tally = [found], Tally()
+    left = [allowance(found.violation, calls)]
+    failed = [False]
+
+    def trial(case: Any) -> None:
+        if failed[0]:
+            left[0] -= 1
+        if left[0] < 0:
+            raise _Enough
+        violation = judge(law, subject, case, tally)
+        # shrinking must not slip from one fault to another
+        if violation is not None and violation.evidence.kind == found.violation.evidence.kind:
+            failed[0] = True
+            best.append(Found(case, violation))
+            raise violation
+
+    if left[0] > 0:
+        with contextlib.suppress(Violation, _Enough, hypothesis.errors.Flaky):
+            run_hypothesis(trial, strategy, count, seed, (Phase.generate, Phase.shrink))
+    return best[-1]

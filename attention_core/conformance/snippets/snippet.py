@@ -1,0 +1,383 @@
+"""Turns the calls of a counterexample into a short program that shows the failure without this package.
+
+The program imports the target, builds its arguments with plain torch (or NumPy, JAX), calls it, and asserts what
+the law says at the worst element. On a correct implementation the same program passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.report.results import LOST
+from attention_core.conformance.snippets.arrays import array_text, assignment, joined, literal, values_by_name
+from attention_core.conformance.snippets.replay import without_gradients
+from attention_core.conformance.snippets.verdict import verdict
+from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.outcomes import EVENTS
+from attention_core.conformance.worker.exchange import Array, Request, Settings
+from attention_core.conformance.worker.process_state import GENERATORS
+
+MODULES = {"torch": "import torch", "numpy": "import numpy as np", "jax": "import jax, jax.numpy as jnp, numpy as np"}
+PROCESS = ("process", "seeds")
+"""Kinds of evidence about what a call changes around it."""
+SEEDS = {"torch": "torch.manual_seed", "numpy": "np.random.seed"}
+
+FIND = [
+    "def find(name):  # attention is a pair (split, merge), or has both as attributes",
+    "    if isinstance(attention, tuple): return attention[('split', 'merge').index(name)]",
+    "    return getattr(attention, name, None) or getattr(attention, name + '_heads')",
+]
+
+STAND_IN = [
+    "from types import SimpleNamespace",
+    "with_module = attention",
+    "def attention(query, key, value, **options):  # with a stand-in for its module",
+    "    groups = query.shape[-3] // max(key.shape[-3], 1)",
+    "    drops = bool(options.get('dropout') or options.get('dropout_p'))",
+    "    module = SimpleNamespace(num_key_value_groups=groups, is_causal=False, training=drops)",
+    "    return with_module(module, query, key, value, **options)",
+]
+"""What a snippet puts before a function that wants the module it belongs to."""
+
+
+def render(subject: Any, law: Law, violation: Violation) -> str:
+    """The snippet for one violation."""
+    evidence = violation.evidence
+    program = Program(subject.implementation, violation.message)
+    for number, shown in enumerate(evidence.before, len(evidence.calls)):
+        program.call(shown, number, evidence)
+    for number, shown in enumerate(evidence.calls):
+        program.call(shown, number, evidence)
+    if evidence.kind == "again":
+        program.lines = ["answers = []", "for _ in range(1000):", *(f"    {line}" for line in program.lines)]
+        program.lines.append("    answers.append(got)")
+    if evidence.kind == "seeds":
+        seed, state = GENERATORS[evidence.calls[0].expression]
+        inside = [seed.format("seed"), *program.lines, f"states.append({state})"]
+        program.lines = ["states = []", "for seed in (1, 2):", *(f"    {line}" for line in inside)]
+    program.lines += verdict(evidence, violation.message)
+    body = "\n".join(program.lines)
+    names = [name for name in ("inf", "nan") if re.search(rf"(?<!['\w.]){name}\b(?!')", body)]
+    met = evidence.event
+    top = [f"# {met}: {EVENTS[met]}" if met else f"# {law.name}: {law.sentence}", *imports(subject)]
+    top[1:1] = ["import faulthandler"] if "faulthandler." in body else []
+    top[1:1] = [f"from math import {', '.join(names)}"] if names else []
+    used = [name for name in ("os", "random", "warnings") if evidence.kind in PROCESS and f"{name}." in body]
+    used += ["numpy as np"] if evidence.kind in PROCESS and "np." in body and "numpy as np" not in "".join(top) else []
+    top[1:1] = [f"import {', '.join(used)}"] if used else []
+    if evidence.before:
+        top.append("# all calls in this order: the last one may be right where those before it are left out")
+    if not evidence.alone:
+        top.append(
+            "# by itself this may pass: it failed after other calls of the run, and no single one of them explains it"
+        )
+    if "zlib." in body:
+        top[1:1] = ["import base64, zlib"]
+        top.append(why_packed(evidence))
+    return "\n".join([*top, body]) + "\n"
+
+
+def imports(subject: Any) -> list[str]:
+    """Import lines: the array library and the target under the name `attention`."""
+    implementation = subject.implementation
+    lines = [MODULES[implementation.array]]
+    if implementation.array == "jax" and implementation.asks_float64:
+        lines.append("jax.config.update('jax_enable_x64', True)")
+    text = implementation.parameters.get("snippet") or _import_of(getattr(subject, "origin", ""), implementation)
+    lines += [line for line in str(text).splitlines() if line not in lines]
+    if getattr(subject, "stand_in", False):
+        lines += STAND_IN
+    if implementation.contract == "heads":
+        lines += FIND
+    if implementation.array == "torch" and implementation.device != "cpu":
+        lines.append(f"torch.set_default_device({implementation.device!r})")
+    return lines
+
+
+def _import_of(origin: str, implementation: Any) -> str:
+    call = "()" if implementation.factory else ""
+    where, _, name = origin.rpartition(":")
+    first = ", ".join(dict.fromkeys(part.strip().split(".")[0] for part in name.split(",")))
+    if where.endswith(".py"):
+        folder, _, file = where.rpartition("/")
+        if not file[:-3].isidentifier():
+            return f"import runpy\nattention = runpy.run_path({where!r})[{name!r}]{call}"
+        path = [f"import sys; sys.path.insert(0, {folder!r})"] if folder else []
+        return "\n".join([*path, f"from {file[:-3]} import {first}", *named_attention(f"{name}{call}")])
+    if where:
+        return "\n".join([f"from {where} import {first}", *named_attention(f"{name}{call}")])
+    function = implementation.function
+    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module and module != "__main__" and qualname.isidentifier():
+        return "\n".join([f"from {module} import {qualname}", *named_attention(f"{qualname}{call}")])
+    return "# put your implementation here:  attention = ..."
+
+
+def named_attention(expression: str) -> list[str]:
+    """The line that gives the target its name in the program, unless it is imported under it."""
+    return [] if expression == "attention" else [f"attention = {expression}"]
+
+
+@dataclass
+class Program:
+    """The lines of a snippet as they come about; a later call reuses the arrays of an earlier one."""
+
+    implementation: Any
+    message: str = ""
+    lines: list[str] = field(default_factory=list)
+    written: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def call(self, shown: Shown, number: int, evidence: Evidence) -> None:
+        """One call, and its value in question in `got` (first call) or `want` (second call)."""
+        request = shown.request
+        watching = evidence.kind in ("mutated", "shares")
+        variables = self.arguments(request, number, fresh=watching)
+        out = "out" if number == 0 else "other" if number == 1 else f"out{number + 1}"
+        target = self.target(request)
+        places = [variables[str(i)] for i in range(len(request.args))]
+        call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
+        off = switched_off(request, evidence)
+        if evidence.kind == "must_raise":
+            self.lines += ["try:", f"    {off}{out} = {call}"]
+            return
+        watched = [variables[n] for n, a in named(request).items() if isinstance(a, Array)]
+        if watching:
+            self.lines.append(f"before = {self.memory(watched)}")
+        if self.implementation.array == "jax" and request.wrt:
+            self.vjp(shown, number, call, variables)
+            return
+        several = "," in self.implementation.returns and (request.wrt or (shown.quantity == "out" and shown.index))
+        line = f"{off}{out} = {call}{f'[{request.of}]' if several else ''}"
+        if evidence.kind == "process":
+            self.lines.append(f"before = {shown.expression}")
+        self.lines += guarded(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
+        if request.between is not None:
+            given = self.arguments(request.between, number + 1, fresh=True)
+            places = [given[str(i)] for i in range(len(request.between.args))]
+            named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
+            off = switched_off(request.between, evidence)
+            self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
+        if request.wrt and evidence.kind != "shape":
+            self.lines += derivative(request, out, variables)
+        if evidence.kind == "process":
+            self.lines.append(f"after = {shown.expression}")
+        if evidence.kind == "shares":
+            self.write(shown, out, evidence)
+        if watching:
+            self.lines.append(f"after = {self.memory(watched)}")
+        elif shown.index:
+            self.select(shown, number, out, variables)
+        if request.overwrite:
+            self.overwrite(request, out, variables)
+
+    def overwrite(self, request: Request, out: str, variables: Mapping[str, str]) -> None:
+        """What the caller writes into its arrays, or into what it got; later calls build such arrays anew."""
+        if self.implementation.array == "jax":
+            return
+        if request.overwrite == "outputs":
+            self.lines.append(f"{out}[...] = ~{out} if str({out}.dtype).endswith('bool') else nan  # the caller's own")
+            return
+        arrays = {variables[name]: a for name, a in named(request).items() if isinstance(a, Array)}
+        new = {"bool": "~{0}", "int64": "{0} + 1", "int32": "{0} + 1", "uint8": "{0} + 1"}
+        lines = [f"{x}[...] = {new.get(a.dtype, 'nan').format(x)}" for x, a in arrays.items()]
+        self.lines.append("; ".join(lines) + "  # the caller's own")
+        self.written = {key: x for key, x in self.written.items() if x not in arrays or not key[1]}
+
+    def arguments(self, request: Request, number: int, fresh: bool) -> dict[str, str]:
+        """Argument name -> the variable or literal that stands for it; writes the variables."""
+        variables: dict[str, str] = {}
+        same, written = dict(request.same), len(self.lines)
+        for key, argument in named(request).items():
+            if key in same:
+                continue
+            name = "qkv"[int(key)] if key in ("0", "1", "2") and len(request.args) == 3 else key
+            name = f"a{key}" if name.isdigit() else name
+            if not isinstance(argument, Array):
+                variables[key] = self.value(argument)
+                continue
+            text = array_text(argument, self.implementation.array)
+            own = key in request.wrt and self.implementation.array == "torch"
+            known = None if own or fresh else self.written.get((name, text))
+            if known is None:
+                known = name if (name, "") not in self.written else f"{name}{number + 1}"
+                self.lines.append(assignment(known, argument, self.implementation.array, gradient=own))
+                self.written[name, ""] = known
+                if not own:
+                    self.written[name, text] = known
+            variables[key] = known
+        self.lines[written:] = joined(self.lines[written:])
+        return variables | {key: variables[other] for key, other in same.items()}
+
+    def value(self, argument: Any) -> str:
+        """What is no array as text: a scalar, or a tuple that may hold arrays."""
+        if isinstance(argument, tuple) and any(isinstance(one, Array) for one in argument):
+            return f"({', '.join(array_text(one, self.implementation.array) for one in argument)})"
+        return literal(argument)
+
+    def target(self, request: Request) -> str:
+        """What is called, after the lines that prepare it."""
+        target = "attention"
+        array = self.implementation.array
+        if request.seed is not None and array in SEEDS:
+            self.lines.append(f"{SEEDS[array]}({request.seed})")
+        if request.instance is not None:
+            number, given, *by_name = request.instance
+            target = "module" if ("module", "") not in self.written else f"module{number}"
+            if ("module", str(number)) in self.written:
+                target = self.written["module", str(number)]
+            else:
+                keywords = by_name[0] if by_name else {}
+                self.lines += config_lines([*given, *keywords.values()])
+                texts = [*map(constructed, given), *(f"{k}={constructed(v)}" for k, v in keywords.items())]
+                self.lines.append(f"{target} = attention({', '.join(texts)})")
+                self.written["module", ""] = self.written["module", str(number)] = target
+        if request.mode is not None and array == "torch" and self.written.get((target, "mode")) != request.mode:
+            train, self.written[target, "mode"] = request.mode == "train", request.mode
+            self.lines.append(f"if isinstance({target}, torch.nn.Module): {target}.train({train})")
+        if request.parameters is not None:
+            self.fill(target, request)
+        if self.implementation.contract == "heads":
+            return f"find({request.method!r})"
+        return target if request.method is None else f"{target}.{request.method}"
+
+    def fill(self, target: str, request: Request) -> None:
+        """Lines that give a module's parameters their values, once."""
+        if (target, "filled") in self.written:
+            return
+        self.written[target, "filled"] = target
+        values = values_by_name(request.parameters or {})
+        if ("values", "\n".join(values)) not in self.written:
+            self.written["values", "\n".join(values)] = target
+            self.lines += values
+        if any(re.search(r"_\d+\b", name) for name in request.parameters or {}):  # may be numbered by instance
+            copied = f"[p.copy_(v) for p, v in zip({target}.parameters(), values.values(), strict=True)]"
+        else:
+            copied = f"[p.copy_(values[name]) for name, p in {target}.named_parameters() if name in values]"
+        self.lines.append(f"with torch.no_grad(): {copied}")
+
+    def write(self, shown: Shown, out: str, evidence: Evidence) -> None:
+        """A line that writes into the result, as whoever owns it may."""
+        which = f"[{shown.quantity[3:] or 0}]" if "," in self.implementation.returns else ""
+        free = ".detach()" if self.implementation.array == "torch" else ""
+        self.lines.append(f"{out}{which}{free}[{', '.join(map(str, shown.index))}] = {evidence.want}")
+
+    def memory(self, variables: list[str]) -> str:
+        """An expression for the bytes of some arrays, what lies around views included."""
+        each = {
+            "torch": "(bytes(x.untyped_storage().cpu()), x.shape, x.stride())",
+            "numpy": "(x.tobytes(), x.shape, x.strides)",
+        }.get(self.implementation.array, "x.tobytes()")
+        return f"[{each} for x in [{', '.join(variables)}]]"
+
+    def select(self, shown: Shown, number: int, out: str, variables: Mapping[str, str]) -> None:
+        """The element in question, as a number."""
+        quantity, _, name = shown.quantity.partition(":")
+        if quantity in ("grad", "second"):
+            what = f"{variables[name]}.grad"
+        elif len(quantity) > 3:
+            what = f"{out}[{quantity[3:]}]"
+        else:
+            what = out
+            if self.implementation.contract not in ("attention", "attention-lse"):
+                self.lines.append(f"{out} = {out}[0] if isinstance({out}, tuple) else {out}")
+        where = ", ".join(map(str, shown.index))
+        text = shown.expression.format(out=out) if shown.expression else f"{what}[{where}].item()"
+        text = f"0.0 if {what} is None else {text}  # None: no gradient came" if shown.missing else text
+        self.lines.append(f"{'got' if number == 0 else 'want'} = {text}")
+
+    def vjp(self, shown: Shown, number: int, call: str, variables: Mapping[str, str]) -> None:
+        """JAX: a derivative is a pull-back of the cotangent."""
+        request = shown.request
+        assert request.cotangent is not None
+        inputs = ", ".join(variables[name] for name in request.wrt)
+        several = f"[{request.of}]" if "," in self.implementation.returns else ""
+        self.lines.append(f"out, pull = jax.vjp(lambda {inputs}: {call}{several}, {inputs})")
+        self.lines.append(f"gradients = pull({array_text(request.cotangent, 'jax')})")
+        if shown.index:
+            name = shown.quantity.partition(":")[2]
+            what = f"gradients[{request.wrt.index(name)}]" if name else "out"
+            where = ", ".join(map(str, shown.index))
+            self.lines.append(f"{'got' if number == 0 else 'want'} = {what}[{where}].item()")
+
+
+def constructed(argument: Any) -> str:
+    """A constructor's argument as text; a config stands under its name."""
+    return "config" if isinstance(argument, Settings) else repr(argument)
+
+
+def config_lines(arguments: list[Any]) -> list[str]:
+    """Lines that build the config among a constructor's arguments, if there is one."""
+    settings = next((a for a in arguments if isinstance(a, Settings)), None)
+    if settings is None:
+        return []
+    values = ", ".join(f"{k}={v!r}" for k, v in settings.values.items())
+    if settings.keyed:
+        return [f"config = dict({values})"]
+    if not settings.of:
+        return ["from types import SimpleNamespace", f"config = SimpleNamespace({values})"]
+    module, _, name = settings.of.partition(":")
+    return [f"from {module} import {name}", f"config = {name}({values})", "config._attn_implementation = 'eager'"]
+
+
+def between(request: Request, call: str, out: str) -> str:
+    """The line of what is called before the result in `out` is looked at."""
+    if request.betweens > 1:
+        return f"between = [{call} for _ in range({request.betweens})]  # their numbers are not those of {out}"
+    stays = "graph stays alive" if request.wrt else f"numbers are not those of {out}"
+    return f"between = {call}  # its {stays}"
+
+
+def why_packed(evidence: Evidence) -> str:
+    """A remark on arrays that nobody can read: how many numbers they hold, and why there are no fewer."""
+    arrays = [a for shown in evidence.calls for a in named(shown.request).values() if isinstance(a, Array)]
+    most = max(np.asarray(a.base).size for a in arrays) if arrays else 0
+    lost = evidence.event in LOST
+    reason = "every smaller case would cost a lost call" if lost else "no smaller case that was tried fails like this"
+    return f"# up to {most} numbers in an array, packed: {reason}"
+
+
+def guarded(line: str, event: str, message: str) -> list[str]:
+    """The call that is lost, as lines that fail where it is: an exit, and what does not end, would say nothing."""
+    if event == "exit" and "sys.exit" in message:
+        told = repr(" ".join(message.split()))
+        return ["try:", f"    {line}", "except SystemExit:", f"    raise AssertionError({told}) from None"]
+    limit = re.search(r"no answer within ([\d.e+]+) s", message)
+    if event in ("hang", "flood") and limit:
+        stop = f"faulthandler.dump_traceback_later({limit[1]}, exit=True)"
+        return [f"{stop}  # shows where it is by then, and fails", line, "faulthandler.cancel_dump_traceback_later()"]
+    return [line]
+
+
+def named(request: Request) -> dict[str, Any]:
+    """All arguments of a request by place or name."""
+    return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
+
+
+def switched_off(request: Request, evidence: Evidence) -> str:
+    """How the line of a call begins where it matters that the suite makes this call without gradients."""
+    return "with torch.no_grad(): " if evidence.no_grad and without_gradients(request) else ""
+
+
+def derivative(request: Request, out: str, variables: Mapping[str, str]) -> list[str]:
+    """Lines that leave first (or second) derivatives in the `.grad` of the inputs."""
+    assert request.cotangent is not None
+    cotangent, before = array_text(request.cotangent), []
+    if "; " in (filled := assignment("down", request.cotangent)):
+        cotangent, before = "down", [filled]
+    if request.second is None:
+        once = f"{out}.backward({cotangent}"
+        if request.backwards == 1:
+            return [*before, f"{once})"]
+        inputs = ", ".join(variables[name] for name in request.wrt)
+        again = [f"{once}, retain_graph=True)", f"for x in ({inputs},): x.grad = None"]
+        return [*before, *again * (request.backwards - 1), f"{once})  # the same graph again"]
+    inputs = ", ".join(variables[name] for name in request.wrt)
+    lines = [*before, f"first = torch.autograd.grad({out}, [{inputs}], {cotangent}, create_graph=True)"]
+    directions = ", ".join(array_text(d) for d in request.second)
+    return [*lines, f"sum((g * w).sum() for g, w in zip(first, [{directions}])).backward()"]

@@ -1,0 +1,297 @@
+"""From a canonical case to a call in the target's own convention, and back.
+
+Reads what the target claims from its parameters, picks its names for masks and flags, lays arrays out as declared,
+turns mask polarity, and brings results back to (batch, head, row, column).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.space import Profile
+from attention_core.conformance.subjects.axes import Axes
+from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.worker.bound_parameters import MODULES
+from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
+from attention_core.declaration.aliases import SIZES
+from attention_core.declaration.implementation import ALIASES, CLAIMS, Implementation, OtherForm, TargetError
+from attention_core.declaration.scales import scale_of
+
+INPUTS = ("query", "key", "value")
+BIASES = ("bias", "attn_bias", "attention_bias", "position_bias", "relative_position_bias", "rel_pos_bias")
+"""Masks by these names are added to the scores: they are claimed where additive masks alone are declared."""
+BUILD = "give --factory if calling it without arguments builds the attention, or name an instance or a function"
+STAND_IN = (
+    "; in place of transformers' module hand it "
+    "types.SimpleNamespace(num_key_value_groups=query.shape[1] // key.shape[1], training=False, is_causal=False)"
+)
+DEFAULTS = {"attn_mask": None, "is_causal": False, "dropout_p": 0.0, "enable_gqa": False}
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How canonical parameters are spelled by the target, and which of them it claims.
+
+    Args:
+        names: canonical parameter -> the target's name for it.
+        claims: canonical parameters under test.
+        unread: why the signature could not be read, or "".
+        required: canonical parameters without a default, or with another one than the contract's, which each call gets.
+        ungrouped: why grouped heads are not claimed although nothing declares so, or "".
+        is_module: an `nn.Module`, called in evaluation mode unless a law says otherwise.
+    """
+
+    implementation: Implementation
+    names: Mapping[str, str]
+    claims: frozenset[str]
+    unread: str = ""
+    required: frozenset[str] = frozenset()
+    ungrouped: str = ""
+    is_module: bool = False
+
+    def profile(self) -> Profile:
+        """What the case generators may ask for."""
+        i = self.implementation
+        return Profile(
+            i.dtypes, self.claims, i.causal, i.dead_rows, i.sizes, i.axes, i.masks, i.always_causal, i.scale
+        )  # fmt: skip
+
+    @property
+    def axes(self) -> Axes:
+        """How query, key and value lie in the target's arguments."""
+        return Axes(self.implementation.axes, self.implementation.layout)
+
+    @property
+    def out_axes(self) -> Axes:
+        """How the output lies."""
+        return Axes(self.implementation.axes, self.implementation.out_layout or self.implementation.layout)
+
+    def request(self, case: Case, **extra: Any) -> Request:
+        """The call for a case; `extra` sets further fields of the request.
+
+        Raises:
+            NotApplicable: the case is none of the calls that are declared.
+        """
+        if self.implementation.always_causal and not case.is_causal:
+            raise NotApplicable("every call is causal")
+        if self.implementation.axes < 4 and case.query.ndim != 4:
+            raise NotApplicable(f"the target takes arrays of {self.implementation.axes} axes")
+        args = []
+        for name in INPUTS:
+            values = getattr(case, name)
+            values = self.axes.to_target(self.own_heads(values, case) if name == "query" else values)
+            args.append(array(values, case.dtype, self.view(case, name)))
+        defaults: dict[str, Any] = {**DEFAULTS, "scale": scale_of(case.default_scale, case.query.shape[-1])}
+        kwargs = {self.names[name]: defaults[name] for name in sorted(self.required)}
+        kwargs |= self.implementation.arguments
+        if case.mask is not None:
+            kwargs[self.spelled("attn_mask")] = self._mask(case)
+        if case.is_causal and ("is_causal" in self.names or not self.implementation.always_causal):
+            kwargs[self.spelled("is_causal")] = True
+        if case.scale is not None:
+            kwargs[self.spelled("scale")] = case.scale
+        if case.group != 1 and "enable_gqa" in self.names:
+            kwargs[self.names["enable_gqa"]] = True
+        dropout = extra.pop("dropout", None)
+        if dropout is not None:
+            kwargs[self.spelled("dropout_p")] = dropout
+        if self.is_module:
+            extra.setdefault("mode", "eval")
+        return Request(tuple(args), kwargs, **extra)
+
+    def spelled(self, name: str) -> str:
+        """The target's name of a parameter.
+
+        Raises:
+            TargetError: it has none; only a saved case of another target can ask for one.
+        """
+        if name not in self.names:
+            raise TargetError(f"{self.implementation.name} has no parameter for {name}, which this case needs")
+        return self.names[name]
+
+    def _mask(self, case: Case) -> Any:
+        assert case.mask is not None
+        kind, view = self.implementation.masks, self.view(case, "mask")
+        heads = case.query.shape[0], case.sizes[4]
+        mask = self.axes.mask_to_target(self.own_heads(case.mask, case), heads)
+        if kind == "additive" and mask.dtype == bool:
+            mask = np.where(mask, 0.0, -np.inf)
+        if kind in ("bool", "binary") and mask.dtype != bool:
+            if not np.all((mask == 0) | np.isneginf(mask)):
+                raise NotApplicable("it takes no mask that is added to the scores")
+            mask = mask == 0
+        if mask.dtype != bool:
+            return array(mask, case.dtype, view)
+        attend = mask if self.implementation.mask_true == "attend" else ~mask
+        return array(attend, "bool", view) if kind != "binary" else array(attend.astype(np.int64), "int64", view)
+
+    def cotangent(self, case: Case) -> Array:
+        """The case's own cotangent, as the output lies."""
+        values = self.own_heads(case.cotangent(), case)
+        return array(self.out_axes.to_target(values), case.dtype, self.view(case, "cotangent"))
+
+    def view(self, case: Case, name: str) -> str:
+        """The memory layout of an argument; where sequences have no leading axis, repeats are found axis by axis."""
+        view = case.views.get(name, "contiguous")
+        axes = self.out_axes if name == "cotangent" else self.axes
+        leading = name == "mask" or not axes.tokens_first
+        return "broadcast" if view == "expanded" and not (axes.count == 4 and leading) else view
+
+    def own_heads(self, values: NDArray, case: Case) -> NDArray:
+        """Canonical (.., H, n, d), or a mask that broadcasts to it, with the heads in the target's order."""
+        order = self.heads_order(case)
+        alike = order is None or values.ndim < 3 or values.shape[-3] != len(order)
+        return values if alike else values[..., order, :, :]
+
+    def heads_order(self, case: Case) -> NDArray | None:
+        """The canonical head at each place of the target's heads; None where they are the same.
+
+        Canonical query head h shares key head h // g. A target that shares by h mod H_kv has that head at the place
+        (h mod g) H_kv + h // g.
+        """
+        heads, kv_heads = case.query.shape[-3], case.key.shape[-3]
+        if self.implementation.grouping == "interleaved" or not 0 < kv_heads < heads or heads % kv_heads:
+            return None
+        return np.arange(heads).reshape(kv_heads, heads // kv_heads).T.reshape(-1)
+
+    def argument(self, name: str) -> str:
+        """The request's name of a differentiable input: "0", "1", "2" or the mask's keyword."""
+        return str(INPUTS.index(name)) if name in INPUTS else self.names["attn_mask"]
+
+
+def bind(implementation: Implementation, description: Mapping[str, Any]) -> Binding:
+    """Read the claims of a target from its description.
+
+    Raises:
+        TargetError: the target is not callable, or has a parameter without default that nobody fills.
+    """
+    binding = replace(_read_claims(implementation, description), is_module=bool(description.get("is_module")))
+    return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding
+
+
+def other_contract(description: Mapping[str, Any]) -> str:
+    """What is said of a class that suits another contract; "" where none is known.
+
+    Example:
+        >>> other_contract({"suits": "kv-cache"})
+        '; a cache of keys and values is judged with --contract kv-cache'
+    """
+    targets = {"multi-head": "a module of many heads", "kv-cache": "a cache of keys and values"}
+    suits = str(description.get("suits", ""))
+    return f"; {targets[suits]} is judged with --contract {suits}" if suits in targets else ""
+
+
+def not_called(implementation: Implementation, description: Mapping[str, Any]) -> TargetError:
+    """The error of a class where something is called; it names the form that the class suits, if there is one."""
+    message = f"{implementation.name} is a class: {BUILD}{other_contract(description)}"
+    suits = str(description.get("suits", ""))
+    if not suits or implementation.factory or not implementation.contract.startswith("attention"):
+        return TargetError(message)
+    return OtherForm(message, {"factory": True} if suits == "attention" else {"contract": suits})
+
+
+def _read_claims(implementation: Implementation, description: Mapping[str, Any]) -> Binding:
+    if not description["callable"]:
+        raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
+    if description.get("is_class"):
+        raise not_called(implementation, description)
+    parameters = description["parameters"]
+    declared = implementation.claims
+    canonical = {name: name for name in CLAIMS}
+    if parameters is None:
+        claims = frozenset(declared or ())
+        return Binding(implementation, canonical, claims, "it has no readable signature")
+    names, unread = read_parameters(implementation, parameters)
+    keywords = any(p["kind"] == "VAR_KEYWORD" for p in parameters)
+    # A default that means something of its own (causal=True, scale=1.0) is never left to itself.
+    demanded = {p["name"] for p in parameters if not p["default"] or not is_neutral(p["name"], p.get("value"))}
+    required = frozenset(c for c, name in names.items() if name in demanded)
+    if declared is None:
+        return Binding(implementation, names, frozenset(n for n in names if n in CLAIMS), unread, required)
+    missing = [c for c in declared if c not in names and c != "enable_gqa"]
+    if missing and not keywords:
+        raise TargetError(f"{implementation.name} is declared to claim {', '.join(missing)}, but has no such parameter")
+    spelled = {c: names.get(c, c) for c in declared if c in names or c != "enable_gqa" or keywords}
+    return Binding(implementation, {c: names[c] for c in required} | spelled, frozenset(declared), unread, required)
+
+
+def read_parameters(implementation: Implementation, parameters: list[Mapping[str, Any]]) -> tuple[dict[str, str], str]:
+    """Canonical name -> own name for the recognised parameters, and a remark on what cannot be read."""
+    names: dict[str, str] = {}
+    star = [p["name"] for p in parameters if p["kind"].startswith("VAR_")]
+    named = [p for p in parameters if not p["kind"].startswith("VAR_")]
+    inputs = [p for p in named if p["kind"] != "KEYWORD_ONLY"][:3]
+    if named and named[0]["name"] == "self":
+        raise TargetError(f"{implementation.name} is a method of a class, not of an object: name an instance's")
+    if len(inputs) < 3 and not any(p["kind"] == "VAR_POSITIONAL" for p in parameters):
+        only = " by position" if len(named) >= 3 else ""
+        count = f"{len(inputs)} parameter{'' if len(inputs) == 1 else 's'}"
+        raise TargetError(
+            f"{implementation.name} takes {count}{only}, but attention needs query, key and value "
+            "(for another contract say --contract NAME)"
+        )
+    require_inputs_first(implementation, [p["name"] for p in named], [p["name"] for p in inputs])
+    rest = [p for p in named if p not in inputs and p["name"] not in implementation.arguments]
+    for name in [p["name"] for p in named if p not in inputs and p not in rest]:
+        require_neutral(implementation, name, implementation.arguments[name])
+    for p in rest:
+        canonical = ALIASES.get(p["name"], p["name"])
+        if p["name"] in BIASES and implementation.masks == "additive":
+            canonical = "attn_mask"
+        if canonical in CLAIMS and (canonical not in names or p["name"] == canonical):  # of several the contract's own
+            names[canonical] = p["name"]
+    unfilled = [p["name"] for p in rest if not p["default"] and p["name"] not in names.values()]
+    if unfilled:
+        which, one = ", ".join(map(repr, unfilled)), len(unfilled) == 1
+        what = f"the parameter {which} without a default" if one else f"parameters without defaults: {which}"
+        give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
+        message = f"{implementation.name} has {what}: give {give}"
+        causal = any(ALIASES.get(p["name"], p["name"]) == "is_causal" for p in named)
+        if one and causal and SIZES.get(unfilled[0]) == "H":
+            raise OtherForm(message, {"contract": "self-attention"})
+        raise TargetError(message)
+    return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
+
+
+def require_inputs_first(implementation: Implementation, names: list[str], inputs: list[str]) -> None:
+    """Refuse a target whose query, key and value, by their names, are not its first three parameters in this order.
+
+    Raises: TargetError.
+    """
+    for spelling in (("query", "key", "value"), ("q", "k", "v"), ("Q", "K", "V")):
+        if set(spelling) == set(inputs) and tuple(inputs) != spelling:
+            raise TargetError(
+                f"{implementation.name} takes {', '.join(inputs)}, but query, key and value are passed in this order: "
+                f"name a function ({', '.join(spelling)}, ...) that calls it"
+            )
+        if set(spelling) <= set(names) and inputs and not set(spelling) <= set(inputs) and inputs[0] != spelling[0]:
+            module = inputs[0] in MODULES
+            raise TargetError(
+                f"{implementation.name} takes {inputs[0]!r} before {', '.join(spelling)}: "
+                f"name a function ({', '.join(spelling)}, ...) that calls it{STAND_IN if module else ''}"
+            )
+
+
+def is_neutral(name: str, value: Any) -> bool:
+    """Whether a value of a parameter, by its own name, means what leaving it out means in the contract."""
+    canonical = ALIASES.get(name, name)
+    if canonical == "scale":
+        return value is None
+    return canonical not in ("is_causal", "dropout_p") or not value
+
+
+def require_neutral(implementation: Implementation, name: str, value: Any) -> None:
+    """Refuse arguments that change what every call means: the laws would judge another function than is called.
+
+    Raises: TargetError.
+    """
+    if not is_neutral(name, value):
+        raise TargetError(
+            f"--arg {name}={value!r} changes what every call of {implementation.name} means: leave it out, the laws "
+            f"pass {name} themselves (a value that it does not take may be refused with a ValueError)"
+        )

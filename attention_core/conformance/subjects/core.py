@@ -1,0 +1,131 @@
+"""The core of a contract: plain calls of ordinary sizes that a target must accept to conform.
+
+Refusing is allowed, but who refuses everything has shown nothing. Each contract has calls at aligned sizes and at
+others (those of `attention` are drawn in `contracts`); what comes back is judged by the laws, here it only has to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.subjects.declared_sizes import nearest_supported, supports
+from attention_core.conformance.subjects.evidence import Refused, Violation
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+
+SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
+    "mask-builder": ({"n_q": 16, "n_kv": 16, "size": 5, "B": 2}, {"n_q": 13, "n_kv": 13, "size": 4, "B": 3}),
+    "heads": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
+    "multi-head": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 6}),
+    "rotary": (
+        {"B": 2, "H": 4, "n": 8, "half": 8, "start": 0, "shift": 0},
+        {"B": 3, "H": 3, "n": 7, "half": 5, "start": 0, "shift": 0},
+    ),
+    "bias": ({"H": 8, "n_q": 16, "n_kv": 16}, {"H": 4, "n_q": 13, "n_kv": 13}),
+    "position-table": ({"n": 16, "d": 8, "half": 4}, {"n": 13, "d": 6, "half": 3}),
+    "self-attention": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
+    "self-attention-steps": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
+    "kv-cache": ({"B": 2, "H": 4, "n": 8, "d": 8}, {"B": 3, "H": 3, "n": 5, "d": 7}),
+}
+"""Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
+heads that divide them, as many queries as keys."""
+WITHOUT_ARRAYS = ("mask-builder", "bias", "position-table")
+"""Their calls hold no array of the case's dtype, so one dtype stands for all."""
+CORE_REFUSED = "the core is refused, so nothing can be said"
+SWAPPED = "is the pair given as split,merge, in this order?"
+
+
+def what_the_core_lacks(contract: Any, subject: Any) -> str:
+    """ "" when the plain call is accepted at aligned and unaligned sizes in one dtype, else one line that says why."""
+    accepted: dict[str, set[str]] = {}
+    refusal = ""
+    cases = contract.core(subject)
+    for label, case in cases:
+        dtype, _, kind = label.partition("/")
+        try:
+            contract.ask(subject, case)
+        except Refused as refused:
+            refusal = refusal or f"{case.describe()}: {refused}"
+            continue
+        except Violation:
+            pass  # the laws report it; here it counts as accepted
+        accepted.setdefault(dtype, set()).add(kind)
+    if not cases and contract.name not in SIZES and not contract.name.startswith("attention"):
+        return ""
+    kinds = {label.partition("/")[2] for label, _ in cases}
+    if kinds and kinds in accepted.values():
+        return ""
+    if not refusal:
+        return "no core case lies in the declared sizes"
+    hint = f" ({SWAPPED})" if contract.name == "heads" and "TypeError" in refusal else ""
+    return f"{CORE_REFUSED}: {refusal}{hint}"
+
+
+def plain_cases(contract: str, subject: Any) -> list[tuple[str, ParameterCase]]:
+    """(dtype/kind, case) for every declared dtype; of one dtype all kinds must be accepted. None without sizes."""
+    if contract not in SIZES:
+        return []
+    dtypes = subject.implementation.dtypes[:1] if contract in WITHOUT_ARRAYS else subject.implementation.dtypes
+    if contract == "multi-head":  # its laws ask in float32 alone
+        dtypes = tuple(d for d in dtypes if d == "float32")
+    kinds = zip(("aligned", "unaligned"), SIZES[contract], strict=True)
+    cases = [(f"{d}/{kind}", ParameterCase(sizes, dtype=d)) for kind, sizes in kinds for d in dtypes]
+    declared = [(label, case) for label, case in cases if supports(subject.implementation, case)]
+    if declared:
+        return declared
+    near = ((label, nearest_supported(subject.implementation, case)) for label, case in cases[: len(dtypes)])
+    return [(label, case) for label, case in near if case is not None]
+
+
+def plain_call(contract: str, subject: Any, case: ParameterCase) -> None:
+    """The plain call of a contract; raises `Refused` where the target declines it, `Violation` where it breaks."""
+    PLAIN[contract](subject, case)
+
+
+def _mask(subject: Any, case: ParameterCase) -> None:
+    subject.built(case)
+
+
+def _heads(subject: Any, case: ParameterCase) -> None:
+    x = case.values("x", case["B"], case["n"], case["H"] * case["d"])
+    y = case.values("y", case["B"], case["H"], case["n"], case["d"])
+    subject.call(x, case["H"], method_="split", dtype=case.dtype)
+    subject.call(y, method_="merge", dtype=case.dtype)
+
+
+def _module(subject: Any, case: ParameterCase) -> None:
+    subject.filled(subject.adapted(case))
+
+
+def _rotary(subject: Any, case: ParameterCase) -> None:
+    x = case.values("x", case["B"], case["H"], case["n"], 2 * case["half"])
+    subject.turned(case, x, np.arange(case["n"]))
+
+
+def _bias(subject: Any, case: ParameterCase) -> None:
+    subject.call(case["H"], case["n_q"], case["n_kv"])
+
+
+def _table(subject: Any, case: ParameterCase) -> None:
+    subject.call(case["n"], case["d"])
+
+
+def _cache(subject: Any, case: ParameterCase) -> None:
+    subject.run(case, subject.fresh_instance(), subject.inputs(case), [0, case["n"] - 1, case["n"]])
+
+
+def _attention(subject: Any, case: ParameterCase) -> None:
+    case = subject.adapted(case)
+    subject.attend(case, subject.inputs(case), True)
+
+
+def _step(subject: Any, case: ParameterCase) -> None:
+    subject.step(case)
+
+
+PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
+    "mask-builder": _mask, "heads": _heads, "multi-head": _module, "rotary": _rotary, "bias": _bias,
+    "position-table": _table, "kv-cache": _cache, "self-attention": _attention, "self-attention-steps": _step,
+}  # fmt: skip

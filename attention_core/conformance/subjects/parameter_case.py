@@ -1,0 +1,344 @@
+"""Cases of the contracts beside `attention`: a handful of sizes and options, and arrays drawn from them.
+
+A mask builder or a rotary embedding is called with sizes, not with a ready tensor problem. Such a case is a few whole
+numbers that shrink towards their minimum; every array a law needs follows from them, the seed and a plainness level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.subjects.binding import BUILD, other_contract
+from attention_core.conformance.subjects.declared_sizes import TRIES, nearest_supported, supports
+from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation, require_same
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.outcomes import LOST, check_response
+from attention_core.conformance.worker.exchange import NDArray, Request, Response, array
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation, TargetError
+
+FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention", "self-attention-steps")
+"""Contracts whose target is called itself; those of the others are factories, or hold what is called."""
+NUMBERS = count(1)
+"""The numbers of built objects."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterCase:
+    """Sizes and options of one call.
+
+    Args:
+        sizes: whole numbers such as {"n_q": 5, "n_kv": 7}; shrinking lowers them.
+        minimum: the smallest allowed value of each size (1 where absent: what a law adds is seldom meant to vanish).
+        options: further JSON values (never shrunk).
+        dtype: of the arrays the case draws.
+        seed: what the arrays follow from.
+        plain: 0 normal numbers, 1 small whole numbers, 2 only 0 and 1.
+    """
+
+    sizes: Mapping[str, int]
+    minimum: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str = "float32"
+    seed: int = 0
+    plain: int = 0
+
+    slices = 1
+
+    def __getitem__(self, name: str) -> int:
+        return self.sizes[name]
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """A generator that depends on the case's seed and on what it is for."""
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
+    def values(self, purpose: str, *shape: int) -> NDArray:
+        """Drawn numbers of a shape, exact in the case's dtype."""
+        drawn = self.rng(purpose).standard_normal(shape)
+        if self.plain == 1:
+            drawn = np.rint(2 * drawn)
+        if self.plain == 2:
+            drawn = (drawn > 0).astype(float)
+        return np.asarray(round_to(drawn, self.dtype)).reshape(shape)
+
+    def with_(self, **changes: Any) -> ParameterCase:
+        """A copy with some sizes (by name) or fields changed."""
+        own = {k: v for k, v in changes.items() if k in self.__dataclass_fields__}
+        sizes = {k: v for k, v in changes.items() if k not in own}
+        return replace(self, **{"sizes": {**self.sizes, **sizes}, **own})
+
+    def describe(self) -> str:
+        """The case in one line."""
+        parts = [f"{k}={v}" for k, v in {**self.sizes, **self.options}.items()]
+        return f"{self.dtype} {' '.join(parts)}"
+
+    def smaller(self) -> Iterator[ParameterCase]:
+        """Cases of smaller sizes."""
+        for name, value in self.sizes.items():
+            low = self.minimum.get(name, 1)
+            for smaller in dict.fromkeys((low, low + 1, (low + value) // 2, value - 1)):
+                if low <= smaller < value:
+                    yield self.with_(**{name: smaller})
+
+    def simpler(self) -> Iterator[ParameterCase]:
+        """The same cases in an order of their own; every size says as much about the cause."""
+        return self.smaller()
+
+    def plainer(self) -> Iterator[ParameterCase]:
+        """Cases of the same sizes with plainer numbers."""
+        for plain in (2, 1):
+            if plain > self.plain:  # where the numbers drawn hide the fault, others may show it
+                yield from (replace(self, plain=plain, seed=seed) for seed in (self.seed, 0, 1, 2))
+
+    def to_json(self) -> dict[str, Any]:
+        """The case as JSON values."""
+        names = ("dtype", "seed", "plain")
+        return {
+            "type": "parameters", "sizes": dict(self.sizes), "minimum": dict(self.minimum),
+            "options": dict(self.options), **{n: getattr(self, n) for n in names},
+        }  # fmt: skip
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> ParameterCase:
+        """The inverse of `to_json`."""
+        return ParameterCase(**{k: v for k, v in data.items() if k != "type"})
+
+
+class ParameterSubject:
+    """What laws of these contracts hold in their hands: the target, called with plain values and arrays."""
+
+    def __init__(
+        self, runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int = 0
+    ) -> None:
+        if not description["callable"] and implementation.contract != "heads":
+            raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
+        if description.get("is_class") and implementation.contract in FUNCTIONS:
+            raise TargetError(f"{implementation.name} is a class: {BUILD}{other_contract(description)}")
+        if description.get("lacks") and implementation.contract == "heads":
+            lacks = " and no ".join(description["lacks"])
+            raise TargetError(
+                f"{implementation.name} has no {lacks}: name a pair, path/to/file.py:split,merge, or an object "
+                "that has both (or split_heads and merge_heads)"
+            )
+        self.runner, self.implementation, self.description = runner, implementation, description
+        self.seed, self.calls, self.lost, self.origin = seed, 0, 0, ""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What is declared of the target beside its conventions (kind, pairing, base, ...)."""
+        return self.implementation.parameters
+
+    def adapted(self, case: ParameterCase) -> ParameterCase:
+        """The case, at sizes that the target's form allows."""
+        return case
+
+    def names(self) -> list[str] | None:
+        """Parameter names of the target; None when its signature cannot be read."""
+        found = self.description["parameters"]
+        return None if found is None else [p["name"] for p in found]
+
+    def spelled(self, *candidates: str) -> str | None:
+        """The first of some spellings of a parameter that the target has."""
+        known = self.names() or []
+        return next((c for c in candidates if c in known), None)
+
+    def send(self, request: Request) -> Response:
+        """One request; refusals raise `Refused`, anything else that is wrong a `Violation`."""
+        self.calls += 1
+        response = self.runner.run(request)
+        self.lost += LOST.get(response.status, 0)
+        if response.status == "ok" and response.mutated:
+            changed = ", ".join(self._argument_name(name) for name in response.mutated)
+            raise Violation(
+                f"the call changed its argument {changed}, but should leave arguments as they are",
+                Evidence((Shown(request),), kind="mutated"),
+            )
+        return check_response(response, request, self.implementation.declines)
+
+    def _argument_name(self, name: str) -> str:
+        known = self.names() or []
+        return known[int(name)] if name.isdigit() and int(name) < len(known) else name
+
+    def fresh_instance(self) -> int:
+        """A new number under which a built object is kept (see `Request.instance`).
+
+        New in the whole process: several subjects, as of a first look and of the laws after it, share a worker.
+        """
+        return next(NUMBERS)
+
+    def call(self, *args: Any, dtype: str = "float32", shape: tuple[int, ...] | None = None, **kwargs: Any) -> Result:
+        """The first result of one call; arrays among the arguments travel in `dtype` (bool and integers as they are).
+
+        Fields of `Request` (`method`, `instance`, `mode`, `seed`, `wrt`, `cotangent`, ...) may be given by name with a
+        trailing underscore (`method_="split"`). `shape` is checked when given.
+        """
+        return self.result(self.request(*args, dtype=dtype, **kwargs), shape)
+
+    def request(self, *args: Any, dtype: str = "float32", **kwargs: Any) -> Request:
+        """The request of a call (see `call`)."""
+        fields = {k[:-1]: v for k, v in kwargs.items() if k.endswith("_")}
+        plain = {k: v for k, v in kwargs.items() if not k.endswith("_")} | dict(self.implementation.arguments)
+        built = tuple(as_argument(a, dtype) for a in args)
+        return Request(built, {k: as_argument(v, dtype) for k, v in plain.items()}, **fields)
+
+    def result(self, request: Request, shape: tuple[int, ...] | None = None, number: int = 0) -> Result:
+        """One result of a request, its shape checked."""
+        response = self.send(request)
+        value = response.outputs[number]
+        quantity = "out" if number == 0 else f"out{number}"
+        if shape is not None and value.shape != shape:
+            raise Violation(
+                f"got shape {value.shape}, but should be {shape}", Evidence((Shown(request, quantity),), kind="shape")
+            )
+        found = Result(value.values.astype(np.float64), request, quantity)
+        found.extra = {"dtype": value.dtype, "response": response}
+        return found
+
+    def gradient_of(self, *args: Any, dtype: str, **kwargs: Any) -> Result:
+        """The gradient of the first argument for `cotangent_`, as `call`; a result without a graph is a violation."""
+        request = self.request(*args, dtype=dtype, wrt_=("0",), **kwargs)
+        response, crash = self.send(request), Evidence((Shown(request),), kind="crash")
+        if not response.has_graph:
+            raise Violation(
+                "the result carries no gradient although the input asks for one (if it is forward only, declare "
+                "--no-gradients, in Python gradients=False)", crash,
+            )  # fmt: skip
+        found, quantity = response.gradients.get("0"), "grad:0"
+        values = np.zeros(np.shape(args[0])) if found is None else found.values.astype(np.float64)
+        if values.shape != np.shape(args[0]):
+            raise Violation(f"gradient: got shape {values.shape}, but should be {np.shape(args[0])}", crash)
+        return Result(values, request, quantity)
+
+
+@contextmanager
+def after(earlier: Iterable[Result]) -> Iterator[None]:
+    """Violations raised inside show the earlier calls as well: without them the failure may not come about."""
+    try:
+        yield
+    except Violation as violation:
+        before = tuple(Shown(result.request) for result in earlier)
+        raise Violation(violation.message, replace(violation.evidence, before=before)) from None
+
+
+def require_same_later(
+    got: Result, first: Result, between: Iterable[Result], bound: NDArray | float, what: str
+) -> None:
+    """`require_same` with an earlier call, where order matters: the counterexample makes the earlier one first."""
+    try:
+        require_same(got, first, bound, what)
+    except Violation as violation:
+        later, earlier = violation.evidence.calls
+        before = (earlier, *(Shown(result.request) for result in between))
+        raise Violation(violation.message, replace(violation.evidence, calls=(later,), before=before)) from None
+
+
+def as_argument(value: Any, dtype: str) -> Any:
+    """NumPy arrays as request arrays, everything else unchanged."""
+    if isinstance(value, np.ndarray):
+        name = "bool" if value.dtype == bool else "int64" if value.dtype.kind in "iu" else dtype
+        return array(value, name)
+    return value
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Which parameter cases a law wants: a range for every size, and options to choose from.
+
+    Args:
+        ranges: size -> (smallest, largest).
+        options: option -> values to choose from.
+        adjust: `(sizes, rng) -> sizes` to impose relations between sizes, or None.
+        related: whether sizes stand in the relation that `adjust` imposes; shrinking keeps to it.
+        dtypes: restrict to these among the declared ones.
+    """
+
+    ranges: Mapping[str, tuple[int, int]]
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    adjust: Callable[[dict[str, int], np.random.Generator], dict[str, int]] | None = None
+    related: Callable[[Mapping[str, int]], bool] = lambda sizes: True
+    dtypes: tuple[str, ...] | None = None
+
+    def contains(self, case: ParameterCase) -> bool:
+        """Whether a case of other sizes still belongs here."""
+        return self.related(case.sizes)
+
+
+def as_in_models(
+    ranges: Mapping[str, tuple[int, int]],
+    adjust: Callable[[dict[str, int], np.random.Generator], dict[str, int]] | None = None,
+    share: float = 0.25,
+) -> Callable[[dict[str, int], np.random.Generator], dict[str, int]]:
+    """Return an `adjust` that draws a share of the cases at sizes as models have them, all of them at once.
+
+    Small sizes are read and shrunk best, and hide what starts at a head size above 64, a text longer than a table of
+    masks, or more heads than slopes are a power of two for.
+
+    Args:
+        ranges: size -> (smallest, largest) in such a case; sizes that are left out stay as they were drawn.
+        adjust: what the other cases are put through.
+        share: of all cases. With 16 cases at quick, one run in a hundred has none.
+
+    Example:
+        >>> as_in_models({"d": (128, 128)}, share=1.0)({"n": 3, "d": 2}, np.random.default_rng(0))
+        {'n': 3, 'd': 128}
+    """
+
+    def draw(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+        if rng.random() < share:
+            return {**sizes, **{name: int(rng.integers(low, high + 1)) for name, (low, high) in ranges.items()}}
+        return sizes if adjust is None else adjust(sizes, rng)
+
+    return draw
+
+
+def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Generator) -> ParameterCase | None:
+    """One case of a space and of the declared sizes: half of the time small sizes, half of the time anywhere.
+
+    Where the law's own range holds no declared size, usual larger ones are taken.
+    """
+    declared = subject.implementation.dtypes
+    dtypes = [d for d in space.dtypes or declared if d in declared]
+    if not dtypes:
+        return None
+    case = subject.adapted(_drawn(space, dtypes, rng))
+    for _ in range(TRIES):
+        if supports(subject.implementation, case):
+            return case
+        case = subject.adapted(_drawn(space, dtypes, rng))
+    near = nearest_supported(subject.implementation, case)
+    return near if near is not None and space.contains(near) else None
+
+
+def _drawn(space: Sizes, dtypes: list[str], rng: np.random.Generator) -> ParameterCase:
+    """One case of a space, whatever sizes are declared."""
+    small = rng.random() < 0.5
+    sizes = {}
+    for name, (low, high) in space.ranges.items():
+        top = min(high, low + 4) if small else high
+        sizes[name] = int(rng.integers(low, top + 1))
+    if space.adjust is not None:
+        sizes = space.adjust(sizes, rng)
+    options = {name: values[int(rng.integers(len(values)))] for name, values in space.options.items()}
+    minimum = {name: low for name, (low, _) in space.ranges.items()}
+    return ParameterCase(sizes, minimum, options, str(rng.choice(dtypes)), int(rng.integers(2**31)))
+
+
+def allows_parameters(subject: ParameterSubject, space: Sizes, case: ParameterCase) -> bool:
+    """Whether a shrunk case may be asked."""
+    return space.contains(case) and supports(subject.implementation, case)
+
+
+def restrict_parameters(subject: ParameterSubject, law: Law) -> Sizes | None:
+    """The law's space; None when no declared dtype, or no declared size, lies in it."""
+    space: Sizes = law.space
+    declared = subject.implementation.dtypes
+    if subject.implementation.sizes is not None and draw_parameters(subject, space, np.random.default_rng(0)) is None:
+        return None
+    return space if any(d in declared for d in space.dtypes or declared) else None

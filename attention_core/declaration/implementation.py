@@ -1,0 +1,219 @@
+"""The record under test: a function (or factory) together with the conventions it declares.
+
+Every field is a statement that the suite then verifies; none of them switches a check off silently. The
+command line offers one option for each field, generated from this dataclass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from attention_core.declaration.plain_text import plain
+
+CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
+"""The parameters of the attention contract that a signature can claim."""
+
+ALIASES: Mapping[str, str] = {
+    "mask": "attn_mask",
+    "attention_mask": "attn_mask",
+    "causal": "is_causal",
+    "scaling": "scale",
+    "sm_scale": "scale",
+    "softmax_scale": "scale",
+    "dropout": "dropout_p",
+}
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "layout": ("bhnd", "bnhd", "nbhd"),
+    "out_layout": ("bhnd", "bnhd", "bne", "nbhd", "nbe"),
+    "returns": ("out", "out,weights", "out,lse"),
+    "causal": ("top_left", "bottom_right"),
+    "mask_true": ("attend", "ignore"),
+    "grouping": ("interleaved", "modular"),
+    "dead_rows": ("zeros", "nan", "uniform", "unspecified"),
+    "masked_nan": ("ignored", "propagates", "unspecified"),
+    "accumulate": ("input", "float32"),
+    "merges": ("none", "lse"),
+    "array": ("torch", "numpy", "jax"),
+    "masks": ("any", "bool", "additive", "binary"),
+    "batch_axes": ("any", "one"),
+}
+DTYPES = ("float32", "float64", "bfloat16", "float16")
+
+
+def usual_dead_rows(contract: str) -> str:
+    """What `dead_rows` is where nobody declares it: libraries of modules differ, so nothing is asked of theirs."""
+    return "unspecified" if contract == "multi-head" else "zeros"
+
+
+class TargetError(Exception):
+    """The target cannot be tested as given: one line that says what is wrong and how to mend it."""
+
+
+class OtherForm(TargetError):
+    """The target is not called as its contract has it, but perhaps as another one has it.
+
+    Args:
+        message: one line, as of any `TargetError`.
+        changes: fields of the record under which it may be judged.
+    """
+
+    def __init__(self, message: str, changes: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.changes = changes
+
+
+def said(error: BaseException) -> str:
+    """An exception in one line: its class and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return plain(f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)
+
+
+class Unavailable(Exception):
+    """A known target that cannot run on this machine; the text says why."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """An attention implementation and what it declares about itself.
+
+    Args:
+        function: the callable, `nn.Module` instance or (with `factory=True`) a factory without arguments.
+        name: what reports call it; taken from the function when empty.
+        contract: which laws apply, e.g. "attention", "attention-lse", "rotary".
+        arguments: extra keyword arguments passed on every call.
+        layout, out_layout: axis order of inputs and output, "bhnd", "bnhd" or "nbhd" (output defaults to `layout`);
+            "bne" or "nbe" of an output whose heads are joined.
+        returns: "out", "out,weights" or "out,lse".
+        dropped_weights: the weights that it returns are those after dropout.
+        causal: where the causal diagonal starts when n_q != n_kv.
+        axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d): without an axis of
+            heads there is one head.
+        batch_axes: axes before the heads: "any" number of them, or exactly "one".
+        masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
+            numbers 0 and 1).
+        mask_fill: what a masked score is set to: "-inf", or a number of at most -1e7 that no score comes near.
+        mask_true: whether True (or 1) in a mask means attend or ignore.
+        always_causal: every call is causal, without a parameter that says so.
+        scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.
+        grouping: which key head query head h shares: "interleaved", h // (H / H_kv), or "modular", h mod H_kv.
+        dead_rows: what a row without any key returns: "zeros", of modules "unspecified", where nothing is declared.
+        masked_nan: what NaN in a masked key or value does.
+        dtypes: the dtypes it supports.
+        accumulate: dtype of its intermediates: "input", or "float32" inside low precision.
+        merges: "lse" if it adds parts of the keys times exp(lse - total), without dividing by the sum of these shares.
+        deterministic: the same call gives the same bits.
+        gradients, mask_gradient, second_gradients: which derivatives it supports.
+        validates: it refuses what broadcasting would let pass, such as a mask that enlarges the result.
+        sizes: predicate over (n_q, n_kv, d, d_v, H, H_kv) naming the sizes it supports.
+        device: where it runs.
+        array: the array library of its arguments.
+        claims: parameters it supports; None reads them from the signature.
+        declines: exceptions that decline a case beside the usual ones, by class name (dotted or plain).
+        untested: parameters that no law tests and that it may have all the same.
+        known_failures: law name -> reason, for laws it is known to break (strict).
+        factory: `function` builds the callable.
+        parameters: declared parameters of other contracts (`kind`, `pairing`, `base`, ...).
+        config: what a module's constructor, or its config object, is given beside the sizes that are known.
+
+    Raises:
+        TargetError: a field holds a value outside its choices.
+
+    Example:
+        >>> Implementation(len, name="len").dead_rows
+        'zeros'
+    """
+
+    function: Any
+    name: str = ""
+    contract: str = "attention"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    layout: str = "bhnd"
+    out_layout: str | None = None
+    returns: str = "out"
+    causal: str = "top_left"
+    mask_true: str = "attend"
+    grouping: str = "interleaved"
+    dead_rows: str = ""
+    masked_nan: str = "unspecified"
+    dtypes: tuple[str, ...] = DTYPES
+    accumulate: str = "input"
+    merges: str = "none"
+    deterministic: bool = False
+    gradients: bool = True
+    mask_gradient: bool = False
+    second_gradients: bool = False
+    validates: bool = False
+    sizes: Callable[..., bool] | None = None
+    device: str = "cpu"
+    array: str = "torch"
+    claims: tuple[str, ...] | None = None
+    untested: tuple[str, ...] = ()
+    known_failures: Mapping[str, str] = field(default_factory=dict)
+    factory: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    axes: int = 4
+    masks: str = "any"
+    always_causal: bool = False
+    scale: str = "1/sqrt(d)"
+    declines: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    mask_fill: str = "-inf"
+    batch_axes: str = "any"
+    dropped_weights: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices and not (name == "out_layout" and value is None):
+                raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
+        self._check_scale_and_axes()
+        if self.contract == "rotary" and self.layout == "nbhd":
+            raise TargetError("layout=nbhd is not known of rotary: declare bhnd or bnhd")
+        if self.array == "numpy":  # NumPy has no derivatives, and no bfloat16
+            for name in ("gradients", "mask_gradient", "second_gradients"):
+                object.__setattr__(self, name, False)
+            object.__setattr__(self, "dtypes", tuple(d for d in self.dtypes if d != "bfloat16"))
+        unknown = [d for d in self.dtypes if d not in DTYPES]
+        if unknown or not self.dtypes:
+            known = [d for d in DTYPES if (self.array, d) != ("numpy", "bfloat16")]
+            raise TargetError(f"dtypes={self.dtypes!r}: choose from {', '.join(known)}")
+        wrong = [c for c in self.claims or () if c not in CLAIMS]
+        if wrong:
+            raise TargetError(f"claims={wrong!r}: choose from {', '.join(CLAIMS)}")
+
+    @property
+    def asks_float64(self) -> bool:
+        """Whether float64 is declared, and not only among the dtypes of whoever declares none."""
+        return "float64" in self.dtypes and self.dtypes is not DTYPES
+
+    def _check_scale_and_axes(self) -> None:
+        from attention_core.declaration.scales import check_fill, check_scale
+
+        object.__setattr__(self, "scale", check_scale(self.scale))
+        object.__setattr__(self, "mask_fill", check_fill(self.mask_fill))
+        if self.axes not in (2, 3, 4):
+            raise TargetError(f"axes={self.axes!r}: write 4 for (B, H, n, d), 3 for (B, n, d) or 2 for (n, d)")
+        for layout in (self.layout, self.out_layout or self.layout):
+            if self.axes != 4 and layout not in ("bhnd", "nbhd")[: self.axes - 1]:
+                raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {layout}")
+
+    def declared(self) -> dict[str, Any]:
+        """The conventions as plain JSON values, for reports."""
+        skip = {"function", "sizes", "known_failures"}
+        record = {k: getattr(self, k) for k in self.__dataclass_fields__ if k not in skip}
+        record["arguments"] = {k: repr(v) for k, v in self.arguments.items()}
+        record["parameters"], record["config"] = dict(self.parameters), dict(self.config)
+        record["dtypes"] = list(self.dtypes)
+        record["declines"] = list(self.declines)
+        record["claims"] = None if self.claims is None else list(self.claims)
+        record["untested"] = list(self.untested)
+        record["sizes"] = None if self.sizes is None else getattr(self.sizes, "text", "predicate")
+        return record
+
+    def with_(self, **changes: Any) -> Implementation:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
