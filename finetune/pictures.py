@@ -35,8 +35,8 @@ def write(picture: Any, path: str | Path) -> None:
     """Write a picture in the format that its name ends with, all or nothing; the same data give the same bytes."""
     kind = kind_of(path)
     buffer = io.BytesIO()
-    told = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    picture.savefig(buffer, format=kind, metadata=told)
+    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    picture.savefig(buffer, format=kind, metadata=metadata)
     checkpoint.replace_file(path, buffer.getvalue())
 
 
@@ -97,8 +97,8 @@ def parts(counts: Mapping[str, Sequence[tuple[str, int, int]]], path: str | Path
         for height, (part, trained, frozen) in enumerate(rows):
             colour = "#f2c14e" if trained else "#9dc3e6"
             axes.barh(height, 1, 0.85, color=colour, edgecolor="k", lw=0.5)
-            told = f"{part}\n" + (f"{trained:,} trained" if trained else f"{frozen:,} frozen")
-            axes.text(0.5, height, told, ha="center", va="center", fontsize=7)
+            message = f"{part}\n" + (f"{trained:,} trained" if trained else f"{frozen:,} frozen")
+            axes.text(0.5, height, message, ha="center", va="center", fontsize=7)
         axes.set_title(f"{method}\n{sum(r[1] for r in rows):,} of {sum(r[1] + r[2] for r in rows):,}", fontsize=9)
         axes.set_axis_off()
     write(picture, path)

@@ -42,18 +42,18 @@ def answers(
     Raises: BadInput for a character that is not in the vocabulary, or a question longer than the block.
     """
     by_length = defaultdict[int, list[int]](list)
-    asked = prompts(vocabulary, questions)
-    for number, prompt in enumerate(asked):
+    encoded = prompts(vocabulary, questions)
+    for number, prompt in enumerate(encoded):
         if len(prompt) > model.config.block_size:
             raise BadInput(f"question {number + 1} does not fit into a block of {model.config.block_size} characters")
         by_length[len(prompt)].append(number)
     device = next(model.parameters()).device
     stop = int(vocabulary.encode(MASK)[0])
-    found: list[Answer | None] = [None] * len(asked)
+    found: list[Answer | None] = [None] * len(encoded)
     for numbers in by_length.values():
         for start in range(0, len(numbers), together):
             chosen = numbers[start : start + together]
-            batch = torch.tensor([asked[n].tolist() for n in chosen], device=device)
+            batch = torch.tensor([encoded[n].tolist() for n in chosen], device=device)
             ids, scores = generate(model, batch, steps, greedy=True, stop=stop)
             for n, row, score in zip(chosen, ids.tolist(), scores.cpu(), strict=True):
                 end = row.index(stop) if stop in row else len(row)

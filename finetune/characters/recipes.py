@@ -43,14 +43,14 @@ def character_model(**changes: Any) -> TrainConfig:
     return TrainConfig(**{**CHARACTERS, **changes})
 
 
-def save_parameters(path: str | Path, model: GPT, vocabulary: Vocabulary, form: Form, **told: Any) -> None:
+def save_parameters(path: str | Path, model: GPT, vocabulary: Vocabulary, form: Form, **config: Any) -> None:
     """Write a model's weights with what is needed to use them: sizes, characters, the form of the strings.
 
     Raises: BadInput where the file cannot be written.
     """
     tree = {
         "model": model.state_dict(), "config": model.config.to_json(), "form": asdict(form),
-        "characters": "".join(vocabulary.characters[2:]), **told,
+        "characters": "".join(vocabulary.characters[2:]), **config,
     }  # fmt: skip
     checkpoint.save(path, tree)
 
@@ -63,15 +63,15 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
         none, or cannot be read.
     """
     found = checkpoint.load(path)
-    told = found.get("config") if isinstance(found, dict) else None
+    saved = found.get("config") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(found.get("model"), dict):
         raise BadInput(f"{path} holds no parameters of a model")
     with said_of(path):
         weights = from_mingpt(found["model"])
-    if told is not None:
-        if "n_embd" not in told:
+    if saved is not None:
+        if "n_embd" not in saved:
             raise BadInput(f"{path} is the checkpoint of an unfinished run, --checkpoint_path; parameters are wanted")
-        own = _sizes(path, told, weights)
+        own = _sizes(path, saved, weights)
         if own.attention != config.attention:
             raise BadInput(f"{path} holds a {own.attention} model, but {config.attention} was asked for")
         if Vocabulary(found.get("characters", "")) != vocabulary:
@@ -88,13 +88,13 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
     return model
 
 
-def _sizes(path: str | Path, told: dict[str, Any], weights: dict[str, Tensor]) -> GPTConfig:
+def _sizes(path: str | Path, config: dict[str, Any], weights: dict[str, Tensor]) -> GPTConfig:
     """The sizes that a file tells. Raises: BadInput where they are not those of a model, or not of its tensors.
 
     Looked at before a model is made: the sizes of a damaged file may be larger than any machine.
     """
     try:
-        own = GPTConfig(**told)
+        own = GPTConfig(**config)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{path} tells sizes that are no model's: {error}") from None
     blocks = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})

@@ -64,8 +64,8 @@ class Run:
         self.device = OneProcess(config.device).device
         room = pretrained.block_size - config.added
         if room < 1:
-            told = f"a {config.method} of {config.added} leaves no room"
-            raise BadInput(f"{told} in a model of {pretrained.block_size} positions")
+            message = f"a {config.method} of {config.added} leaves no room"
+            raise BadInput(f"{message} in a model of {pretrained.block_size} positions")
         self.max_length = min(config.max_seq_length, room)
         self.weights = weights_digest(pretrained.encoder)
         torch.manual_seed(config.seed)  # of the head, and of what the method adds
@@ -88,12 +88,12 @@ class Run:
         free = (
             "output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data", "gradient_checkpointing"
         )  # fmt: skip
-        told = {
+        settings = {
             "options": {name: value for name, value in asdict(self.config).items() if name not in free},
             "data": {side: examples.digest() for side, examples in self.sides.seen().items()},
             "weights": self.weights, "tokenizer": self.pretrained.tokenizer.digest(),
         }  # fmt: skip
-        found: dict[str, Any] = json.loads(json.dumps(told))  # as it will be read again
+        found: dict[str, Any] = json.loads(json.dumps(settings))  # as it will be read again
         return found
 
     # --- batches --------------------------------------------------------------------------------------
@@ -193,14 +193,14 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"{self.folder} cannot be made: {error.strerror}") from None
-        path, told = self.folder / "run.json", json.dumps(self.identity(), indent=2) + "\n"
+        path, text = self.folder / "run.json", json.dumps(self.identity(), indent=2) + "\n"
         if path.exists() and not self.config.overwrite_output_dir:
-            if path.read_text(encoding="utf-8") == told:
+            if path.read_text(encoding="utf-8") == text:
                 return True
             raise BadInput(f"{self.folder} holds another run: give --overwrite_output_dir, or another --output_dir")
         for name in KEPT:
             (self.folder / name).unlink(missing_ok=True)
-        checkpoint.replace_file(path, told.encode())
+        checkpoint.replace_file(path, text.encode())
         return False
 
 

@@ -50,8 +50,8 @@ class Sides:
             counts = ", ".join(f"{count} {name}" for name, count in examples.counts().items())
             yield f"{side}: {len(examples)} examples ({counts})"
         answer = self.train.classes[self.train.majority()]
-        told = ", ".join(f"{side} {100 * share:.1f} %" for side, share in self.baselines().items())
-        yield f"majority baseline, {answer!r} for all: {told}"
+        message = ", ".join(f"{side} {100 * share:.1f} %" for side, share in self.baselines().items())
+        yield f"majority baseline, {answer!r} for all: {message}"
         for leak in self.leaks:
             yield f"on two sides: {leak}"
 

@@ -73,11 +73,11 @@ class JointTrainer(Trainer):
 
     def _batches(self) -> list[Mapping[str, Tensor]]:
         """The step's blocks in as many parts as the labelled examples, and at times one more at the end of an epoch."""
-        asked = self.asked(self.step)
+        places = self.asked(self.step)
         found: list[Mapping[str, Tensor]] = []
-        for part in np.array_split(np.arange(len(asked)), min(self.config.accumulate, len(asked))):
-            for epoch in sorted({asked[n][0] for n in part}):
-                chosen = np.array([asked[n][1] for n in part if asked[n][0] == epoch])
+        for part in np.array_split(np.arange(len(places)), min(self.config.accumulate, len(places))):
+            for epoch in sorted({places[n][0] for n in part}):
+                chosen = np.array([places[n][1] for n in part if places[n][0] == epoch])
                 found.append({k: v.to(self.team.device) for k, v in self.unlabelled.batch(epoch, chosen).items()})
         return found
 

@@ -94,14 +94,14 @@ def _auto_model(folder: Path) -> tuple[nn.Module, int, int | None, bool, int]:
     try:
         sizes = AutoConfig.from_pretrained(folder)
         refuse_too_large_config(sizes)
-        model, told = AutoModel.from_pretrained(folder, use_safetensors=True, output_loading_info=True)
+        model, loading = AutoModel.from_pretrained(folder, use_safetensors=True, output_loading_info=True)
     except BadInput as error:
         raise BadInput(f"{folder / 'config.json'}: {error}") from None
     except Exception as error:  # whatever the library finds wrong with the folder
         line = (str(error).strip().splitlines() or [""])[0]
         raise BadInput(f"{folder} cannot be loaded by transformers ({type(error).__name__}: {line[:160]})") from None
     # The library draws what it does not find; a pooler alone may be new, since those of language models have none.
-    absent = [name for name in sorted(told["missing_keys"]) if "pooler" not in name.split(".")]
+    absent = [name for name in sorted(loading["missing_keys"]) if "pooler" not in name.split(".")]
     if absent:
         others = f" and {len(absent) - 1} more are" if len(absent) > 1 else " is"
         raise BadInput(f"the tensors in {folder} do not fit its config.json: {absent[0]}{others} missing")

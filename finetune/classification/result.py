@@ -44,13 +44,13 @@ def classified(run: Run, say: Callable[[str], None]) -> dict[str, Any]:
     trained, every = run.parameters()
     say(f"{config.method}: {trained:,} of {every:,} parameters are trained")
 
-    def told(record: Mapping[str, Any]) -> None:
+    def show(record: Mapping[str, Any]) -> None:
         say(
             f"epoch {record['epochs']:.2f}: train loss {record['train_loss']:.4f}, accuracy "
             f"{record['train_accuracy']:.3f}; dev loss {record['dev_loss']:.4f}, accuracy {record['dev_accuracy']:.3f}"
         )
 
-    monitor = run.train(told)
+    monitor = run.train(show)
     if config.small_subset and monitor.records[-1]["train_accuracy"] < 1:
         say(
             "the small subset was not learnt by heart, which it should be: more epochs or a larger rate; if that does "
@@ -103,12 +103,12 @@ def load_trained(folder: str | Path, model: str | None = None) -> tuple[Classifi
     Example: model, pretrained, classes = load_trained("runs/sst2-lora").
     """
     folder = Path(folder)
-    told, made = read_json(folder / "result.json"), read_json(folder / "run.json")
+    result, made = read_json(folder / "result.json"), read_json(folder / "run.json")
     known = {field.name for field in fields(ClassifyConfig)}
     try:
-        options = {name: value for name, value in told["config"].items() if name in known}
+        options = {name: value for name, value in result["config"].items() if name in known}
         config = ClassifyConfig(**{**options, "model": model or options["model"]})
-        classes = tuple(str(name) for name in told["classes"])
+        classes = tuple(str(name) for name in result["classes"])
         weights = made["weights"]
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{folder} holds no finished run ({type(error).__name__}: {error})") from None

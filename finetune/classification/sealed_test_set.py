@@ -37,18 +37,18 @@ class SealedTest:
         Args: choice, JSON values that say what is measured; measure, called at most once.
         Raises: BadInput where the test set has been read for another choice, or the ledger is damaged.
         """
-        told = json.loads(json.dumps(dict(choice)))
+        chosen = json.loads(json.dumps(dict(choice)))
         data = self.__examples.digest()
         if self.ledger.exists():
             before = self._before()
-            if before["choice"] != told or before["data"] != data:
+            if before["choice"] != chosen or before["data"] != data:
                 raise BadInput(
                     f"{self.ledger}: the test set has been read once, for {before['choice']}; "
-                    f"a second reading, for {told}, would be a choice on test"
+                    f"a second reading, for {chosen}, would be a choice on test"
                 )
             return dict(before["found"])
         found = json.loads(json.dumps(dict(measure(self.__examples))))
-        text = json.dumps({"choice": told, "data": data, "found": found}, indent=2) + "\n"
+        text = json.dumps({"choice": chosen, "data": data, "found": found}, indent=2) + "\n"
         checkpoint.replace_file(self.ledger, text.encode())
         return dict(found)
 

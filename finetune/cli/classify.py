@@ -78,12 +78,12 @@ def add_options(
     command: Callable[..., Any], options: Mapping[str, Option], flags: Mapping[str, str]
 ) -> Callable[..., Any]:  # fmt: skip
     """Options in the order of a table, flags behind them."""
-    for name, told in reversed(list(flags.items())):
-        command = click.option(f"--{name}", is_flag=True, help=told)(command)
-    for name, (others, kind, default, told) in reversed(list(options.items())):
+    for name, description in reversed(list(flags.items())):
+        command = click.option(f"--{name}", is_flag=True, help=description)(command)
+    for name, (others, kind, default, description) in reversed(list(options.items())):
         names = [f"--{each}" for each in (name, *others)]
         required = {"required": True} if name == "model" else {"default": default, "show_default": default is not None}
-        command = click.option(*names, name, type=kind, help=told, **required)(command)
+        command = click.option(*names, name, type=kind, help=description, **required)(command)
     return command
 
 

@@ -18,8 +18,8 @@ def baseline(answer: str, eval_corpus_path: str) -> None:
     from finetune.characters.evaluate import right
     from finetune.data.corpus import read_questions
 
-    asked = read_questions(eval_corpus_path, with_places=True)
-    marks = right([answer] * len(asked), asked.places or [])
+    questions = read_questions(eval_corpus_path, with_places=True)
+    marks = right([answer] * len(questions), questions.places or [])
     click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
 
 
@@ -34,10 +34,10 @@ def namedata(corpus_path: str, names_path: str, count: int, form: Any) -> None:
     from finetune.data.names import examples
 
     _, vocabulary = corpus_and_vocabulary(corpus_path)
-    asked = read_questions(names_path, with_places=True)
-    places = asked.places or []
+    questions = read_questions(names_path, with_places=True)
+    places = questions.places or []
     with questions_of(names_path, corpus_path):
-        made = examples(vocabulary, asked.questions[:count], places[:count], form)
+        made = examples(vocabulary, questions.questions[:count], places[:count], form)
     for x, y in zip(*made, strict=True):
         click.echo(f"x: {vocabulary.decode(x)}\ny: {vocabulary.decode(y)}")
 

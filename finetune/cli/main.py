@@ -112,9 +112,9 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
     form = form_of_file(options["reading_params_path"], form)
-    asked = read_questions(options["finetune_corpus_path"], with_places=True)
+    questions = read_questions(options["finetune_corpus_path"], with_places=True)
     with questions_of(options["finetune_corpus_path"], corpus_path):
-        source: Any = NamePlaces(vocabulary, asked.questions, asked.places or [], form)
+        source: Any = NamePlaces(vocabulary, questions.questions, questions.places or [], form)
     changes = changes_of(options)
     # With other corruptions each time, and than a pretraining of the same seed had.
     seeds = range(changes.get("seed", 0) + 1, changes.get("seed", 0) + 1 + options["rehearse"])
@@ -123,7 +123,7 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes)
     digests = {
-        "rehearse": options["rehearse"], "other questions": digest([asked.questions, asked.places]),
+        "rehearse": options["rehearse"], "other questions": digest([questions.questions, questions.places]),
         "another corpus": digest([vocabulary.characters, documents if options["rehearse"] else []]),
     }  # fmt: skip
     train(model, vocabulary, form, source, recipe, "fine-tuning", options, digests)
@@ -154,28 +154,28 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     from finetune.training.processes import OneProcess
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
-    asked = read_questions(options["eval_corpus_path"])
-    if asked.places is None and options["curve_path"]:
+    questions = read_questions(options["eval_corpus_path"])
+    if questions.places is None and options["curve_path"]:
         raise BadInput(f"{options['eval_corpus_path']} has questions without places, and so no curve")
     form = form_of_file(options["reading_params_path"], form)
     made = model_of(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     with questions_of(options["eval_corpus_path"], corpus_path):
-        found = answers(made, vocabulary, asked.questions)
+        found = answers(made, vocabulary, questions.questions)
     # A line an answer, whatever an untrained model says.
     least = options["withhold_below"]
     withheld = [least is not None and a.log_probability < least for a in found]
-    told = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
-    _write(options["outputs_path"], "".join(f"{text}\n" for text in told))
-    if asked.places is None:
+    lines = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
+    _write(options["outputs_path"], "".join(f"{text}\n" for text in lines))
+    if questions.places is None:
         where = options["outputs_path"] or "nowhere (give --outputs_path)"
         click.echo(f"Predictions written to {where}; no targets provided")
         if least is not None:
             click.echo(f"Answered: {len(found) - sum(withheld)}; not known: {sum(withheld)}")
         if options["details_path"]:
-            unmarked = consider(asked.questions, [None] * len(found), found, documents)
+            unmarked = consider(questions.questions, [None] * len(found), found, documents)
             _write(options["details_path"], details(unmarked))
         return
-    marks = right([a.text for a in found], asked.places)
+    marks = right([a.text for a in found], questions.places)
     low, high = wilson(sum(marks), len(marks))
     click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
     click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
@@ -184,7 +184,7 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
         click.echo(f"Answered: {len(given)}, of which {sum(given)} right; not known: {sum(withheld)}")
     points = (f"{p.threshold:.4f}\t{p.answered}\t{p.right}\t{p.precision:.4f}\n" for p in curve(found, marks))
     _write(options["curve_path"], "threshold\tanswered\tright\tprecision\n" + "".join(points))
-    rows = consider(asked.questions, asked.places, found, documents)
+    rows = consider(questions.questions, questions.places, found, documents)
     for kind, good, count in split_table(rows):
         click.echo(f"  {kind}: {good} of {count}")
     _write(options["details_path"], details(rows))

@@ -81,20 +81,20 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
     if as_json:
         click.echo(json.dumps([step.to_json() for step in steps], indent=2))
         return
-    asked = options["max_seq_length"]
-    click.echo(f"MiB of one step, {batch_size} texts of {asked} tokens; in brackets the formula")
+    length = options["max_seq_length"]
+    click.echo(f"MiB of one step, {batch_size} texts of {length} tokens; in brackets the formula")
     for name, n in lengths.items():
-        if n < asked:
+        if n < length:
             click.echo(f"{name}: texts of {n} tokens, for which the model has room")
     click.echo(f"{'method':8}{'trained':>12}{'saved':>20}{'forward':>10}{'peak':>10}{'gradients':>20}{'optimiser':>20}")
     for step in steps:
-        told = {
+        columns = {
             name: f"{getattr(step, name) / MIB:.2f}" + (f" ({step.formula[name] / MIB:.2f})" if step.formula else "")
             for name in ("saved", "gradients", "state")
         }
         click.echo(
-            f"{step.method:8}{step.parameters[0]:>12,}{told['saved']:>20}{step.forward / MIB:>10.2f}"
-            f"{step.peak / MIB:>10.2f}{told['gradients']:>20}{told['state']:>20}"
+            f"{step.method:8}{step.parameters[0]:>12,}{columns['saved']:>20}{step.forward / MIB:>10.2f}"
+            f"{step.peak / MIB:>10.2f}{columns['gradients']:>20}{columns['state']:>20}"
         )
 
 
@@ -117,8 +117,8 @@ def largest(method: str, start: int, most: int, memory_limit: float | None, **op
     else:
         with StepsElsewhere(config, n, int((memory_limit or _free()) * MIB), options["threads"]) as steps:
             found = largest_batch(steps.step, start, most)
-    for size, told in found.tried:
-        click.echo(f"{size}: {'fits' if told is None else f'does not fit ({told[:100]})'}")
+    for size, reason in found.tried:
+        click.echo(f"{size}: {'fits' if reason is None else f'does not fit ({reason[:100]})'}")
     if not found.size:
         raise BadInput("not even a batch of one text fits")
     click.echo(f"largest batch of {config.method} with {n} tokens: {found.size}")

@@ -44,7 +44,7 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     from finetune.data.corpus import read_text
 
     try:
-        told = tomllib.loads(read_text(path))
+        data = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path} is no TOML: {error}") from None
     command = context.command.name or ""
@@ -53,12 +53,12 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     of_any = {p.name for each in commands for p in each.params}
     names = group.commands if isinstance(group, click.Group) else {command: None}
     for name in names:
-        if not isinstance(told.get(name, {}), dict):
+        if not isinstance(data.get(name, {}), dict):
             raise BadInput(f"{path}: {name} is a command: its options stand in a table, [{name}]")
-    shared = {k: v for k, v in told.items() if not isinstance(v, dict)}
-    table = told.get(command, {})
+    shared = {k: v for k, v in data.items() if not isinstance(v, dict)}
+    table = data.get(command, {})
     unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]
-    strange = [k for k, v in told.items() if isinstance(v, dict) and k not in names]
+    strange = [k for k, v in data.items() if isinstance(v, dict) and k not in names]
     if strange:
         raise BadInput(f"{path}: [{strange[0]}] is no command")
     if unknown:
@@ -142,8 +142,8 @@ def train_options(numbers: Mapping[str, Any], **words: str) -> Callable[[Callabl
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         command = click.option("--compile", is_flag=True, default=None, help="Use torch.compile.")(command)
         for name, (kind, text) in reversed(list(TRAIN_OPTIONS.items())):
-            told = f"{text}  [default: {known[name]}]"
-            command = click.option(f"--{name}", type=kind, default=None, help=told)(command)
+            message = f"{text}  [default: {known[name]}]"
+            command = click.option(f"--{name}", type=kind, default=None, help=message)(command)
         command = click.option("--metrics_path", metavar="FILE", help="A record a line, as JSON.")(command)
         command = click.option("--tensorboard_path", metavar="FOLDER", help="Records for TensorBoard.")(command)
         return click.option(
@@ -242,8 +242,8 @@ def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator
         task = bar.add_task(what, total=total)
 
         def sink(record: Mapping[str, Any]) -> None:
-            told = f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}"
-            bar.update(task, completed=record["step"], description=told)
+            message = f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}"
+            bar.update(task, completed=record["step"], description=message)
 
         yield sink
 

@@ -36,12 +36,12 @@ LEFT_OUT = {
 def select_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a run that are not searched, then those that are."""
     command = add_options(
-        command, {n: told for n, told in OPTIONS.items() if n not in LEFT_OUT and n not in LISTS},
-        {n: told for n, told in FLAGS.items() if n not in LEFT_OUT},
+        command, {n: text for n, text in OPTIONS.items() if n not in LEFT_OUT and n not in LISTS},
+        {n: text for n, text in FLAGS.items() if n not in LEFT_OUT},
     )  # fmt: skip
-    for name, told in reversed(list(LISTS.items())):
+    for name, text in reversed(list(LISTS.items())):
         others = [f"--{other}" for other in OPTIONS[name][0]]
-        command = click.option(f"--{name}", *others, name, multiple=True, help=told)(command)
+        command = click.option(f"--{name}", *others, name, multiple=True, help=text)(command)
     return command
 
 

@@ -40,15 +40,15 @@ def form_of_file(path: str | None, form: Any) -> Any:
     from finetune.training import checkpoint
 
     found = checkpoint.load(path)
-    told = found.get("form") if isinstance(found, dict) else None
-    if told is None:  # minGPT's tell none
+    saved = found.get("form") if isinstance(found, dict) else None
+    if saved is None:  # minGPT's tell none
         return form
     context = click.get_current_context()
     fields = {"block_size": "block", "corruption_length": "variant", "trailing_mask": "trailing_mask"}
     given = [n for n in fields if context.get_parameter_source(n) is not ParameterSource.DEFAULT]
     try:
-        adopted = replace(form, **{fields[n]: told[fields[n]] for n in fields if n not in given})
-        block = int(told["block"])
+        adopted = replace(form, **{fields[n]: saved[fields[n]] for n in fields if n not in given})
+        block = int(saved["block"])
     except (TypeError, ValueError, KeyError) as error:
         raise BadInput(f"{path} tells a form of strings that is none: {error}") from None
     if adopted.block != block:

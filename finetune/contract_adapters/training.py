@@ -133,8 +133,8 @@ def step(
     trainer.model.train()
     record = trainer._step(np.arange(count))
     assert record is not None
-    told: float = record["loss"]
-    return told
+    value: float = record["loss"]
+    return value
 
 
 def evaluate(model: nn.Module, loss: Loss, batches: list[dict[str, Tensor]]) -> float:

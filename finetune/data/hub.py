@@ -36,13 +36,13 @@ def from_hub(task: str, seed: int = 0, name: str | None = None) -> Splits:
         raise BadInput(f"the data set {task!r} is none of {', '.join(TASKS)}")
     name = name or TASKS[task].hub
     try:
-        told = datasets.load_dataset(name)
+        data = datasets.load_dataset(name)
     except Exception as error:  # the library's own errors, the network's, the disk's
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BadInput(f"{name} cannot be had from the hub ({type(error).__name__}: {line[:160]})") from None
-    sides = {side: _examples(task, name, side, told[side]) for side in ("train", "validation", "test") if side in told}
+    sides = {side: _examples(task, name, side, data[side]) for side in ("train", "validation", "test") if side in data}
     if "train" not in sides:
-        raise BadInput(f"{name} has no train set, but {', '.join(told)}")
+        raise BadInput(f"{name} has no train set, but {', '.join(data)}")
     train, dev, test = sides["train"], sides.get("validation"), sides.get("test")
     if dev is None:
         train, dev = held_out(train, len(train) // 10, seed)

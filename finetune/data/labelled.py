@@ -37,21 +37,21 @@ def read_boolq(path: str | Path) -> Examples:
             continue
         row = f"{path}, line {number}"
         try:
-            told = json.loads(line)
+            data = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{row}: no JSON ({error})") from None
-        if not isinstance(told, dict):
+        if not isinstance(data, dict):
             raise BadInput(f"{row}: should be an object with question, passage and answer")
         for name in ("question", "passage"):
-            if not isinstance(told.get(name), str):
-                raise BadInput(f"{row}: {name} should be a string, got {told.get(name)!r}")
-        if not isinstance(told.get("answer"), bool):
-            raise BadInput(f"{row}: answer should be true or false, got {told.get('answer')!r}")
-        first.append(told["question"])
-        second.append(told["passage"])
-        labels.append(int(told["answer"]))
+            if not isinstance(data.get(name), str):
+                raise BadInput(f"{row}: {name} should be a string, got {data.get(name)!r}")
+        if not isinstance(data.get("answer"), bool):
+            raise BadInput(f"{row}: answer should be true or false, got {data.get('answer')!r}")
+        first.append(data["question"])
+        second.append(data["passage"])
+        labels.append(int(data["answer"]))
         rows.append(row)
-        groups.append(str(told.get("title") or told["passage"]))
+        groups.append(str(data.get("title") or data["passage"]))
     return _some(path, Examples(first, second, labels, BOOLQ, rows, groups))
 
 

@@ -37,8 +37,8 @@ def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[
     ids, _ = vocabulary.encode_batch(texts)
     string = np.full((len(texts), form.total), PAD_ID, np.int64)
     string[:, : ids.shape[1]] = ids
-    asked = np.array([len(q) for q in questions])[:, None]
-    y = np.where(np.arange(1, form.total)[None] < asked, PAD_ID, string[:, 1:])
+    lengths = np.array([len(q) for q in questions])[:, None]
+    y = np.where(np.arange(1, form.total)[None] < lengths, PAD_ID, string[:, 1:])
     return string[:, :-1], y
 
 

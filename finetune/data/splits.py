@@ -130,13 +130,13 @@ def leaks(sides: Mapping[str, Examples]) -> list[Leak]:
 def without_leaks(sides: Mapping[str, Examples]) -> dict[str, Examples]:
     """The sides without the examples of `train` that a later one has; the others stay as they are published."""
     later = {k: v for k, v in sides.items() if k != "train"}
-    asked = {
+    texts = {
         (normal(t), "" if e.second is None else normal(e.second[n]))
         for e in later.values() for n, t in enumerate(e.first)
     }  # fmt: skip
     train = sides["train"]
     kept = train.take(
         n for n, t in enumerate(train.first)
-        if (normal(t), "" if train.second is None else normal(train.second[n])) not in asked
+        if (normal(t), "" if train.second is None else normal(train.second[n])) not in texts
     )  # fmt: skip
     return {"train": kept, **later}

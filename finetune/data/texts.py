@@ -150,11 +150,11 @@ def _library_tokenizer(folder: Path) -> Any:
     if (folder / "tokenizer.json").is_file():
         return tokenizers.Tokenizer.from_str(read_text(folder / "tokenizer.json"))
     if (folder / "vocab.txt").is_file():
-        told = _json(folder / "tokenizer_config.json")
+        data = _json(folder / "tokenizer_config.json")
         made = tokenizers.BertWordPieceTokenizer(
-            str(folder / "vocab.txt"), lowercase=bool(told.get("do_lower_case", True)),
-            strip_accents=told.get("strip_accents"),
-            handle_chinese_chars=bool(told.get("tokenize_chinese_chars", True)),
+            str(folder / "vocab.txt"), lowercase=bool(data.get("do_lower_case", True)),
+            strip_accents=data.get("strip_accents"),
+            handle_chinese_chars=bool(data.get("tokenize_chinese_chars", True)),
         )  # fmt: skip
         return made._tokenizer
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
@@ -192,8 +192,8 @@ def _special_names(folder: Path) -> dict[str, str]:
     of_roberta = (folder / "merges.txt").is_file() and not (folder / "vocab.txt").is_file()
     names = dict(ROBERTA_NAMES if of_roberta else BERT_NAMES)
     for file in ("tokenizer_config.json", "special_tokens_map.json"):
-        for role, told in _json(folder / file).items():
-            name = told.get("content") if isinstance(told, dict) else told
+        for role, entry in _json(folder / file).items():
+            name = entry.get("content") if isinstance(entry, dict) else entry
             if role in names and isinstance(name, str):
                 names[role] = name
     return names
@@ -204,9 +204,9 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        told = json.loads(read_text(path))
+        data = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is no JSON ({error})") from None
-    if not isinstance(told, dict):
-        raise BadInput(f"{path} should hold a JSON object, got a {type(told).__name__}")
-    return told
+    if not isinstance(data, dict):
+        raise BadInput(f"{path} should hold a JSON object, got a {type(data).__name__}")
+    return data

@@ -133,10 +133,10 @@ class BytePairs:
     def from_files(cls, vocabulary: str | Path, merges: str | Path) -> BytePairs:
         """The tokenizer of two files: JSON, and a line for each merge. Raises: BadInput, naming the line."""
         try:
-            told = json.loads(read_text(vocabulary))
+            data = json.loads(read_text(vocabulary))
         except (json.JSONDecodeError, RecursionError) as error:
             raise BadInput(f"{vocabulary} is no JSON ({error})") from None
-        if not isinstance(told, dict) or not all(type(number) is int for number in told.values()):
+        if not isinstance(data, dict) or not all(type(number) is int for number in data.values()):
             raise BadInput(f"{vocabulary} should give a whole number for each token")
         pairs: list[Pair] = []
         for number, line in enumerate(read_text(merges).split("\n"), 1):
@@ -146,7 +146,7 @@ class BytePairs:
             if len(parts) != 2 or not all(parts):
                 raise BadInput(f"{merges}, line {number}: a merge is two tokens and a blank, got {line!r}")
             pairs.append((parts[0], parts[1]))
-        return cls(told, pairs)
+        return cls(data, pairs)
 
     def apply(self, symbols: Sequence[str]) -> list[str]:
         """Merge neighbours, the merge that was learned first before all others, until none is left."""

@@ -190,9 +190,9 @@ def largest_batch(step: Callable[[int], object], start: int = 32, most: int = 2*
     tried: list[tuple[int, str | None]] = []
 
     def fits(size: int) -> bool:
-        _, told = attempted(lambda: (step(size), True)[1])
-        tried.append((size, told))
-        return told is None
+        _, message = attempted(lambda: (step(size), True)[1])
+        tried.append((size, message))
+        return message is None
 
     low, high = 0, most + 1
     size = start

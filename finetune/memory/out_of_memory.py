@@ -37,10 +37,10 @@ def attempted(step: Callable[[], T]) -> tuple[T | None, str | None]:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0] or type(error).__name__
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0] or type(error).__name__
         error.__traceback__ = None
     release()
-    return None, told
+    return None, message
 
 
 def release() -> None:

@@ -85,7 +85,7 @@ class StepsElsewhere:
         return "ended", "ended by the system" if code < 0 else f"ended with status {code}"
 
 
-def serve(told: str) -> None:
+def serve(settings: str) -> None:
     """Prepare, say `ready`, and answer a line for each size that is read, until one does not fit."""
     import torch
 
@@ -93,18 +93,18 @@ def serve(told: str) -> None:
     from finetune.memory.measure import training_step
     from finetune.memory.out_of_memory import attempted, limited
 
-    asked = json.loads(told)
-    if asked["threads"]:
-        torch.set_num_threads(asked["threads"])
-    config = ClassifyConfig(**asked["config"])
+    data = json.loads(settings)
+    if data["threads"]:
+        torch.set_num_threads(data["threads"])
+    config = ClassifyConfig(**data["config"])
     try:
-        step = training_step(lambda: load_pretrained(config.model, config.backend).encoder, config, asked["n"])
+        step = training_step(lambda: load_pretrained(config.model, config.backend).encoder, config, data["n"])
     except BadInput as error:
         answer(f"bad {error}")
         return
     step(1)  # what is made once, such as the optimiser's states, is there before the limit
     answer("ready")
-    with limited(asked["bytes"]):
+    with limited(data["bytes"]):
         for line in sys.stdin:
             size = int(line)
             try:

@@ -66,8 +66,8 @@ class EncoderConfig:
         if self.n_embd % self.n_head:
             raise BadInput(f"n_embd={self.n_embd} is not divisible by n_head={self.n_head}")
         if self.segments < 0 or self.first_position < 0 or not 0 <= self.pad_id < self.vocab_size:
-            told = f"segments={self.segments}, first_position={self.first_position}, pad_id={self.pad_id}"
-            raise BadInput(f"{told} do not go together with a vocabulary of {self.vocab_size}")
+            message = f"segments={self.segments}, first_position={self.first_position}, pad_id={self.pad_id}"
+            raise BadInput(f"{message} do not go together with a vocabulary of {self.vocab_size}")
         if self.activation not in ACTIVATIONS:
             raise BadInput(f"activation {self.activation!r} is none of {', '.join(ACTIVATIONS)}")
         for name in ("dropout", "attention_dropout"):

@@ -36,16 +36,16 @@ def load_classifier(folder: str | Path) -> tuple[Classifier, tuple[str, ...]]:
     Source: transformers, models/{bert,roberta,distilbert}, the classes that end with ForSequenceClassification.
     """
     layout, config = read_config(folder)
-    told = read_json(Path(folder) / "config.json")
-    problem = told.get("problem_type") or "single_label_classification"
+    written = read_json(Path(folder) / "config.json")
+    problem = written.get("problem_type") or "single_label_classification"
     if problem != "single_label_classification":
         raise BadInput(f"{folder} was trained for {problem}, which is no choice among classes")
     ours, others = renamed_tensors(folder, layout, config)
     inner, outer, activation = LAYERS[layout]
     head = _layer(folder, others, outer)
     dense = _layer(folder, others, inner)
-    classes = _classes(told, len(head["weight"]))
-    dropout = _dropout(told, layout)
+    classes = _classes(written, len(head["weight"]))
+    dropout = _dropout(written, layout)
     E = config.n_embd
     # RoBERTa drops before its layer, too.
     first = nn.Dropout(dropout) if layout == "roberta" else nn.Identity()
@@ -66,11 +66,11 @@ def _layer(folder: str | Path, tensors: Mapping[str, Tensor], name: str) -> dict
     return found
 
 
-def _classes(told: Mapping[str, Any], count: int) -> tuple[str, ...]:
+def _classes(config: Mapping[str, Any], count: int) -> tuple[str, ...]:
     """The names of the classes, or their numbers. Raises: BadInput where there is one alone, or names do not fit."""
     if count < 2:
         raise BadInput(f"a head with {count} output is a regression, not a classifier")
-    names = told.get("id2label")
+    names = config.get("id2label")
     if not isinstance(names, dict):
         return tuple(f"LABEL_{n}" for n in range(count))
     if sorted(names) != sorted(str(n) for n in range(count)):
@@ -78,10 +78,10 @@ def _classes(told: Mapping[str, Any], count: int) -> tuple[str, ...]:
     return tuple(str(names[str(n)]) for n in range(count))
 
 
-def _dropout(told: Mapping[str, Any], layout: str) -> float:
+def _dropout(config: Mapping[str, Any], layout: str) -> float:
     """The share that the head drops: its own where the configuration has one, else that of the layers."""
-    own = told.get("seq_classif_dropout", 0.2) if layout == "distilbert" else told.get("classifier_dropout")
-    share = told.get("hidden_dropout_prob", 0.1) if own is None else own
+    own = config.get("seq_classif_dropout", 0.2) if layout == "distilbert" else config.get("classifier_dropout")
+    share = config.get("hidden_dropout_prob", 0.1) if own is None else own
     if not isinstance(share, int | float) or not 0 <= share < 1:
         raise BadInput(f"the dropout of the head should be at least 0 and below 1, got {share!r}")
     return float(share)

@@ -123,13 +123,13 @@ def load_masked_lm(folder: str | Path) -> MaskedLM:
 def read_config(folder: str | Path) -> tuple[str, EncoderConfig]:
     """The layout and the sizes that a config.json tells. Raises: BadInput, naming the field that is wrong."""
     path = Path(folder) / "config.json"
-    told = read_json(path)
-    kind = told.get("model_type", "bert")  # TinyBERT's does not say
+    data = read_json(path)
+    kind = data.get("model_type", "bert")  # TinyBERT's does not say
     if not isinstance(kind, str) or kind not in LAYOUTS:
         raise BadInput(f"{path}: model_type {kind!r} is none of {', '.join(LAYOUTS)}")
-    if told.get("is_decoder") or told.get("position_embedding_type", "absolute") != "absolute":
+    if data.get("is_decoder") or data.get("position_embedding_type", "absolute") != "absolute":
         raise BadInput(f"{path}: a decoder, or relative positions, are not what this encoder computes")
-    layout, read = LAYOUTS[kind], _Fields(path, told)
+    layout, read = LAYOUTS[kind], _Fields(path, data)
     if layout == "distilbert":
         sizes: dict[str, Any] = {
             "n_layer": read.whole("n_layers"), "n_head": read.whole("n_heads"), "n_embd": read.whole("dim"),
@@ -158,8 +158,8 @@ def read_config(folder: str | Path) -> tuple[str, EncoderConfig]:
 class _Fields:
     """Numbers of a JSON object, checked as they are read."""
 
-    def __init__(self, path: Path, told: Mapping[str, Any]) -> None:
-        self.path, self.told = path, told
+    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
+        self.path, self.told = path, config
 
     def whole(self, name: str, default: int | None = None) -> int:
         """A whole number from 0. Raises: BadInput where it is another value, or absent without a default."""
@@ -188,12 +188,12 @@ def read_json(path: Path) -> dict[str, Any]:
     """A file's JSON object. Raises: BadInput where it is absent, or holds something else."""
     text = read_text(path)
     try:
-        told = json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is no JSON ({error})") from None
-    if not isinstance(told, dict):
-        raise BadInput(f"{path} should hold a JSON object, got a {type(told).__name__}")
-    return told
+    if not isinstance(data, dict):
+        raise BadInput(f"{path} should hold a JSON object, got a {type(data).__name__}")
+    return data
 
 
 def read_tensors(folder: str | Path) -> dict[str, Tensor]:

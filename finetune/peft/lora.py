@@ -81,9 +81,9 @@ class LoRA(Method):
             found = {end: [n for n in linear if n == end or n.endswith(f".{end}")] for end in row}
             if row and all(found.values()):
                 return [n for n in linear if any(n in names for names in found.values())]
-        told = " or ".join(" and ".join(row) for row in rows)
+        message = " or ".join(" and ".join(row) for row in rows)
         raise BadInput(
-            f"{type(model).__name__} has no linear modules called {told or 'nothing'}: name others as targets"
+            f"{type(model).__name__} has no linear modules called {message or 'nothing'}: name others as targets"
         )
 
     @classmethod
@@ -226,8 +226,8 @@ class LoRAAdapter(Adapter):
             for name, layer in self.layers.items() for part in ("lora_A", "lora_B")
         }  # fmt: skip
 
-    def put_tensors(self, found: dict[str, Tensor], told: str) -> None:
+    def put_tensors(self, found: dict[str, Tensor], misfit: str) -> None:
         """A and B of every target."""
         for name, layer in self.layers.items():
             for part in ("lora_A", "lora_B"):
-                take(found, f"{self.prefix}{name}.{part}.weight", getattr(layer, part).weight, told)
+                take(found, f"{self.prefix}{name}.{part}.weight", getattr(layer, part).weight, misfit)

@@ -121,9 +121,9 @@ class PrefixAdapter(Adapter):
         """The table."""
         return {"prompt_embeddings": self.table.weight}
 
-    def put_tensors(self, found: dict[str, Tensor], told: str) -> None:
+    def put_tensors(self, found: dict[str, Tensor], misfit: str) -> None:
         """The table."""
-        take(found, "prompt_embeddings", self.table.weight, told)
+        take(found, "prompt_embeddings", self.table.weight, misfit)
 
 
 def cache_of(pairs: list[KeysAndValues]) -> Any:

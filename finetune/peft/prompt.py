@@ -155,9 +155,9 @@ class PromptAdapter(Adapter):
         """The vectors."""
         return {"prompt_embeddings": self.vectors.weight}
 
-    def put_tensors(self, found: dict[str, Tensor], told: str) -> None:
+    def put_tensors(self, found: dict[str, Tensor], misfit: str) -> None:
         """The vectors."""
-        take(found, "prompt_embeddings", self.vectors.weight, told)
+        take(found, "prompt_embeddings", self.vectors.weight, misfit)
 
 
 def joined(front: Tensor, text: Tensor, mask: Int[Tensor, "B n"] | None) -> tuple[Tensor, Tensor | None]:

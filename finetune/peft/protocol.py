@@ -105,7 +105,7 @@ class Adapter:
         """The method's own tensors under the names of the file."""
         return {}
 
-    def put_tensors(self, found: dict[str, Tensor], told: str) -> None:
+    def put_tensors(self, found: dict[str, Tensor], misfit: str) -> None:
         """Put the method's own tensors into place, and take them out of `found`. Raises: BadInput as `put`."""
 
     def save(self, folder: str | Path) -> None:
@@ -128,7 +128,7 @@ class Adapter:
         Raises: BadInput, naming the first difference, where tensors are missing, left over, or of another shape.
         """
         found = dict(saved.tensors)
-        told = f"{saved.path} does not fit this model"
+        message = f"{saved.path} does not fit this model"
         listed = saved.config.get("modules_to_save") or []
         if not isinstance(listed, list):
             raise BadInput(f"{saved.path}: modules_to_save should be a list, got {listed!r}")
@@ -137,21 +137,21 @@ class Adapter:
             wanted = name not in self.head or any(f".{part}." in f".{name}." for part in listed)
             if not wanted and self.prefix + name not in found:
                 continue
-            take(found, self.prefix + name, parameter, told)
-        self.put_tensors(found, told)
+            take(found, self.prefix + name, parameter, message)
+        self.put_tensors(found, message)
         if found:
-            raise BadInput(f"{told}: it has no place for {min(found)}")
+            raise BadInput(f"{message}: it has no place for {min(found)}")
 
 
 @torch.no_grad()
-def take(found: dict[str, Tensor], name: str, parameter: Tensor, told: str) -> None:
+def take(found: dict[str, Tensor], name: str, parameter: Tensor, misfit: str) -> None:
     """Copy a tensor of a file into a parameter, and take it out.
 
     Raises: BadInput where it is absent or of another shape.
     """
     if name not in found:
-        raise BadInput(f"{told}: {name} is missing")
+        raise BadInput(f"{misfit}: {name} is missing")
     value = found.pop(name)
     if value.shape != parameter.shape:
-        raise BadInput(f"{told}: {name} has the shape {tuple(value.shape)}, but should have {tuple(parameter.shape)}")
+        raise BadInput(f"{misfit}: {name} has the shape {tuple(value.shape)}, but should have {tuple(parameter.shape)}")
     parameter.copy_(value)

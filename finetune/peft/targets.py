@@ -90,8 +90,8 @@ def sizes_of(backbone: nn.Module) -> tuple[int, int, int]:
 
 def table_of(backbone: nn.Module) -> nn.Embedding:
     """The table of token vectors. Raises: BadInput where the model has none that it tells of."""
-    told = getattr(backbone, "get_input_embeddings", None)
-    found = told() if callable(told) else None
+    getter = getattr(backbone, "get_input_embeddings", None)
+    found = getter() if callable(getter) else None
     if not isinstance(found, nn.Embedding):
         raise BadInput(f"{type(backbone).__name__} does not tell its table of token vectors")
     return found

@@ -92,12 +92,12 @@ class Selection:
             "model", "method", "learning_rate", "epochs", "batch_size", "data", "output_dir", "cache_dir", "device",
             "overwrite_output_dir",
         )  # fmt: skip
-        told = {
+        settings = {
             "space": {**asdict(self.space), "trials": self.space.trials is not None},
             "data": {side: e.digest() for side, e in self.data.named().items()},
             "settings": {name: value for name, value in asdict(self.base).items() if name not in free},
         }  # fmt: skip
-        found: dict[str, Any] = json.loads(json.dumps(told))
+        found: dict[str, Any] = json.loads(json.dumps(settings))
         return found
 
     def config(self, params: Mapping[str, Any]) -> ClassifyConfig:
@@ -133,15 +133,15 @@ class Selection:
         return self
 
     def _trial(self, number: int, params: Mapping[str, Any]) -> None:
-        told = f"trial {number}: " + ", ".join(f"{name} {value}" for name, value in params.items())
+        message = f"trial {number}: " + ", ".join(f"{name} {value}" for name, value in params.items())
         start = time.perf_counter()
         found, reason = self._dev(params)
         if found is None:
             self.study.failed(number, reason or "")
-            self.say(f"{told}: failed, {reason}")
+            self.say(f"{message}: failed, {reason}")
             return
         self.study.done(number, found["dev_accuracy"], {**found, "seconds": time.perf_counter() - start})
-        self.say(f"{told}: dev accuracy {found['dev_accuracy']:.4f}")
+        self.say(f"{message}: dev accuracy {found['dev_accuracy']:.4f}")
 
     def _dev(self, params: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
         """The best on dev of one run, or why there is none; the test set is out of its reach."""

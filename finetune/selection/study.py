@@ -92,12 +92,12 @@ class Study:
         except (self.optuna.exceptions.OptunaError, SQLAlchemyError, ImportError, OSError, ValueError) as error:
             line = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0]
             line = without_secrets(line, self.url)[:160]
-            told = f"the database {shown_url(self.url)} cannot be used ({type(error).__name__}: {line})"
-            raise BadInput(told) from None
+            message = f"the database {shown_url(self.url)} cannot be used ({type(error).__name__}: {line})"
+            raise BadInput(message) from None
 
-    def _sampler(self, asked: int) -> Any:
+    def _sampler(self, seed: int) -> Any:
         """Every trial of a search has its own seed: a study that goes on does not draw the same again."""
-        return self.optuna.samplers.TPESampler(seed=asked)
+        return self.optuna.samplers.TPESampler(seed=seed)
 
     def _distributions(self) -> dict[str, Any]:
         of = self.optuna.distributions

@@ -47,11 +47,11 @@ def flattened(tree: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
     raise BadInput(f"{name}: a {type(tree).__name__} cannot be kept in a checkpoint")
 
 
-def rebuilt(told: Any, tensors: Mapping[str, Tensor]) -> Any:
+def rebuilt(node: Any, tensors: Mapping[str, Tensor]) -> Any:
     """The inverse of `flattened`."""
-    if not isinstance(told, dict):
-        return told
-    ((kind, value),) = told.items()
+    if not isinstance(node, dict):
+        return node
+    ((kind, value),) = node.items()
     if kind == "tensor":
         return tensors[value]
     if kind == "dict":
@@ -72,8 +72,8 @@ def save(path: str | Path, tree: Any) -> None:
     Source: the format is https://huggingface.co/docs/safetensors; os.replace is atomic on POSIX and Windows.
     """
     tensors: dict[str, Tensor] = {}
-    told = json.dumps({"schema": SCHEMA, "summed": True, "tree": flattened(tree, tensors)})
-    replace_file(path, bytes_with_sum(tensors, {KEY: told}))
+    header = json.dumps({"schema": SCHEMA, "summed": True, "tree": flattened(tree, tensors)})
+    replace_file(path, bytes_with_sum(tensors, {KEY: header}))
 
 
 def bytes_with_sum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
@@ -95,12 +95,12 @@ def with_sorted_metadata(data: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + data[end:]
 
 
-def sum_of(tensors: Mapping[str, Tensor], told: str = "") -> str:
+def sum_of(tensors: Mapping[str, Tensor], header: str = "") -> str:
     """The SHA-256 of a text and of tensors by name: their types, shapes and bytes.
 
     Example: sum_of({"w": torch.zeros(2)}) != sum_of({"w": torch.zeros(1, 2)}).
     """
-    found = hashlib.sha256(told.encode())
+    found = hashlib.sha256(header.encode())
     for name, tensor in sorted(tensors.items()):
         found.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
         found.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
@@ -174,12 +174,12 @@ def load(path: str | Path) -> Any:
     if KEY not in header:
         return {"model": tensors}
     try:
-        told = json.loads(header[KEY])
-        if told.get("summed") and SUM not in header:
+        data = json.loads(header[KEY])
+        if data.get("summed") and SUM not in header:
             raise BadInput(f"{path} is damaged: it does not hold the SHA-256 that it was written with")
-        if told["schema"] != SCHEMA:
-            raise BadInput(f"{path} has the form {told['schema']} of checkpoints, this version reads {SCHEMA}")
-        return rebuilt(told["tree"], tensors)
+        if data["schema"] != SCHEMA:
+            raise BadInput(f"{path} has the form {data['schema']} of checkpoints, this version reads {SCHEMA}")
+        return rebuilt(data["tree"], tensors)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, BadInput):
             raise

@@ -38,22 +38,22 @@ def stopped_by_signals(trainer: Trainer) -> Iterator[None]:
     Raises: SystemExit where a signal came and the run is not over.
     Example: with stopped_by_signals(trainer): trainer.run(resume=True)
     """
-    told = _Told(trainer)
+    notice = _Told(trainer)
     old = {}
     if threading.current_thread() is threading.main_thread():  # the only one that may set handlers
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) != signal.SIG_IGN:
-                old[number] = signal.signal(number, told)
+                old[number] = signal.signal(number, notice)
     try:
         yield
         if trainer.stop and trainer.epoch < trainer.config.epochs:
             trainer.save()
             if trainer.team.rank == 0:
                 click.echo(f"finetune: {_kept(trainer)}", err=True)
-            sys.exit(128 + told.number)
+            sys.exit(128 + notice.number)
     except KeyboardInterrupt:
         click.echo("finetune: interrupted at once, nothing more was kept", err=True)
-        sys.exit(128 + told.number)
+        sys.exit(128 + notice.number)
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)

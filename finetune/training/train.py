@@ -131,8 +131,8 @@ class Trainer:
         for name, value in self.about.items():
             old = before.get(name)
             if old != value:
-                told = name if "sha256:" in f"{old} {value}" else f"{name}={old!r}, this run has {value!r}"
-                raise BadInput(f"the checkpoint was made with {told}; a run of its own needs a checkpoint of its own")
+                message = name if "sha256:" in f"{old} {value}" else f"{name}={old!r}, this run has {value!r}"
+                raise BadInput(f"the checkpoint was made with {message}; use another checkpoint for another run")
         if state["examples"] != len(self.source):
             raise BadInput(
                 f"the checkpoint was made with {state['examples']} examples, this run has {len(self.source)}"
@@ -233,8 +233,8 @@ class Trainer:
         bound = self.config.clip or torch.finfo(torch.float32).max
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), bound)
         self.tokens += int(tokens)
-        told = self.config
-        factor = rate(self.tokens, told.warmup_tokens, told.final_tokens, told.floor, told.schedule)
+        settings = self.config
+        factor = rate(self.tokens, settings.warmup_tokens, settings.final_tokens, settings.floor, settings.schedule)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * factor
         self.optimizer.step()

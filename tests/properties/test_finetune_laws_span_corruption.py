@@ -79,7 +79,7 @@ def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     [
         (mutants.InTheBlock, "pairs_have_the_declared_length", "declare --parameter 'variant=block'"),
         (mutants.a_third_mask, "strings_have_the_form", "declare --parameter trailing_mask=True"),
-        (mutants.always_as_long_as_possible, "every_length_is_possible", r"got none of \[4, 5, 6, 7, 8, 9\]"),
+        (mutants.always_as_long_as_possible, "every_length_is_possible", r"\[4, 5, 6, 7, 8, 9\] never occur"),
         (mutants.first_character_never_masked, "every_place_is_masked_at_times", "got place 0 never"),
         (mutants.last_character_never_masked, "every_place_is_masked_at_times", "got the last character never"),
     ],

@@ -53,7 +53,7 @@ def test_another_convention_must_be_declared(name: str, law: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("decay_by_name", r"without a gradient: got .* in a\.weight at the end, but should be .* as at first"),
+        ("decay_by_name", r"without a gradient: got .* in a\.weight at the end, but should still be"),
         ("rate_of_another_optimizer", r"warm-up: after step 1 got \S+ in \S+, but should be"),
         ("never_shuffled", "got the order of the data, but should be drawn anew"),
         ("drawn_with_replacement", r"epoch 0: got examples \[.*\] times, but should be each once"),

@@ -32,8 +32,8 @@ def check_steps(subject: Model, case: ParameterCase, held: Held, cuts: list[int]
             except Refused as refusal:
                 if not done:
                     raise
-                told = f"{what}: the tokens {start} to {stop - 1} raised {refusal}, after those before them were taken"
-                raise Violation(told, Evidence((Shown(request),), kind="crash")) from None
+                message = f"{what}: the tokens {start} to {stop - 1} raised {refusal}, but those before them did not"
+                raise Violation(message, Evidence((Shown(request),), kind="crash")) from None
             want = whole.values[:, start:stop]
             require_close(got, want, noise(got, whole), f"{what}: logits of the tokens {start} to {stop - 1}")
         done.append(got)

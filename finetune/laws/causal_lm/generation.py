@@ -53,8 +53,8 @@ def check_greedy(subject: Model, case: ParameterCase, held: Held, n: int, steps:
         if short.max() > 2 * noise(logits):
             b = int(short.argmax())
             best = int(last[b].argmax())
-            told = f"got token {text[b, place]} at [{b}, {place}], but should be {best}"
-            raise wrong(held, got, f"{told} (its logit is {short[b]:.3g} below the largest)", (b, place), best)
+            message = f"got token {text[b, place]} at [{b}, {place}], but should be {best}"
+            raise wrong(held, got, f"{message} (its logit is {short[b]:.3g} below the largest)", (b, place), best)
 
 
 def after_all_of_it(subject: Model, case: ParameterCase, held: Held, text: NDArray) -> Result:
@@ -147,7 +147,7 @@ def check_draws(
     compare(held, got, p, ", ".join(f"{k}={v:.4g}" for k, v in given.items()) or "temperature=1")
 
 
-def compare(held: Held, got: Result, p: NDArray, told: str) -> None:
+def compare(held: Held, got: Result, p: NDArray, options: str) -> None:
     """Raise where a token was drawn that may not be, or one too often or too seldom."""
     drawn = got.values[:, -1].astype(int)
     if drawn.min() < 0 or drawn.max() >= len(p):
@@ -159,7 +159,7 @@ def compare(held: Held, got: Result, p: NDArray, told: str) -> None:
     v = int(off.argmax())
     if off[v] > 1e-12:
         raise wrong(
-            held, got, f"with {told}: got token {v} in {share[v]:.4f} of {DRAWS} draws, but should be {p[v]:.4f} "
+            held, got, f"with {options}: got token {v} in {share[v]:.4f} of {DRAWS} draws, but should be {p[v]:.4f} "
             f"(allowed error {bound[v]:.2g})",
         )  # fmt: skip
 
@@ -178,10 +178,10 @@ def one_seed_gives_one_text(subject: Model, case: ParameterCase) -> None:
         require_same(second, first, 0.0, "a text drawn again with its seed")
 
 
-def wrong(held: Held, got: Result, told: str, index: tuple[int, ...] = (), want: float | None = None) -> Violation:
+def wrong(held: Held, got: Result, flaw: str, index: tuple[int, ...] = (), want: float | None = None) -> Violation:
     """A violation about a generated text, with the preparation of the model in front."""
     before = tuple(Shown(r.request) for r in held.before)
     value = None if want is None else float(got.values[index])
     kind = "crash" if want is None else "value"
     want = None if want is None else float(want)
-    return Violation(f"a text: {told}", Evidence((Shown(got.request, "out", index),), value, want, 0.0, kind, before))
+    return Violation(f"a text: {flaw}", Evidence((Shown(got.request, "out", index),), value, want, 0.0, kind, before))

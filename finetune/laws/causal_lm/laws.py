@@ -102,11 +102,11 @@ def the_token_before_counts(subject: Model, case: ParameterCase) -> None:
     first, second = subject.logits(case, held, ids), subject.logits(case, held, changed)
     moved = float(np.abs(first.values[:, t] - second.values[:, t]).max())
     if moved <= noise(first, second):
-        told = (Shown(second.request), Shown(first.request))
+        shown = (Shown(second.request), Shown(first.request))
         with held.told():
             raise Violation(
                 f"logits at place {t}: got a change of {moved:.3g} by another token at {t - 1}, but should be more",
-                Evidence(told, kind="crash"),
+                Evidence(shown, kind="crash"),
             )
 
 
@@ -186,9 +186,9 @@ def dropout_comes_back_after_evaluation(subject: Model, case: ParameterCase) -> 
     calls.append(subject.logits(case, held, ids))
     later, more = drawn()
     if not later:
-        told = Evidence(tuple(Shown(r.request) for r in more), kind="crash")
+        evidence = Evidence(tuple(Shown(r.request) for r in more), kind="crash")
         with after([*held.before, *calls]):
-            raise Violation("training: got the same logits twice after an evaluation, but should be drawn", told)
+            raise Violation("training: got the same logits twice after an evaluation, but should be drawn", evidence)
 
 
 def logits_outlive_the_next_call(subject: Model, case: ParameterCase) -> None:
@@ -225,8 +225,9 @@ def tied_weights_are_one(subject: Model, case: ParameterCase) -> None:
     second = subject.logits(case, held, ids)
     moved = float(np.abs(second.values[..., j] - first.values[..., j]).max())
     if moved <= noise(first, second):
-        told = Evidence((Shown(second.request), Shown(first.request)), kind="crash")
-        raise Violation(f"{tables[0]}[{j}] was changed: got the same logits of token {j}, but should be others", told)
+        evidence = Evidence((Shown(second.request), Shown(first.request)), kind="crash")
+        message = f"{tables[0]}[{j}] was changed: got the same logits of token {j}, but should be others"
+        raise Violation(message, evidence)
 
 
 def _sizes(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:

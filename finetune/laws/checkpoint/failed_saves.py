@@ -29,8 +29,8 @@ def a_full_disk_keeps_the_last_whole_one(subject: Interrupted, case: ParameterCa
         sizes = [file.stat().st_size for file in place.files()]
         response = subject.save_on_a_full_disk(run, max(sizes) // 2)
         if came_back(response):
-            told = Evidence((Shown(subject.asked(run, "save")),), kind="crash", before=shown(run.calls))
-            raise Violation("save() on a full disk: got no error, but should raise", told)
+            evidence = Evidence((Shown(subject.asked(run, "save")),), kind="crash", before=shown(run.calls))
+            raise Violation("save() on a full disk: got no error, but should raise", evidence)
         require_loadable(subject, case, place, run, (then,), "after a save() on a full disk")
 
 
@@ -55,9 +55,9 @@ def require_loadable(
     other = subject.built(case, place)
     request, response = subject.raw(other, "load")
     if not came_back(response):
-        told = Evidence((Shown(request),), kind="crash", before=shown(run.calls))
+        evidence = Evidence((Shown(request),), kind="crash", before=shown(run.calls))
         line = response.failure.message.strip().splitlines()[:1] if response.failure else response.message
-        raise Violation(f"{what}: load() raised {line}, but should give the last whole checkpoint", told)
+        raise Violation(f"{what}: load() raised {line}, but should give the last whole checkpoint", evidence)
     found = subject.weights(other)
     if not any(found.values.shape == w.shape and not different(found.values, w).any() for w in whole):
         require_bits(found, whole[0], what, [*run.calls, *other.calls])

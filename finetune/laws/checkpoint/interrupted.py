@@ -125,8 +125,8 @@ class Interrupted(ParameterSubject):
         with after(run.calls):
             result = self.result(self.asked(run, "weights"))
         if result.values.ndim != 1 or not result.values.size:
-            told = f"weights(): got shape {result.values.shape}, but should be all trained numbers in one row"
-            raise Violation(told, Evidence((Shown(result.request),), kind="crash"))
+            message = f"weights(): got shape {result.values.shape}, but should be all trained numbers in one row"
+            raise Violation(message, Evidence((Shown(result.request),), kind="crash"))
         return result
 
     def plain(self, case: ParameterCase) -> None:
@@ -141,16 +141,16 @@ class Interrupted(ParameterSubject):
         """Raise unless the call is declined in a clear line."""
         request, response = self.raw(run, method)
         failure = response.failure
-        told = Evidence((Shown(request),), kind="must_raise", before=tuple(Shown(r.request) for r in run.calls))
+        evidence = Evidence((Shown(request),), kind="must_raise", before=tuple(Shown(r.request) for r in run.calls))
         if response.status in ("died", "hung"):
             check_response(response, request)
         if failure is None or came_back(response):
-            raise Violation(f"{method}() of {why}: got no error, but should raise", told)
+            raise Violation(f"{method}() of {why}: got no error, but should raise", evidence)
         line = failure.message.strip().splitlines()[0] if failure.message.strip() else ""
         silent = not line and "EOFError" not in failure.types  # its name says it all
         if any(name in failure.types for name in UNCLEAR) or silent or len(line) > LONGEST:
             got = f"{failure.types[0]}: {line[:80]}"
-            crash = Evidence(told.calls, kind="crash", before=told.before)
+            crash = Evidence(evidence.calls, kind="crash", before=evidence.before)
             raise Violation(f"{method}() of {why}: got {got!r}, but should say in one line what is wrong", crash)
 
     @property
@@ -257,8 +257,8 @@ def different(got: NDArray, want: NDArray) -> NDArray:
 def require_bits(got: Result, want: NDArray, what: str, before: list[Result]) -> None:
     """Raise unless two rows of weights are the same bits; `before` are the calls that led here."""
     if got.values.shape != want.shape:
-        told = f"{what}: got {got.values.size} weights, but should be {want.size}"
-        raise Violation(told, Evidence((Shown(got.request),), kind="crash", before=shown(before)))
+        flaw = f"{what}: got {got.values.size} weights, but should be {want.size}"
+        raise Violation(flaw, Evidence((Shown(got.request),), kind="crash", before=shown(before)))
     off = different(got.values, want)
     if off.any():
         place = int(off.argmax())

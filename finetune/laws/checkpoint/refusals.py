@@ -33,8 +33,8 @@ def pickles_are_refused(subject: Interrupted, case: ParameterCase) -> None:
                         Evidence(calls, kind="must_raise", before=shown(run.calls)),
                     )
                 if came_back(response):
-                    told = f"{what} in place of a checkpoint's file: got no error, but should be refused"
-                    raise Violation(told, Evidence(calls, kind="must_raise", before=shown(run.calls)))
+                    message = f"{what} in place of a checkpoint's file: got no error, but should be refused"
+                    raise Violation(message, Evidence(calls, kind="must_raise", before=shown(run.calls)))
             file.write_bytes(kept)
 
 

@@ -43,8 +43,8 @@ def what_moves_the_logits_has_a_gradient(subject: Classified, case: ParameterCas
         if float(np.abs(after.values - before.values).max()) > noise(after, before):
             subject.fill(held)
             with held.told():
-                told = f"{name}: got no gradient, but should have one, since its numbers move the logits"
-                raise Violation(told, Evidence((Shown(got.request),), kind="crash"))
+                message = f"{name}: got no gradient, but should have one, since its numbers move the logits"
+                raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
 
 
 def padding_adds_nothing_to_gradients(subject: Classified, case: ParameterCase) -> None:

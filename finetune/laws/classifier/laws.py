@@ -54,8 +54,9 @@ def logits_are_a_row_for_each_text(subject: Classified, case: ParameterCase) -> 
         own = set(held.dtypes.values()) & set(FLOATS)
         with held.told():
             if got.extra["dtype"] not in (own or FLOATS):
-                told = f"logits: got dtype {got.extra['dtype']}, but should be {' or '.join(sorted(own)) or 'floats'}"
-                raise Violation(told, Evidence((Shown(got.request),), kind="shape"))
+                wanted = " or ".join(sorted(own)) or "floats"
+                message = f"logits: got dtype {got.extra['dtype']}, but should be {wanted}"
+                raise Violation(message, Evidence((Shown(got.request),), kind="shape"))
             require_finite(got, "logits")
 
 
@@ -70,8 +71,8 @@ def logits_are_no_probabilities(subject: Classified, case: ParameterCase) -> Non
     got = subject.scored(case, held, subject.batch(subject.texts(case)))
     if (got.values >= 0).all() and (np.abs(got.values.sum(1) - 1) <= case["classes"] * noise(got)).all():
         with held.told():
-            told = "logits: got numbers from 0 to 1 with the sum 1 in every row, but should be no probabilities"
-            raise Violation(told, Evidence((Shown(got.request),), kind="crash"))
+            message = "logits: got numbers from 0 to 1 with the sum 1 in every row, but should be no probabilities"
+            raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
 
 
 # --- batches --------------------------------------------------------------------------------------------
@@ -92,10 +93,10 @@ def texts_are_judged_by_themselves(subject: Classified, case: ParameterCase) -> 
     moved = subject.scored(case, held, subject.batch([*others[:-1], texts[0]], width))
     with held.told():
         for place, b in enumerate(order):
-            told = f"logits of text {b} in another order of the batch"
-            require_same(row(turned, place), row(whole, int(b)), noise(whole, turned), told)
-        told = "logits of text 0 put behind others"
-        require_same(row(moved, case["B"] - 1), row(whole, 0), noise(whole, moved), told)
+            message = f"logits of text {b} in another order of the batch"
+            require_same(row(turned, place), row(whole, int(b)), noise(whole, turned), message)
+        message = "logits of text 0 put behind others"
+        require_same(row(moved, case["B"] - 1), row(whole, 0), noise(whole, moved), message)
 
 
 # --- what must count ------------------------------------------------------------------------------------
@@ -106,10 +107,10 @@ def must_differ(held: Held, one: Result, two: Result, what: str) -> None:
     moved = float(np.abs(one.values[0] - two.values[0]).max())
     if not moved > noise(one, two):
         with held.told():
-            told = (Shown(one.request), Shown(two.request))
+            shown = (Shown(one.request), Shown(two.request))
             raise Violation(
                 f"logits of text 0, {what}: got a change of {moved:.3g}, but should be more",
-                Evidence(told, kind="crash"),
+                Evidence(shown, kind="crash"),
             )
 
 

@@ -60,10 +60,10 @@ def training_draws_after_an_evaluation(subject: Classified, case: ParameterCase)
     calls.append(subject.scored(case, held, batch))
     later, more = drawn()
     if not (before and later):
-        told = Evidence(tuple(Shown(r.request) for r in more[:2]), kind="crash")
+        evidence = Evidence(tuple(Shown(r.request) for r in more[:2]), kind="crash")
         with after([*held.before, *calls[-1:]]):
             when = "after an evaluation" if before else f"in {DRAWS} passes"
-            raise Violation(f"training: got the same logits {when}, but should be drawn", told)
+            raise Violation(f"training: got the same logits {when}, but should be drawn", evidence)
 
 
 def logits_outlive_the_next_batch(subject: Classified, case: ParameterCase) -> None:

@@ -66,10 +66,10 @@ def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> N
         changed, calls = moved(subject, case, held, ids, place, 2)
         if changed is not (name in MOVES[pool]):
             got, want = ("other", "the same") if changed else ("the same", "other")
-            told = f"the {name} token and one in the middle change places: got {got} logits, but should be {want}"
+            message = f"the {name} token and one in the middle change places: got {got} logits, but should be {want}"
             with held.told():
                 shown = Evidence(tuple(Shown(r.request) for r in calls), kind="crash")
-                raise Violation(f"pool={pool}, without positions: {told}", shown)
+                raise Violation(f"pool={pool}, without positions: {message}", shown)
 
 
 def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase) -> None:

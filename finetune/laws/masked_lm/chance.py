@@ -20,9 +20,9 @@ def drawn(subject: Masking, case: ParameterCase, seed: int = 0) -> Hidden:
     return subject.hidden(subject.batch(case), case.seed + seed)
 
 
-def refuse(got: Hidden, told: str) -> None:
+def refuse(got: Hidden, message: str) -> None:
     """A violation that shows the call."""
-    raise Violation(told, Evidence((Shown(got.request),), kind="crash"))
+    raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
 
 
 def rounding(able: NDArray) -> NDArray:
@@ -92,8 +92,8 @@ def no_row_is_skipped(subject: Masking, case: ParameterCase) -> None:
     bad = unlikely(hits, trials, subject.rate, among=len(able), slack=within(rounding(able), able, 1))
     if bad.any():
         row = int(bad.argmax())
-        told = f"row {row}: got {hits[row]} of {trials[row]} words chosen, but should be near {subject.rate:.0%}"
-        refuse(got, told)
+        message = f"row {row}: got {hits[row]} of {trials[row]} words chosen, but should be near {subject.rate:.0%}"
+        refuse(got, message)
 
 
 def every_place_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
@@ -110,8 +110,8 @@ def every_place_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     bad = unlikely(hits, trials, subject.rate, among=able.shape[1], slack=within(rounding(able), able, 0))
     if bad.any():
         place = int(bad.argmax())
-        told = f"{hits[place]} times in {trials[place]} rows, but should be in {subject.rate:.0%}"
-        refuse(got, f"place {place}: got chosen {told}")
+        message = f"{hits[place]} times in {trials[place]} rows, but should be in {subject.rate:.0%}"
+        refuse(got, f"place {place}: got chosen {message}")
 
 
 def every_word_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
@@ -131,8 +131,8 @@ def every_word_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     bad = unlikely(hits, trials, subject.rate, among=len(bins), slack=loose)
     if bad.any():
         one = int(bad.argmax())
-        told = f"got {hits[one]} of {trials[one]} chosen, but should be near {subject.rate:.0%}"
-        refuse(got, f"{named(bins, one, got.batch.words)}: {told}")
+        message = f"got {hits[one]} of {trials[one]} chosen, but should be near {subject.rate:.0%}"
+        refuse(got, f"{named(bins, one, got.batch.words)}: {message}")
 
 
 def stretches(words: NDArray, most: int = 16) -> NDArray:
@@ -182,8 +182,8 @@ def check_random_words(subject: Masking, case: ParameterCase) -> None:
         p = (size - (inside & (own == one))) / np.maximum(len(words) - inside, 1)
         trials, hits = len(old), int((new == one).sum())
         if trials and unlikely(hits, trials, float(p.mean()), among=len(sizes)):
-            told = f"got {hits} of {trials}, but should be near {float(p.sum()):.0f}"
-            refuse(got, f"random words, {named(bins, one, words)}: {told}")
+            message = f"got {hits} of {trials}, but should be near {float(p.sum()):.0f}"
+            refuse(got, f"random words, {named(bins, one, words)}: {message}")
 
 
 def others(got: Hidden) -> NDArray:

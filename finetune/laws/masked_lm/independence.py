@@ -62,8 +62,8 @@ def rows_are_chosen_independently(subject: Masking, case: ParameterCase) -> None
         width = loose.shape[1] - step
         pair = (chosen[::2, :width], chosen[1::2, step:])
         able = paired(loose[::2, :width], loose[1::2, step:])
-        told = "places of two rows" if not step else "places of two rows, one of them moved by a place"
-        both(got, *pair, able, subject.rate, told)
+        message = "places of two rows" if not step else "places of two rows, one of them moved by a place"
+        both(got, *pair, able, subject.rate, message)
 
 
 def paired(first: NDArray, second: NDArray) -> NDArray:
@@ -82,9 +82,9 @@ def seeds_choose_independently(subject: Masking, case: ParameterCase) -> None:
     got, other = drawn(subject, case), drawn(subject, case, seed=1)
     loose = rounding(got.batch.able)
     B, n = loose.shape
-    for rows, places, told in ((0, 0, "same place"), (0, 1, "next place"), (1, 0, "next row")):
+    for rows, places, noun in ((0, 0, "same place"), (0, 1, "next place"), (1, 0, "next row")):
         one, two = (slice(0, B - rows), slice(0, n - places)), (slice(rows, B), slice(places, n))
-        able, what = paired(loose[one], loose[two]), f"seeds {case.seed} and one more, {told}"
+        able, what = paired(loose[one], loose[two]), f"seeds {case.seed} and one more, {noun}"
         for first, second in ((got, other), (other, got))[: 1 + rows + places]:
             both(got, first.chosen[one], second.chosen[two], able, subject.rate, what)
 
@@ -105,8 +105,8 @@ def fates_are_independent(subject: Masking, case: ParameterCase) -> None:
     p = subject.becomes(got.batch)["the mask"]
     hits, trials = int((masked[first] & masked[second]).sum()), len(first)
     if trials and unlikely(hits, trials, p**2):
-        told = f"got {hits / trials:.4f} of {trials} pairs both masked, but should be {p**2:.4f}"
-        refuse(got, f"chosen tokens that follow each other: {told}")
+        message = f"got {hits / trials:.4f} of {trials} pairs both masked, but should be {p**2:.4f}"
+        refuse(got, f"chosen tokens that follow each other: {message}")
 
 
 def following(rows: NDArray) -> tuple[NDArray, NDArray]:
@@ -133,5 +133,5 @@ def random_words_are_independent(subject: Masking, case: ParameterCase) -> None:
         words = values[where]
         hits, trials = int((words[first] == words[second]).sum()), len(first)
         if trials and unlikely(hits, trials, most, among=2, above=True):
-            told = f"got {hits} of {trials} pairs equal, but should be at most about {most * trials:.0f}"
-            refuse(got, f"random words that follow each other in a {name}: {told}")
+            message = f"got {hits} of {trials} pairs equal, but should be at most about {most * trials:.0f}"
+            refuse(got, f"random words that follow each other in a {name}: {message}")

@@ -56,8 +56,8 @@ def labels_are_the_old_ids(subject: Masking, case: ParameterCase) -> None:
     """
     got = subject.accepted(subject.batch(case), case.seed)
     want = np.where(got.chosen, got.batch.ids, got.ignored)
-    told = "labels (if another number asks for nothing, declare --parameter ignore_index=...)"
-    require_close(got.labels, want, 0.0, told)
+    message = "labels (if another number asks for nothing, declare --parameter ignore_index=...)"
+    require_close(got.labels, want, 0.0, message)
 
 
 def what_is_not_chosen_stays(subject: Masking, case: ParameterCase) -> None:
@@ -100,8 +100,8 @@ def a_chosen_token_becomes_a_word(subject: Masking, case: ParameterCase) -> None
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
         right = [*allowed.tolist(), int(batch.ids[index])]
         shown = Shown(got.request, "out", index, f"1.0 * ({{out}}{list(index)}.item() in {right})")
-        told = f"{got.inputs.values[index]:g} at {list(index)}, but should be one of {len(allowed)} words"
-        raise Violation(f"inputs: got {told} below {batch.vocab}", Evidence((shown,), 0.0, 1.0))
+        message = f"{got.inputs.values[index]:g} at {list(index)}, but should be one of {len(allowed)} words"
+        raise Violation(f"inputs: got {message} below {batch.vocab}", Evidence((shown,), 0.0, 1.0))
 
 
 def nothing_to_hide_comes_back(subject: Masking, case: ParameterCase) -> None:

@@ -145,21 +145,21 @@ class Masking(ParameterSubject):
         outputs = self.send(request).outputs
         wanted = (2, 3) if not self.parameters.get("attention_mask") else (3,)
         if len(outputs) not in wanted:
-            told = "inputs, labels" if 2 in wanted else "inputs, labels, attention_mask"
+            message = "inputs, labels" if 2 in wanted else "inputs, labels, attention_mask"
             raise Violation(
-                f"got {len(outputs)} results, but should be {told}", Evidence((Shown(request),), kind="crash")
+                f"got {len(outputs)} results, but should be {message}", Evidence((Shown(request),), kind="crash")
             )
         results = []
         for number, (name, output) in enumerate(zip(("inputs", "labels", "mask"), outputs, strict=False)):
             quantity = "out" if number == 0 else f"out{number}"
             if output.shape != batch.ids.shape:
-                told = f"{name}: got shape {output.shape}, but should be {batch.ids.shape}"
+                message = f"{name}: got shape {output.shape}, but should be {batch.ids.shape}"
                 text = f"{{out}}{f'[{number}]' if number else ''}.shape"
                 shown = Shown(request, quantity, (0,), f"1.0 * (tuple({text}) == {batch.ids.shape})")
-                raise Violation(told, Evidence((shown,), 0.0, 1.0))
+                raise Violation(message, Evidence((shown,), 0.0, 1.0))
             if number < 2 and output.dtype not in ("int64", "int32"):
-                told = f"{name}: got dtype {output.dtype}, but should be int64, as the ids are"
-                raise Violation(told, Evidence((Shown(request),), kind="crash"))
+                message = f"{name}: got dtype {output.dtype}, but should be int64, as the ids are"
+                raise Violation(message, Evidence((Shown(request),), kind="crash"))
             results.append(Result(output.values.astype(np.float64), request, quantity))
         return Hidden(batch, results[0], results[1], results[2] if len(results) == 3 else None, self.ignored)
 

@@ -143,10 +143,10 @@ class Adapted(nn.Module):
         """The count (-1: none is told), whether a new adapter changes nothing, and what texts may be."""
         neutral = self.kind in ("lora", "bias", "head") if self.neutral is None else self.neutral
         try:
-            told = self.count() if self.kind in KINDS or type(self).count is not Adapted.count else -1
+            count = self.count() if self.kind in KINDS or type(self).count is not Adapted.count else -1
         except Lacks:
-            told = -1
-        found = [told, neutral, *self.tokens, self.pad, self.longest, self.segments]
+            count = -1
+        found = [count, neutral, *self.tokens, self.pad, self.longest, self.segments]
         return torch.tensor(found, dtype=torch.float64)
 
     def draw(self, seed: int, head: bool = True) -> Tensor:

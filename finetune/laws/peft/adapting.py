@@ -84,8 +84,8 @@ class Adapting(Interrupted):
             raise
         except Violation as violation:
             if "no attribute 'facts'" in violation.message:
-                told = f"{violation.message} (is the class derived from finetune.laws.peft.adapted.Adapted?)"
-                raise Violation(told, violation.evidence) from None
+                message = f"{violation.message} (is the class derived from finetune.laws.peft.adapted.Adapted?)"
+                raise Violation(message, violation.evidence) from None
             raise
 
     def asked(self, run: Interruptible, method: str, *args: Any, mode: str | None = None) -> Request:
@@ -159,8 +159,8 @@ class Adapting(Interrupted):
     def same_row(self, run: Interruptible, got: Result, want: NDArray, bound: NDArray | float, what: str) -> None:
         """Raise unless two rows of parameters agree within a bound."""
         if got.values.shape != want.shape:
-            told = Evidence((Shown(got.request),), kind="crash", before=shown(run.calls))
-            raise Violation(f"{what}: got {got.values.size} numbers, but should be {want.size}", told)
+            evidence = Evidence((Shown(got.request),), kind="crash", before=shown(run.calls))
+            raise Violation(f"{what}: got {got.values.size} numbers, but should be {want.size}", evidence)
         off = ~(np.abs(got.values - want) <= bound)
         if off.any():
             place = int(off.argmax())
@@ -182,8 +182,8 @@ def close(got: Result, want: Result, what: str, *, bits: bool = False, earlier: 
     Where the model has changed since, `want` is one that was `earlier`: a program cannot ask for it any more.
     """
     if got.values.shape != want.values.shape:
-        told = Evidence((Shown(got.request),), kind="crash")
-        raise Violation(f"{what}: got shape {got.values.shape}, but should be {want.values.shape}", told)
+        evidence = Evidence((Shown(got.request),), kind="crash")
+        raise Violation(f"{what}: got shape {got.values.shape}, but should be {want.values.shape}", evidence)
     bound = 0.0 if bits else noise(got, want)
     if earlier:
         require_close(got, want.values, bound, what)

@@ -62,9 +62,9 @@ def matrices(plain: nn.Module, targets: tuple[str, ...]) -> Iterator[tuple[str, 
 def table_of(plain: nn.Module) -> nn.Embedding:
     """The table of token vectors, told by the model or by what it is around. Raises: Lacks where none tells it."""
     for module in plain.modules():
-        told: Any = getattr(module, "get_input_embeddings", None)
-        if callable(told):
-            found: nn.Embedding = told()
+        getter: Any = getattr(module, "get_input_embeddings", None)
+        if callable(getter):
+            found: nn.Embedding = getter()
             return found
     raise Lacks("the model does not tell its table of token vectors (get_input_embeddings)")
 

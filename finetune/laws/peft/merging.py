@@ -38,8 +38,8 @@ def merging_changes_the_weights(subject: Adapting, case: ParameterCase) -> None:
     subject.do(run, "merge")
     merged = subject.row(run)
     if merged.values.shape == before.shape and (merged.values == before)[~trained].all():
-        told = Evidence((Shown(merged.request),), kind="crash", before=shown(run.calls))
-        raise Violation("merged: got the frozen weights as they were, but should hold the adapter", told)
+        evidence = Evidence((Shown(merged.request),), kind="crash", before=shown(run.calls))
+        raise Violation("merged: got the frozen weights as they were, but should hold the adapter", evidence)
 
 
 def merging_twice_is_once(subject: Adapting, case: ParameterCase) -> None:

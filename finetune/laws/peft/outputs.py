@@ -188,5 +188,5 @@ def segments_count_as_before(subject: Adapting, case: ParameterCase) -> None:
         raise NotApplicable("the plain model does not tell segments apart")
     got, other = of("forward", first), of("forward", second)
     if not apart(got, other):
-        told = Evidence((Shown(other.request), Shown(got.request)), kind="crash", before=shown(run.calls))
-        raise Violation("two segments: got the outputs of one, but should be others", told)
+        evidence = Evidence((Shown(other.request), Shown(got.request)), kind="crash", before=shown(run.calls))
+        raise Violation("two segments: got the outputs of one, but should be others", evidence)

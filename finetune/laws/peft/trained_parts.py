@@ -34,8 +34,8 @@ def as_many_numbers_are_trained_as_the_formula_says(subject: Adapting, case: Par
     if got != want:
         request = flags.request
         by_sum = Result(flags.values, request, "out", None, {}, lambda _: "int({out}.sum())")
-        told = Evidence((by_sum.shown((0,)),), float(got), float(want))
-        raise Violation(f"trained numbers: got {got}, but should be {want}", told)
+        evidence = Evidence((by_sum.shown((0,)),), float(got), float(want))
+        raise Violation(f"trained numbers: got {got}, but should be {want}", evidence)
 
 
 def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: ParameterCase) -> None:
@@ -55,10 +55,10 @@ def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: Par
     run.calls.append(Result(np.zeros(0), request))
     after = subject.row(run)
     subject.same_row(run, after, np.where(trained, after.values, before), 0.0, "frozen")
-    told = Evidence((Shown(request),), kind="crash", before=shown(run.calls[:-1]))
+    evidence = Evidence((Shown(request),), kind="crash", before=shown(run.calls[:-1]))
     if got_one.values[~trained].any():
         name = subject.name_of(run, int((got_one.values * ~trained).argmax()))
-        raise Violation(f"frozen: got a gradient for {name}, but should have none", told)
+        raise Violation(f"frozen: got a gradient for {name}, but should have none", evidence)
     require_changed(subject, run, after, before, matters, "a step")
 
 
@@ -75,8 +75,8 @@ def require_changed(
             continue
         trained += 1
         if matters[trained - 1] and (after.values[inside] == before[inside]).all():
-            told = Evidence((Shown(after.request),), kind="crash", before=shown(run.calls))
-            raise Violation(f"{what}: got no change of {name}, but should be trained", told)
+            evidence = Evidence((Shown(after.request),), kind="crash", before=shown(run.calls))
+            raise Violation(f"{what}: got no change of {name}, but should be trained", evidence)
 
 
 def mattering(subject: Adapting, case: ParameterCase, run: Interruptible, texts: Texts, cotangent: NDArray) -> NDArray:
@@ -118,8 +118,8 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
         got, want = float(slopes.values[number, 0]), float(slopes.values[number, 2])
         name = trained_names(subject, run)[number]
         message = f"slope along {name}: got {got:.6g}, but should be {want:.6g} (allowed error {bound[number]:.2g})"
-        told = Evidence((slopes.shown((number, 0)),), got, want, float(bound[number]), before=shown(run.calls))
-        raise Violation(message, told)
+        evidence = Evidence((slopes.shown((number, 0)),), got, want, float(bound[number]), before=shown(run.calls))
+        raise Violation(message, evidence)
 
 
 def trained_names(subject: Adapting, run: Interruptible) -> list[str]:
@@ -170,8 +170,8 @@ def flags_stay(subject: Adapting, case: ParameterCase, run: Interruptible, want:
         subject.do(run, "merge")
         merged = subject.array(run, "flags", mode=None)
         if merged.values.shape == want.shape:  # else the adapter has gone into the weights
-            told = "trained (1) or not (0), merged"
-            subject.same_row(run, merged, np.minimum(merged.values, want), 0.0, told)
+            message = "trained (1) or not (0), merged"
+            subject.same_row(run, merged, np.minimum(merged.values, want), 0.0, message)
         subject.do(run, "unmerge")
         done += 1
         subject.same_row(
@@ -219,5 +219,6 @@ def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
     if off.any():
         place = int(off.argmax())
         got, want = float(after.values[place]), float(before.values[place])
-        told = Evidence((after.shown((place,)),), got, want, before=shown(run.calls))
-        raise Violation(f"a buffer after a pass in training: got {got!r} at [{place}], but should be {want!r}", told)
+        evidence = Evidence((after.shown((place,)),), got, want, before=shown(run.calls))
+        message = f"a buffer after a pass in training: got {got!r} at [{place}], but should be {want!r}"
+        raise Violation(message, evidence)

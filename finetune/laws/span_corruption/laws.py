@@ -149,8 +149,8 @@ def every_length_is_possible(subject: Grader, case: ParameterCase) -> None:
     seen = {subject.parts(item).length for item in items}
     missing = [length for length in lengths if length not in seen]
     if missing:
-        told = f"lengths of {count} items: got none of {missing[:6]}, but {lengths[0]} to {lengths[-1]} should all come"
-        raise Violation(told, Evidence((Shown(items[0].x.request),), kind="crash"))
+        message = f"lengths of {count} items: {missing[:6]} never occur, but {lengths[0]} to {lengths[-1]} all should"
+        raise Violation(message, Evidence((Shown(items[0].x.request),), kind="crash"))
 
 
 def a_quarter_is_masked(subject: Grader, case: ParameterCase) -> None:
@@ -220,10 +220,10 @@ def every_place_is_masked_at_times(subject: Grader, case: ParameterCase) -> None
         seen |= set(range(start, start + len(parts.masked)))
         first, last = first or start == 0, last or not parts.suffix
     missing = [place for place in range(top - 1) if place not in seen]
-    told = f"place {missing[0]}" if missing else "the first character" if not first else "the last character"
+    message = f"place {missing[0]}" if missing else "the first character" if not first else "the last character"
     if missing or not (first and last):
         raise Violation(
-            f"masked places among {count} items: got {told} never, but every place should be masked at times",
+            f"masked places among {count} items: got {message} never, but every place should be masked at times",
             Evidence((Shown(items[0].x.request),), kind="crash"),
         )
 

@@ -136,9 +136,9 @@ class Grader(ParameterSubject):
         first, second = marks[:2]
         return Parts(string[:first], string[first + 1 : second], string[second + 1 : end])
 
-    def wrong(self, item: Item, told: str, token: int, got: float, want: float) -> Violation:
+    def wrong(self, item: Item, flaw: str, token: int, got: float, want: float) -> Violation:
         """A violation that shows the string and, in the program, how often a token stands in it."""
         shown = "".join({PAD_ID: PAD, MASK_ID: MASK}.get(t, chr(97 + (t - 2) % 26)) for t in item.string)
         expression = f"({{out}} == {token}).sum().item()"
         evidence = Evidence((Shown(item.x.request, "out", (0,), expression),), float(got), float(want), None, "crash")
-        return Violation(f"the string {shown!r}: {told}", evidence)
+        return Violation(f"the string {shown!r}: {flaw}", evidence)

@@ -47,9 +47,9 @@ def epochs_are_shuffled(subject: Training, case: ParameterCase) -> None:
     seen = subject.trained(subject.run(case, epochs=3, batch_size=1))
     orders = [tuple(range(case["N"]))] + [tuple(int(s.examples.argmax()) for s in epoch) for epoch in seen.epochs]
     if len(set(orders)) < len(orders):
-        told = Evidence((Shown(seen.history.request),), kind="crash")
+        evidence = Evidence((Shown(seen.history.request),), kind="crash")
         same = "the order of the data" if orders[0] in orders[1:] else "one order twice"
-        raise Violation(f"orders of 3 epochs: got {same}, but should be drawn anew for each", told)
+        raise Violation(f"orders of 3 epochs: got {same}, but should be drawn anew for each", evidence)
 
 
 def one_seed_gives_one_run(subject: Training, case: ParameterCase) -> None:
@@ -61,13 +61,14 @@ def one_seed_gives_one_run(subject: Training, case: ParameterCase) -> None:
     """
     run = subject.run(case, epochs=2, batch_size=4)
     one, two = subject.trained(run), subject.trained(run)
-    told = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
+    evidence = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
     for what, first, second in (("order", one.order, two.order), ("draws", one.draws, two.draws)):
         if not np.array_equal(first, second):
-            raise Violation(f"the {what} of a second run with the same seed: got others, but should be the same", told)
+            message = f"the {what} of a second run with the same seed: got others, but should be the same"
+            raise Violation(message, evidence)
     if one.history.values[-1].tobytes() != two.history.values[-1].tobytes():
         raise Violation(
-            "parameters after a second run with the same seed: got other bits, but should be the same", told
+            "parameters after a second run with the same seed: got other bits, but should be the same", evidence
         )
 
 
@@ -80,10 +81,10 @@ def another_seed_gives_another_run(subject: Training, case: ParameterCase) -> No
     """
     run = subject.run(case, batch_size=1)
     one, two = subject.trained(run), subject.trained(run.with_(seed=run.config["seed"] + 1))
-    told = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
+    evidence = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
     for what, first, second in (("order", one.order, two.order), ("draws", one.draws, two.draws)):
         if np.array_equal(first, second):
-            raise Violation(f"the {what} of a run with another seed: got the same, but should be others", told)
+            raise Violation(f"the {what} of a run with another seed: got the same, but should be others", evidence)
 
 
 def the_model_is_in_training_mode(subject: Training, case: ParameterCase) -> None:
@@ -95,8 +96,8 @@ def the_model_is_in_training_mode(subject: Training, case: ParameterCase) -> Non
     """
     seen = subject.trained(subject.run(case, epochs=2))
     if not seen.modes.all():
-        told = Evidence((Shown(seen.history.request),), kind="crash")
-        raise Violation("got a model in evaluation mode, but should be in training mode", told)
+        evidence = Evidence((Shown(seen.history.request),), kind="crash")
+        raise Violation("got a model in evaluation mode, but should be in training mode", evidence)
 
 
 def a_step_without_targets_stays_finite(subject: Training, case: ParameterCase) -> None:

@@ -87,9 +87,9 @@ def require_unmoved(seen: Seen, of: Any, what: str) -> None:
     moved = of & ~((last == first) & (np.signbit(last) == np.signbit(first)))
     if moved.any():
         place = int(moved.argmax())
-        told = f"{what}: got {last[place]!r} in {name_of(place)} at the end, but should be {first[place]!r} as at first"
+        message = f"{what}: got {last[place]!r} in {name_of(place)} at the end, but should still be {first[place]!r}"
         shown = seen.history.shown((len(seen.history.values) - 1, place))
-        raise Violation(told, Evidence((shown,), float(last[place]), float(first[place])))
+        raise Violation(message, Evidence((shown,), float(last[place]), float(first[place])))
 
 
 def frozen_parameters_keep_their_bits(subject: Training, case: ParameterCase) -> None:
@@ -128,8 +128,9 @@ def accumulated_parts_are_the_whole_batch(subject: Training, case: ParameterCase
     seen = subject.trained(run)
     subject.compare(run, seen, f"in {run.config['accumulate']} parts")
     if case["N"] >= run.config["accumulate"] and any(step.parts == 1 for step in seen.steps):
-        told = Evidence((Shown(seen.history.request),), kind="crash")
-        raise Violation("got a step computed at once, but should be computed in parts, as accumulate asks for", told)
+        evidence = Evidence((Shown(seen.history.request),), kind="crash")
+        message = "got a step computed at once, but should be computed in parts, as accumulate says"
+        raise Violation(message, evidence)
 
 
 # --- the learning rate ----------------------------------------------------------------------------------
@@ -201,8 +202,8 @@ def a_warm_up_beyond_the_schedule_is_told(subject: Training, case: ParameterCase
     except Refused:
         return
     if not seen.warned:
-        told = Evidence((Shown(seen.history.request),), kind="must_raise")
-        raise Violation("a warm-up longer than the schedule: got no error and no warning, but should be told", told)
+        evidence = Evidence((Shown(seen.history.request),), kind="must_raise")
+        raise Violation("a warm-up longer than the schedule: got no error and no warning, but should be told", evidence)
 
 
 FLOATS = ("float64", "float32")

@@ -87,8 +87,8 @@ class Record:
         if torch.is_grad_enabled():
             seen = torch.zeros(len(self.probe.gradients), dtype=torch.int64)
             seen.index_add_(0, batch["x"][:, 0].cpu(), torch.ones(len(batch["x"]), dtype=torch.int64))
-            told = torch.tensor([float(self.probe.training), float(torch.rand(()))])
-            self.calls.append((self.probe.flat().detach().cpu().clone(), seen, told))
+            state = torch.tensor([float(self.probe.training), float(torch.rand(()))])
+            self.calls.append((self.probe.flat().detach().cpu().clone(), seen, state))
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
@@ -116,8 +116,8 @@ def graded(train: Train) -> Callable[..., tuple[Tensor, ...]]:
             train(probe, record, Examples(tokens), SimpleNamespace(**config))
         snapshots = [flat for flat, _, _ in record.calls] + [probe.flat().detach().cpu().clone()]
         seen = torch.stack([s for _, s, _ in record.calls]) if record.calls else torch.zeros(0, len(gradients))
-        told = torch.stack([t for _, _, t in record.calls]) if record.calls else torch.zeros(0, 2)
-        return torch.stack(snapshots), seen, told, torch.tensor([len(caught)])
+        modes = torch.stack([t for _, _, t in record.calls]) if record.calls else torch.zeros(0, 2)
+        return torch.stack(snapshots), seen, modes, torch.tensor([len(caught)])
 
     leaves(run, train, 4)
     return run

@@ -103,10 +103,10 @@ class Training(ParameterSubject):
         response, crash = self.send(request), Evidence((Shown(request),), kind="crash")
         if len(response.outputs) != 4:
             raise Violation(f"got {len(response.outputs)} results: is the target made by probe.graded?", crash)
-        history, order, told, warned = (o.values for o in response.outputs)
+        history, order, modes, warned = (o.values for o in response.outputs)
         result = Result(history.astype(np.float64), request)
         epochs = list(self.grouped(order, run))
-        return Seen(result, order, told[:, 0] > 0, told[:, 1], bool(warned[0]), epochs)
+        return Seen(result, order, modes[:, 0] > 0, modes[:, 1], bool(warned[0]), epochs)
 
     def plain(self, case: ParameterCase) -> None:
         """Two epochs of several steps."""
@@ -188,6 +188,6 @@ class Training(ParameterSubject):
     def wrong(seen: Seen, row: int, place: int, want: float, bound: float, what: str, step: int) -> Violation:
         """A violation at one number of the parameters after one step."""
         got = float(seen.history.values[row, place])
-        told = f"{what}: after step {step} got {got:.9g} in {name_of(place)}, but should be {want:.9g}"
+        message = f"{what}: after step {step} got {got:.9g} in {name_of(place)}, but should be {want:.9g}"
         evidence = Evidence((seen.history.shown((row, place)),), got, float(want), float(bound))
-        return Violation(f"{told} (allowed error {bound:.3g})", evidence)
+        return Violation(f"{message} (allowed error {bound:.3g})", evidence)

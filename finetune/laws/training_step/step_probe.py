@@ -38,8 +38,8 @@ class Watched:
         seen.index_add_(0, batch["x"][:, 0].cpu(), torch.ones(len(batch["x"]), dtype=torch.int64))
         modes = [module.training for module in self.probe.modules()]
         self.seen.append(seen)
-        told = [self.event, all(modes), any(modes), torch.is_grad_enabled(), float(torch.rand(()))]
-        self.told.append(torch.tensor(told, dtype=torch.float64))
+        state = [self.event, all(modes), any(modes), torch.is_grad_enabled(), float(torch.rand(()))]
+        self.told.append(torch.tensor(state, dtype=torch.float64))
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
@@ -91,8 +91,8 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
                 )
             )  # fmt: skip
         none = torch.zeros(0, len(gradients)), torch.zeros(0, 5)
-        seen, told = (torch.stack(loss.seen), torch.stack(loss.told)) if loss.seen else none
-        return torch.stack(rows), seen, told, torch.stack(facts)
+        seen, states = (torch.stack(loss.seen), torch.stack(loss.told)) if loss.seen else none
+        return torch.stack(rows), seen, states, torch.stack(facts)
 
     leaves(run, step, 5)
     if evaluate is not None:

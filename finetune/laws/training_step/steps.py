@@ -70,8 +70,8 @@ class Steps(Training):
                 raise NotApplicable("graded() was given no evaluate") from None
             raise
         if len(response.outputs) != 4:
-            told = Evidence((Shown(request),), kind="crash")
-            raise Violation(f"got {len(response.outputs)} results: is the target made by step_probe.graded?", told)
+            evidence = Evidence((Shown(request),), kind="crash")
+            raise Violation(f"got {len(response.outputs)} results: is the target made by step_probe.graded?", evidence)
         history, seen, calls, facts = (o.values.astype(np.float64) for o in response.outputs)
         return Happened(Result(history, request), seen, calls, facts)
 

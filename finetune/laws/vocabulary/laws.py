@@ -37,14 +37,14 @@ class Encoder(ParameterSubject):
 
     def ids(self, corpus: str, text: str) -> Result:
         """The ids of a text whose characters the corpus has, PAD and MASK among them."""
-        told = f"f({in_short(corpus)}, {text!r})"
+        message = f"f({in_short(corpus)}, {text!r})"
         crash = Evidence((Shown(self.request(corpus, text)),), kind="crash")
         try:
             return self.call(corpus, text, shape=(len(text),))
         except Refused as refused:  # not a case that it may decline: these calls are as plain as any
-            raise Violation(f"{told} raised {refused}, but should have an id for every character", crash) from None
+            raise Violation(f"{message} raised {refused}, but should have an id for every character", crash) from None
         except IndexError:
-            raise Violation(f"{told}: got no result, but should be a tensor of {len(text)} ids", crash) from None
+            raise Violation(f"{message}: got no result, but should be a tensor of {len(text)} ids", crash) from None
 
     def plain(self, case: ParameterCase) -> None:
         """The ids of one text."""
@@ -60,8 +60,8 @@ class Encoder(ParameterSubject):
             if response.failure is None:
                 check_response(response, request)
             return
-        told = f"f({in_short(corpus)}, {text!r}): got a result, but should raise, since {why}"
-        raise Violation(told, Evidence((Shown(request),), kind="must_raise"))
+        message = f"f({in_short(corpus)}, {text!r}): got a result, but should raise, since {why}"
+        raise Violation(message, Evidence((Shown(request),), kind="must_raise"))
 
 
 def drawn(rng: np.random.Generator, characters: list[str], count: int) -> str:

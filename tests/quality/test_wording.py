@@ -1,0 +1,32 @@
+"""Ceilings on what makes a page hard to read: they may only fall.
+
+`python tests/quality/wording.py` prints the figures. When they fall, lower the ceilings in the same commit.
+"""
+
+from __future__ import annotations
+
+import pytest
+from quality.wording import groups, measure
+
+# words of reported speech per 1,000 lines, "is no X", functions named by a participle (percent)
+CEILINGS = {
+    "attention_core": (12.7, 71, 11.4),
+    "attention_core/bench": (25.2, 15, 8.7),
+    "attention_core/conformance": (13.4, 24, 11.5),
+    "attention_core/derivation": (10.4, 27, 12.6),
+    "finetune": (12.2, 43, 9.2),
+    "pages": (19.2, 3, 0.0),
+}
+
+
+def test_every_group_has_ceilings() -> None:
+    assert set(groups()) == set(CEILINGS)
+
+
+@pytest.mark.parametrize("name", CEILINGS)
+def test_the_english_stays_plain(name: str) -> None:
+    figures, (words, is_no, participles) = measure(groups()[name]), CEILINGS[name]
+    advice = "python tests/quality/wording.py shows where; house rules: CONTRIBUTING.md"
+    assert figures.words_per_thousand <= words, f"told, said, asked, nobody, whoever in {name}: {advice}"
+    assert figures.is_no <= is_no, f'"is no X" for "is not an X" in {name}: {advice}'
+    assert figures.participle_share <= participles, f"functions named by participles in {name}: {advice}"
