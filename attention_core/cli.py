@@ -16,7 +16,7 @@ import click
 
 from attention_core import __version__
 from attention_core.bench.cli import bench
-from attention_core.derivation.command import derive
+from attention_core.derivation.cli import derive
 from attention_core.terminal import (
     Commands,
     Seconds,

@@ -13,17 +13,17 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from attention_core.derivation.ceiling import OutOfTime, ceiling
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decide import Decider
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.cpu_limit import OutOfTime, ceiling
+from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import LATE, Effort
-from attention_core.derivation.graph import Unsettled
-from attention_core.derivation.paragraphs import MISSING, cause_above, declared_later
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.steps import Step, Unread, steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
-from attention_core.derivation.source import MAX_CHARACTERS
-from attention_core.derivation.steps import Step, Unread, steps_of
-from attention_core.derivation.syntax import Unreadable
-from attention_core.derivation.terms import Relation, ShapeMismatch
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
 CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
@@ -31,7 +31,7 @@ ADVICE_SECONDS = 4.0  # for advice on a refuted step
 
 def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     """The verdict on one step; with `advise`, a refuted one is shown with what would make it true, if that is found."""
-    from attention_core.derivation.statistics import SECONDS as SAMPLING
+    from attention_core.derivation.decision.statistics import SECONDS as SAMPLING
 
     seconds = max(effort.seconds, SAMPLING) if step.option("check") else effort.seconds
     try:
@@ -39,7 +39,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, decider, extra = _decided(step, effort)
         found = _doubted(step, found, effort)
         if advise and decider is not None and found.counterexample is not None:
-            from attention_core.derivation.guess import guess
+            from attention_core.derivation.decision.guess import guess
 
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
                 found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
@@ -58,7 +58,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 
 def _doubted(step: Step, found: Finding, effort: Effort) -> Finding:
     """The finding, if nothing that was not read, and no other convention, could change it."""
-    from attention_core.derivation.doubts import reconsider
+    from attention_core.derivation.decision.doubts import reconsider
 
     def decide(one: Step, more: Sequence[Relation]) -> Finding:
         try:
@@ -77,7 +77,7 @@ def _decided(
     context, claim, extra = claim_of(step)
     extra = [*extra, *more]
     if step.option("check"):
-        from attention_core.derivation.statistics import Sampler, parse_check
+        from attention_core.derivation.decision.statistics import Sampler, parse_check
 
         errors = parse_check(step.option("check"), step.line)
         errors = replace(errors, alpha=errors.alpha / max(1, step.sharing))
@@ -111,7 +111,7 @@ def _found(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding
         evidence = replace(found.evidence, text=found.evidence.text + said)
         found = replace(found, evidence=evidence)
     if necessity and found.verdict in GOOD:
-        from attention_core.derivation.necessity import necessity as drop_each
+        from attention_core.derivation.decision.necessity import necessity as drop_each
 
         figures = {**found.evidence.figures, "necessity": drop_each(step, effort)}
         found = replace(found, evidence=replace(found.evidence, figures=figures))

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from attention_core.derivation.reading.steps import Step, Unread
     from attention_core.derivation.records import StepReport
-    from attention_core.derivation.steps import Step, Unread
 
 OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--attention-derive"
 SUFFIXES = (".md", ".markdown", ".tex")
@@ -105,7 +105,7 @@ class StepItem(pytest.Item):
 
 def told(report: StepReport) -> list[str]:
     """A step that is not as its document says: the verdict, the step as written, both sides, what to change."""
-    from attention_core.derivation.counterexamples import describe
+    from attention_core.derivation.cases.counterexamples import describe
 
     expected = ", but the document expects it to be refuted" if report.expected else ""
     lines = [f"{report.verdict}{expected}", f"  {report.text}", f"  {report.evidence.text}"]
@@ -150,8 +150,8 @@ def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     asked = parent.config.getoption(NAMED) and path.suffix.lower() in SUFFIXES
     if not asked or not parent.session.isinitpath(path):
         return None
-    from attention_core.derivation.blocks import Display
-    from attention_core.derivation.source import blocks_of
+    from attention_core.derivation.document.blocks import Display
+    from attention_core.derivation.document.source import blocks_of
 
     text = path.read_bytes().decode("utf-8-sig", "replace")
     if not any(isinstance(block, Display) for block in blocks_of(text)):

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_core.derivation.blocks import Heading, Paragraph
 from attention_core.derivation.check import check_document
+from attention_core.derivation.document.blocks import Heading, Paragraph
+from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import DocumentReport
-from attention_core.derivation.source import blocks_of
-from attention_core.derivation.steps import steps_of
 
 HOME = Path(__file__).resolve().parents[2] / "derivations"
 INTRODUCTION = """# The derivations, and where each claim comes from

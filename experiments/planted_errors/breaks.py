@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.blocks import Option
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.steps import Step
-from attention_core.derivation.syntax import (
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.document.blocks import Option
+from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
     Dots,
@@ -31,8 +31,8 @@ from attention_core.derivation.syntax import (
     Unreadable,
     names_in,
 )
-from attention_core.derivation.terms import SCALAR, ShapeMismatch
-from attention_core.derivation.written import name_of, written
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch
 
 Path = tuple[tuple[str, int], ...]
 LESS, MORE = ("<", "<="), (">", ">=")

@@ -39,12 +39,12 @@ def sources() -> list[tuple[str, int, str]]:
 def read() -> dict[str, str]:
     """The displays that have their declarations, and what is not understood of each ('' where all is)."""
     sys.path.insert(0, str(ROOT))
-    from attention_core.derivation.blocks import Display
-    from attention_core.derivation.claims import claim_of
-    from attention_core.derivation.source import blocks_of
-    from attention_core.derivation.steps import Step, steps_of
-    from attention_core.derivation.syntax import Unreadable
-    from attention_core.derivation.terms import ShapeMismatch
+    from attention_core.derivation.claims.claim import claim_of
+    from attention_core.derivation.document.blocks import Display
+    from attention_core.derivation.document.source import blocks_of
+    from attention_core.derivation.latex.syntax import Unreadable
+    from attention_core.derivation.reading.steps import Step, steps_of
+    from attention_core.derivation.terms.terms import ShapeMismatch
     from tests.properties.seed_displays import DOCUMENT, QUESTIONS
 
     out: dict[str, str] = {}

@@ -19,20 +19,20 @@ import numpy as np
 from flint import arb, fmpq
 from mpmath import mp, mpf
 
-from attention_core.derivation.admissible import NoCase
-from attention_core.derivation.choices import Choices
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.declared import Context
-from attention_core.derivation.generate import draw
-from attention_core.derivation.graph import TooLarge, Undefined, Unsettled
-from attention_core.derivation.lower import Infeasible, Lowering, register
-from attention_core.derivation.numbers import precision
-from attention_core.derivation.plans import plan
-from attention_core.derivation.relevance import relevant
-from attention_core.derivation.spaces import Tuples
-from attention_core.derivation.steps import Step
-from attention_core.derivation.syntax import Unreadable
-from attention_core.derivation.terms import Relation, ShapeMismatch, Term
+from attention_core.derivation.cases.admissible import NoCase
+from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.graph.choices import Choices
+from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.numbers import precision
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.lowering.lower import Infeasible, Lowering, register
+from attention_core.derivation.lowering.plans import plan
+from attention_core.derivation.lowering.spaces import Tuples
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.terms.context import Context
+from attention_core.derivation.terms.relevance import relevant
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 
 register()
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attention_core.derivation.steps import Step
-from attention_core.derivation.written import written
+from attention_core.derivation.latex.printer import written
+from attention_core.derivation.reading.steps import Step
 
 SECONDS = 5
 Tool = Callable[[Step], str]

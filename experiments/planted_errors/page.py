@@ -62,7 +62,7 @@ def listed(title: str, lines: Sequence[str]) -> str:
 
 def times(right: Sequence[tuple[Piece, Any]]) -> str:
     """How long the documents take."""
-    from attention_core.derivation.steps import steps_of
+    from attention_core.derivation.reading.steps import steps_of
 
     seconds: dict[str, float] = defaultdict(float)
     for piece, result in right:

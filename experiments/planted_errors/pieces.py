@@ -26,10 +26,10 @@ from breaks import Break, breaks, said
 from store import Store
 
 from attention_core.derivation.check import decide_step
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decide import Decider
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.decision.decide import Decider
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.steps import Step, steps_of
+from attention_core.derivation.reading.steps import Step, steps_of
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -19,7 +19,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.steps import Step, steps_of
+from attention_core.derivation.reading.steps import Step, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "experiments" / "derivation_table" / "run.py"

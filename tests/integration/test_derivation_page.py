@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.derivation import Verdict, check_document
-from attention_core.derivation.blocks import OPTIONS
-from attention_core.derivation.command import derive
+from attention_core.derivation.cli import derive
+from attention_core.derivation.document.blocks import OPTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "derivations.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"````markdown\n(.*?)````", PAGE, re.DOTALL)

@@ -18,7 +18,7 @@ import pytest
 
 from attention_core.derivation.check import decide_step
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.steps import Step, steps_of
+from attention_core.derivation.reading.steps import Step, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / "experiments" / "planted_errors"

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from flint import ctx, fmpq
 
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.elaborate import Elaborator
-from attention_core.derivation.lower import Cells, Lowering, register
-from attention_core.derivation.numbers import evaluate
-from attention_core.derivation.parse import parse_expression
-from attention_core.derivation.steps import Step, steps_of
-from attention_core.derivation.syntax import Expr, Sub, children
-from attention_core.derivation.written import name_of
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.elaborate.expressions import Elaborator
+from attention_core.derivation.graph.numbers import evaluate
+from attention_core.derivation.latex.parse import parse_expression
+from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.syntax import Expr, Sub, children
+from attention_core.derivation.lowering.lower import Cells, Lowering, register
+from attention_core.derivation.reading.steps import Step, steps_of
 
 register()
 HOME = Path(__file__).resolve().parents[2] / "derivations"

@@ -17,7 +17,7 @@ from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.error_rows import block_count, float_format, gamma, sum_count
 from attention_core.conformance.budgets.second_budget import _roundings, second_bound
-from attention_core.derivation.steps import steps_of
+from attention_core.derivation.reading.steps import steps_of
 from tests.numeric.document_values import HOME, sides_of, value_of
 
 PACKAGE = Path(budget.__file__).resolve().parents[1]

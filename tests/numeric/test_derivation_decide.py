@@ -10,16 +10,16 @@ import pytest
 from flint import arb, fmpq
 
 from attention_core.derivation import check_document
+from attention_core.derivation.algebra.frames import dot, orthogonal_matrix
 from attention_core.derivation.check import report_step
-from attention_core.derivation.choices import Choices
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decide import Decider
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.decision.decide import Decider
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.frames import dot, orthogonal_matrix
-from attention_core.derivation.graph import Graph
-from attention_core.derivation.numbers import Imprecise, evaluate, precision
+from attention_core.derivation.graph.choices import Choices
+from attention_core.derivation.graph.nodes import Graph
+from attention_core.derivation.graph.numbers import Imprecise, evaluate, precision
+from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.records import StepReport
-from attention_core.derivation.steps import Step, steps_of
 
 GOOD = {"PROVED", "EXACT", "AGREES"}
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from lazy import lazily
 
-from attention_core.derivation.evalues import Bets, Errors, psi, samples_needed
-from attention_core.derivation.evalues import test_mean as run_test
-from attention_core.derivation.graph import Unsettled
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.probability.evalues import Bets, Errors, psi, samples_needed
+from attention_core.derivation.probability.evalues import test_mean as run_test
 
 stats = lazily("scipy.stats")
 

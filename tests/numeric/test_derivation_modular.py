@@ -11,9 +11,10 @@ import random
 import pytest
 from flint import fmpq
 
-from attention_core.derivation import check_document, decide
-from attention_core.derivation.graph import Graph
-from attention_core.derivation.modular import PRIME, SIZE, degrees, residues
+from attention_core.derivation import check_document
+from attention_core.derivation.decision import decide
+from attention_core.derivation.graph.nodes import Graph
+from attention_core.derivation.proofs.modular import PRIME, SIZE, degrees, residues
 
 HEAD = "Let $n \\in \\mathbb{N}$, $x \\in \\mathbb{R}^{n}$, $t \\in [0, 1]$, $k \\in \\mathbb{R}^{n}$ with $k^\\top k = 1$.\n\n"
 
@@ -29,8 +30,8 @@ def test_agreement_at_a_large_size_is_evidence_with_its_probability(formula: str
 
 def test_what_fails_only_at_large_sizes_is_refuted_at_a_point(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decide, "probe", lambda decider: None)  # which would find it at 7, and so would the others
-    monkeypatch.setattr("attention_core.derivation.huge_search.huge", lambda decider: None)
-    monkeypatch.setattr("attention_core.derivation.large_frames.large_frames", lambda decider: None)
+    monkeypatch.setattr("attention_core.derivation.search.huge_search.huge", lambda decider: None)
+    monkeypatch.setattr("attention_core.derivation.search.large_frames.large_frames", lambda decider: None)
     formula = r"\prod_{i=1}^{n} (1 + x_i) = \prod_{i=1}^{n} (1 + x_i) + \prod_{i=1}^{6} (n - i)"
     (step,) = check_document(HEAD + f"$$ {formula} $$\n").steps
     assert step.verdict == "REFUTED"

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from flint import arb, fmpq
 
-from attention_core.derivation.bounds import bounds
-from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
-from attention_core.derivation.numbers import Imprecise, ball, evaluate, precision
-from attention_core.derivation.sampling import draws, sampled
+from attention_core.derivation.graph.bounds import bounds
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.numbers import Imprecise, ball, evaluate, precision
+from attention_core.derivation.probability.sampling import draws, sampled
 
 OPS = ("add", "mul", "inv", "powi", "exp", "log", "sqrt", "abs", "max", "min", "sin", "cos", "erf", "sign", "indicator",
        "argmax", "floor", "share")  # fmt: skip

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from flint import arb, fmpq
 
-from attention_core.derivation.expander import Expander, Goal
-from attention_core.derivation.graph import Graph, TooLarge, Undefined, Unsettled
-from attention_core.derivation.numbers import Imprecise, ball, evaluate, precision
-from attention_core.derivation.roots import Roots
-from attention_core.derivation.scales import Scale
-from attention_core.derivation.transseries import Expansions, Insufficient, Series, constant, variable
+from attention_core.derivation.algebra.roots import Roots
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.numbers import Imprecise, ball, evaluate, precision
+from attention_core.derivation.limits.expander import Expander, Goal
+from attention_core.derivation.limits.scales import Scale
+from attention_core.derivation.limits.transseries import Expansions, Insufficient, Series, constant, variable
 
 
 def enclosed(value: Any) -> arb:

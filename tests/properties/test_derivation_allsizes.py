@@ -11,13 +11,13 @@ from dataclasses import replace
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.allsizes import holds_at_all_sizes
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decide import Decider
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.decision.decide import Decider
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.steps import Step, steps_of
-from attention_core.derivation.syntax import Minus, Num, Plus, Times, Transposed
-from attention_core.derivation.terms import ShapeMismatch
+from attention_core.derivation.latex.syntax import Minus, Num, Plus, Times, Transposed
+from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes
+from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.terms.terms import ShapeMismatch
 
 HEAD = (
     "Let $d, m, n, p \\in \\mathbb{N}$, $n \\ge 2$, $A \\in \\mathbb{R}^{d \\times m}$, $B \\in \\mathbb{R}^{d \\times p}$, "
@@ -127,7 +127,7 @@ def test_the_hypotheses_decide_whether_it_is_proved() -> None:
 
 
 def test_a_proof_is_given_up_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.derivation.allsizes.SHARE", 0.0)
+    monkeypatch.setattr("attention_core.derivation.proofs.all_sizes.SHARE", 0.0)
     text = "Let $n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^{n}$.\n\n$$ x^\\top y = \\sum_{i=1}^n y_i x_i $$\n"
     (step,) = check_document(text).steps
     assert step.verdict == "EXACT"

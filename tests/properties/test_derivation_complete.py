@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from attention_core.derivation.admissible import NoCase
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.complete import Completion, completion
-from attention_core.derivation.decide import Decider
-from attention_core.derivation.numbers import ball, precision
-from attention_core.derivation.steps import Step, steps_of
+from attention_core.derivation.cases.admissible import NoCase
+from attention_core.derivation.cases.complete import Completion, completion
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.graph.numbers import ball, precision
+from attention_core.derivation.reading.steps import Step, steps_of
 
 
 def completed(declared: str, **sizes: int) -> Completion | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.declare import MAX_FORMULAS
+from attention_core.derivation.reading.declare import MAX_FORMULAS
 from attention_core.derivation.records import GOOD
 
 

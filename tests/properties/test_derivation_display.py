@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.display import MAX_RELATIONS
+from attention_core.derivation.document.display import MAX_RELATIONS
 
 HEAD = "Let $x, y \\in \\mathbb{R}$, $n \\in \\mathbb{N}$ and $p, q \\in \\mathbb{R}^n$.\n\n"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.far import Power
+from attention_core.derivation.search.far import Power
 
 REAL, POSITIVE, UNIT = r"$x \in \mathbb{R}$", r"$x > 0$", r"$p \in (0, 1)$"
 FALSE = [

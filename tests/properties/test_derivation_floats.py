@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from attention_core.derivation.floats import KNOWN, columns, number, supported
-from attention_core.derivation.graph import Graph, Undefined
-from attention_core.derivation.numbers import Imprecise, ball, evaluate, precision
+from attention_core.derivation.graph.floats import KNOWN, columns, number, supported
+from attention_core.derivation.graph.nodes import Graph, Undefined
+from attention_core.derivation.graph.numbers import Imprecise, ball, evaluate, precision
 
 POINTS = [fmpq(p, 4) for p in (-9, -2, 1, 2, 5, 12)]
 

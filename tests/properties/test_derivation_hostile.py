@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core.derivation import check_document
-from attention_core.derivation.ceiling import OutOfTime, ceiling
 from attention_core.derivation.check import report_step
+from attention_core.derivation.cpu_limit import OutOfTime, ceiling
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.graph import Graph
-from attention_core.derivation.numbers import evaluate
-from attention_core.derivation.steps import steps_of
+from attention_core.derivation.graph.nodes import Graph
+from attention_core.derivation.graph.numbers import evaluate
+from attention_core.derivation.reading.steps import steps_of
 from tests.properties.derivation_grammar import document
 
 ROOT = Path(__file__).resolve().parents[2]

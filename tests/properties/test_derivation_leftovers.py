@@ -7,8 +7,8 @@ import re
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.leftovers import left_over
 from attention_core.derivation.records import StepReport, Verdict
+from attention_core.derivation.words.leftovers import left_over
 from tests.properties.derivation_leftovers import AGAINST, AROUND, LEADING, ORDINARY
 
 VECTORS = r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$."

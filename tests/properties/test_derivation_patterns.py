@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decide import Decider
-from attention_core.derivation.patterns import patterns
-from attention_core.derivation.sites import Site
-from attention_core.derivation.steps import Step, steps_of
+from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.search.patterns import patterns
 
 
 def site(declared: str, claim: str, **sizes: int) -> Site:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.blocks import Display
-from attention_core.derivation.claims import claim_of
-from attention_core.derivation.parse import parse_statement
-from attention_core.derivation.source import blocks_of
-from attention_core.derivation.steps import Step, Unread, steps_of
-from attention_core.derivation.syntax import Unreadable
-from attention_core.derivation.terms import ShapeMismatch
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.steps import Step, Unread, steps_of
+from attention_core.derivation.terms.terms import ShapeMismatch
 from tests.properties.seed_displays import DOCUMENT, QUESTIONS
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from flint import arb, fmpq
 
-from attention_core.derivation.roots import Roots, exponential, logarithm, square_root
+from attention_core.derivation.algebra.roots import Roots, exponential, logarithm, square_root
 
 
 def enclosed(value: Any) -> arb:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.blocks import Display
-from attention_core.derivation.display import _without_frames, statements_of
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.display import _without_frames, statements_of
+from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.lexer import tokenize
-from attention_core.derivation.source import blocks_of
-from attention_core.derivation.steps import Step, steps_of
-from attention_core.derivation.syntax import Unreadable
-from attention_core.derivation.tokens import depth_zero
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.tokens import depth_zero
+from attention_core.derivation.reading.steps import Step, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "Let $n \\in \\mathbb{N}$, $a, b, c, d \\in \\mathbb{R}$ and $i, j \\in \\{1, \\dots, n\\}$.\n\n"

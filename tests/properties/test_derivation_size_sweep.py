@@ -8,10 +8,10 @@ import pytest
 from flint import arb, fmpq
 
 from attention_core.derivation import StepReport, check_document
-from attention_core.derivation.numbers import precision
+from attention_core.derivation.graph.numbers import precision
 from attention_core.derivation.records import Verdict
-from attention_core.derivation.taylor import power_sum, sum_of_piece
-from attention_core.derivation.terms import SCALAR, Term, integer
+from attention_core.derivation.search.taylor import power_sum, sum_of_piece
+from attention_core.derivation.terms.terms import SCALAR, Term, integer
 
 
 def step(declared: str, formula: str) -> StepReport:

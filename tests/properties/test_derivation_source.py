@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.blocks import Display
-from attention_core.derivation.source import MAX_BLOCKS, blocks_of
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 
 WRONG = "$$ 1 = 2 $$"
 

@@ -1,0 +1,168 @@
+"""Exact expansion of the scalar graph, the ground of EXACT.
+
+Normal forms with symbolic entries: a quotient of polynomials in the leaves and in atoms such as e^x and sqrt(x).
+If the difference of two sides reduces to 0, they agree where both are defined; if not, nothing is concluded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flint import fmpq
+from flint.utils.flint_exceptions import DomainError
+
+from attention_core.derivation.algebra.atoms import Atoms, Finer
+from attention_core.derivation.algebra.frames import Surd
+from attention_core.derivation.algebra.ideal import Ideal
+from attention_core.derivation.algebra.ratios import Ratio, TooComplex
+from attention_core.derivation.graph.nodes import Graph, Undefined
+from attention_core.derivation.graph.numbers import Imprecise, evaluate, precision, sign_of
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known: leaves that are not negative, what some are equal to, nodes that are 0, exact values of all."""
+
+    nonnegative: frozenset[int] = frozenset()
+    assigned: Mapping[int, int] = field(default_factory=dict)
+    zeros: tuple[int, ...] = ()
+    values: Mapping[int, Any] = field(default_factory=dict)
+
+
+def is_zero(graph: Graph, roots: Iterable[int], given: Given, deadline: float = float("inf")) -> bool:
+    """Whether every root reduces to 0."""
+    roots = [r for r in roots if r != graph.zero]
+    if not roots:
+        return True
+    units: dict[Any, int] = {}
+    for _ in range(12):
+        try:
+            form = Normal(graph, roots, given, units, deadline)
+            return all(form.vanishes(root) for root in roots)
+        except Finer:
+            continue
+        except (TooComplex, OverflowError, ZeroDivisionError, DomainError):
+            return False
+    return False
+
+
+def is_nonnegative(graph: Graph, root: int, given: Given, deadline: float = float("inf")) -> bool:
+    """Whether a node is a quotient of polynomials that cannot be negative, so that an inequality holds outright."""
+    units: dict[Any, int] = {}
+    for _ in range(12):
+        try:
+            form = Normal(graph, [root], given, units, deadline)
+            top, bottom = form.known(form.of(root))
+            return form.is_positive(top) and form.is_positive(bottom)
+        except Finer:
+            continue
+        except (TooComplex, OverflowError, ZeroDivisionError, DomainError):
+            return False
+    return False
+
+
+class Normal(Atoms):
+    """Normal forms of the nodes under some roots."""
+
+    def __init__(
+        self, graph: Graph, roots: Iterable[int], given: Given, units: dict[Any, int], deadline: float
+    ) -> None:
+        self.graph, self.deadline, self.given = graph, deadline, given
+        everything = graph.reachable([*roots, *given.assigned.values(), *given.zeros])
+        leaves = [n for n in everything if graph.ops[n] == "leaf"]
+        count = sum(graph.ops[n] not in ("const", "leaf", "add", "mul", "inv", "powi") for n in everything)
+        spare = 6 * count + 8 + len(given.values)
+        if spare + len(leaves) > 900:
+            raise TooComplex
+        names = [f"a{i}" for i in range(spare)] + [f"x{n}" for n in leaves]
+        super().__init__(names, spare, units)
+        self.leaves = {n: self.gens[spare + i] for i, n in enumerate(leaves)}
+        self.positive = {spare + i for i, n in enumerate(leaves) if n in given.nonnegative}
+        self.values: dict[int, Ratio] = {}
+        self.pending: set[int] = set()
+        self.ideal: Ideal | None = None
+        zeros = [] if given.values else [self.of(node)[0] for node in given.zeros]
+        self.ideal = Ideal(self.ring, [z for z in zeros if not z.is_zero()]) if zeros else None
+
+    def vanishes(self, root: int) -> bool:
+        """Whether a node is 0 wherever it is defined and the identities hold."""
+        top = self.of(root)[0]
+        return bool(top.is_zero() or (self.ideal is not None and self.ideal.reduce(top).is_zero()))
+
+    def known(self, value: Ratio) -> Ratio:
+        """A form reduced by the identities, so that equal arguments of functions become equal atoms."""
+        if self.ideal is None or value[0].is_constant():
+            return value
+        return self.ratio(self.ideal.reduce(value[0]), self.ideal.reduce(value[1]))
+
+    def of(self, root: int) -> Ratio:
+        """The normal form of one node."""
+        graph = self.graph
+        for node in graph.reachable([root]):
+            if node in self.values:
+                continue
+            if time.process_time() > self.deadline:
+                raise TooComplex
+            op, args = graph.ops[node], [self.values[a] for a in graph.args[node]]
+            if op == "const":
+                value = (self.ring.constant(graph.data[node]), self.one)
+            elif op == "leaf":
+                value = self.leaf(node)
+            elif op == "add":
+                value = self.total(args)
+            elif op == "mul":
+                value = self.product(args)
+            elif op == "inv":
+                value = self.inverse(args[0])
+            elif op == "powi":
+                value = self.power(args[0], graph.data[node])
+            else:
+                chosen = self.decided(node) if self.given.values else None
+                if chosen is None:
+                    value = self.function(op, [self.known(a) for a in args], graph.data[node])
+                else:
+                    value = self.values[chosen[0]] if chosen[1] > 0 else self.negative(self.values[chosen[0]])
+            self.values[node] = value
+        return self.values[root]
+
+    def leaf(self, node: int) -> Ratio:
+        """A variable, what it is equal to by hypothesis, or its exact value at a point."""
+        if self.given.values:
+            return self.exact(self.given.values[node])
+        source = self.given.assigned.get(node)
+        if source is None or node in self.pending:
+            return self.leaves[node], self.one
+        self.pending.add(node)
+        return self.of(source)
+
+    def decided(self, node: int) -> tuple[int, int] | None:
+        """At a point: which argument a maximum is, or which sign a magnitude drops, where balls can tell."""
+        op, args = self.graph.ops[node], self.graph.args[node]
+        if op not in ("max", "min", "abs"):
+            return None
+        try:
+            with precision(256):
+                found = evaluate(self.graph, args, self.given.values)
+                if op == "abs":
+                    return args[0], sign_of(found[0])
+                sign = 1 if op == "max" else -1
+                for place, value in enumerate(found):
+                    rest = [v for i, v in enumerate(found) if i != place]
+                    if all(sign * sign_of(value - other) > 0 for other in rest):
+                        return args[place], 1
+        except (Imprecise, Undefined):
+            return None
+        return None
+
+    def exact(self, value: Any) -> Ratio:
+        """A rational, or a rational times a root of one."""
+        if isinstance(value, fmpq):
+            return self.ring.constant(value), self.one
+        if isinstance(value, Surd):
+            return self.product(
+                [(self.ring.constant(value.factor), self.one), self.root((self.ring.constant(value.square), self.one))]
+            )
+        raise TooComplex

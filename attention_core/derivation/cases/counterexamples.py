@@ -1,0 +1,111 @@
+"""Counterexamples, shrunk and as they are reported.
+
+A case that refutes a relation: shrunk while it still does, and told as sizes, symbols and two sides.
+What did not matter to the claim is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from attention_core.derivation.cases.admissible import Case, NoCase
+from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.graph.choices import Choices, shrink
+from attention_core.derivation.graph.compare import Outcome, compare, exact_text
+from attention_core.derivation.graph.nodes import TooLarge, Undefined
+from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
+
+if TYPE_CHECKING:
+    from attention_core.derivation.decision.decide import Decider
+
+
+WORDS = {
+    "=": "is not",
+    "!=": "is",
+    "<": "is not below",
+    "<=": "is above",
+    ">": "is not above",
+    ">=": "is below",
+    "->": "is the limit, not",
+}
+
+
+def refuted(decider: Decider, site: Site, made: list[int]) -> Finding:
+    """Shrink the case and report it."""
+
+    def fails(numbers: Sequence[int]) -> Sequence[int] | None:
+        choices = Choices(replay=list(numbers))
+        if time.process_time() > decider.deadline:
+            return None  # what refutes already is shown as it is
+        try:
+            case = draw(site.plan, choices)
+            outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+        except (NoCase, Undefined, ZeroDivisionError, TooLarge):
+            return None
+        return choices.made if outcome.holds is False else None
+
+    best = shrink(made, fails)
+    choices = Choices(replay=best)
+    case = draw(site.plan, choices)
+    return refutation(decider, site, case, compare(site.low.graph, site.pairs, decider.claim.op, case, site.order))
+
+
+def refutation(decider: Decider, site: Site, case: Case, outcome: Outcome) -> Finding:
+    """A case that refutes, as it is reported."""
+    example = Counterexample(
+        case_values(decider, site, case), outcome.left, outcome.right, _entry(decider, site, outcome.place)
+    )
+    text = described(decider.claim.op, example)
+    return Finding(Verdict.REFUTED, Evidence(text, {"cases": decider.tally.cases + 1}), example)
+
+
+def described(op: str, example: Counterexample) -> str:
+    """A counterexample of a relation as one line."""
+    return f"{example.left} {WORDS[op]} {example.right} at {describe(example.values)}"
+
+
+def _entry(decider: Decider, site: Site, place: int) -> str:
+    """Which entry of an array differs."""
+    rows, cols = site.low.lower(decider.claim.left).rows, site.low.lower(decider.claim.left).cols
+    if rows * cols == 1:
+        return ""
+    cells = list(zip(site.low.lower(decider.claim.left).cells, site.low.lower(decider.claim.right).cells, strict=True))
+    at = cells.index(site.pairs[place])
+    return f"entry {at // cols + 1}, {at % cols + 1}"
+
+
+def case_values(decider: Decider, site: Site, case: Case) -> dict[str, Any]:
+    """Sizes, indices and symbols of a case as text."""
+    close = decider.close - {decider.moves}
+    out: dict[str, Any] = {name: value for name, value in site.env.items() if name in close}
+    for node, (symbol, key) in site.plan.entries.items():
+        if symbol.name not in close:
+            continue
+        text = exact_text(case[node])
+        if symbol.kind == "family":
+            name, spot = f"{symbol.name}_{key[1][0]}", key[1][1:]
+        else:
+            name, spot = symbol.name, key[1]
+        if symbol.type is not None and symbol.type.scalar:
+            out[name] = text
+        else:
+            rows = out.setdefault(name, [])
+            while len(rows) < spot[0]:
+                rows.append([])
+            rows[spot[0] - 1].append(text)
+    return out
+
+
+def describe(values: dict[str, Any]) -> str:
+    """Values as one line."""
+    parts = []
+    for name, value in values.items():
+        if isinstance(value, list):
+            flat = "; ".join(", ".join(row) for row in value)
+            parts.append(f"{name} = [{flat}]")
+        else:
+            parts.append(f"{name} = {value}")
+    return ", ".join(parts) or "these values"

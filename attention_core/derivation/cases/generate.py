@@ -1,0 +1,179 @@
+"""Generation of cases at given sizes.
+
+Cases that satisfy the hypotheses by construction: frames for Gram conditions, solutions of linear equations,
+intervals for bounds. How is said by `plans`, and what is `admissible` is checked before a case is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flint import arb, fmpq
+
+from attention_core.derivation.algebra.frames import orthogonal_matrix, project, scaled
+from attention_core.derivation.cases.admissible import (
+    Case,
+    NoCase,
+    assigned_value,
+    assignment_order,
+    domain,
+    holds,
+    linear,
+    require,
+)
+from attention_core.derivation.graph.choices import MODES, Choices
+from attention_core.derivation.graph.numbers import COMPARE, evaluate, exact, precision, sign_of
+from attention_core.derivation.lowering.gram import Vector
+from attention_core.derivation.lowering.plans import Plan
+
+
+def draw(made: Plan, choices: Choices) -> Case:
+    """One case; raises `NoCase`."""
+    choices.mode = MODES[choices.draw(len(MODES))]
+    values: Case = {}
+    with precision(128):
+        _draw_frames(made, choices, values)
+        shared: dict[str, fmpq] = {}
+        # the other way round, other entries follow from the bounds
+        for node in made.order[::-1] if choices.draw(2) else made.order:
+            if node in values or node in made.assigned:
+                continue
+            values[node] = _draw_leaf(made, node, choices, values, shared)
+        for node in assignment_order(made):
+            values[node] = assigned_value(made, node, values)
+        require(made, values)
+    return values
+
+
+def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
+    """The vectors with Gram conditions."""
+    graph = made.low.graph
+    for group in made.gram.groups():
+        needed = _with_sources(made, {leaf for v in group for leaf in made.gram.length_leaves(graph, v)})
+        for node in made.order:
+            if node in needed and node not in values and node not in made.assigned:
+                values[node] = _draw_leaf(made, node, choices, values, {})
+        for node in assignment_order(made) if needed & made.assigned.keys() else ():
+            if node in needed:
+                values[node] = assigned_value(made, node, values)
+        d = len(group[0])
+        framed = made.gram.framed(group)
+        frame = orthogonal_matrix(d, choices) if framed else []
+        drawn: list[tuple[Vector, list[fmpq]]] = []
+        for vector in [*framed, *(v for v in group if v not in framed)]:
+            if vector in framed:
+                direction = frame[framed.index(vector)]
+            else:
+                direction = _direction(made, vector, drawn, choices)
+            drawn.append((vector, direction))
+            length = made.gram.lengths.get(vector)
+            entries = list(direction) if length is None else with_length(made, direction, length, values)
+            values.update(zip(vector, entries, strict=True))
+
+
+def _with_sources(made: Plan, leaves: set[int]) -> set[int]:
+    """Some leaves, and all that those among them which follow from others follow from."""
+    found, todo = set(leaves), list(leaves)
+    while todo:
+        source = made.assigned.get(todo.pop())
+        more = set() if source is None else set(made.low.graph.leaves([source])) - found
+        found |= more
+        todo += more
+    return found
+
+
+def _direction(made: Plan, vector: Vector, drawn: list[tuple[Vector, list[fmpq]]], choices: Choices) -> list[fmpq]:
+    """A random direction orthogonal to those it must be orthogonal to."""
+    others = [direction for other, direction in drawn if made.gram.orthogonal(vector, other)]
+    for _ in range(20):
+        direction = project([choices.number() for _ in range(len(vector))], others)
+        if any(direction) or vector not in made.gram.lengths:
+            return direction
+        choices.mode = "generic"
+    raise NoCase
+
+
+def with_length(made: Plan, direction: list[fmpq], length: tuple[int, bool], values: Case) -> list[Any]:
+    """Scale a direction; `length` is the node of the norm, or of its square."""
+    node, squared = length
+    graph = made.low.graph
+    if not squared and graph.ops[node] == "sqrt":
+        node, squared = graph.args[node][0], True
+    (found,) = evaluate(graph, [node], values)
+    if sign_of(found) < 0:
+        raise NoCase
+    if sign_of(found) == 0:
+        return [fmpq(0)] * len(direction)
+    if not any(direction):
+        raise NoCase
+    if exact(found):
+        return scaled(direction, found if squared else found * found)
+    frozen = dict(values)
+
+    def square() -> arb:
+        (now,) = evaluate(graph, [node], frozen)
+        return arb(now) if squared else arb(now) * arb(now)
+
+    return scaled(direction, square)
+
+
+def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: dict[str, fmpq]) -> Any:
+    """One entry within all bounds that are known by now."""
+    symbol, _ = made.entries[node]
+    if symbol.values:
+        return fmpq(symbol.values[choices.draw(len(symbol.values))])
+    low, high, open_low, open_high = domain(made, symbol, values)
+    ready = [c for c in made.constraints if node in c.leaves and all(n in values or n == node for n in c.leaves)]
+    left_over = []
+    for c in ready:
+        bound = linear(made, c, node, values)
+        if bound is None:
+            left_over.append(c)
+            continue
+        slope, offset = bound
+        if slope == 0:
+            if not COMPARE[c.op](sign_of(offset)):
+                raise NoCase
+            continue
+        edge = -offset / slope
+        if c.op == "=":
+            if (low is not None and edge < low) or (high is not None and edge > high):
+                raise NoCase
+            if (open_low and edge == low) or (open_high and edge == high):
+                raise NoCase
+            return edge
+        if c.op == "!=":
+            left_over.append(c)
+        elif slope > 0:  # slope x + offset <= 0
+            if high is None or edge < high or (edge == high and c.op == "<"):
+                high, open_high = edge, c.op == "<"
+        elif low is None or edge > low or (edge == low and c.op == "<"):
+            low, open_low = edge, c.op == "<"
+    if choices.mode == "equal" and symbol.name in shared and not ready:
+        return shared[symbol.name]
+    for _ in range(12):
+        value = choices.between(low, high, open_low, open_high)
+        if value is None:
+            raise NoCase
+        if all(holds(made, c, {**values, node: value}) for c in left_over):
+            shared[symbol.name] = value
+            return value
+        if choices.mode in ("zeros", "ends", "equal"):
+            choices.mode = "generic"
+    raise NoCase
+
+
+def flat(made: Plan, value: fmpq) -> Case:
+    """The case with every entry of every array alike and every number of its own 1; `NoCase` if that is not allowed."""
+    values: Case = {}
+    for node, (symbol, _) in made.entries.items():
+        if symbol.values:
+            values[node] = fmpq(symbol.values[0])
+        else:
+            alone = symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
+            values[node] = fmpq(1) if alone else value
+    with precision(128):
+        for node in assignment_order(made):
+            values[node] = assigned_value(made, node, values)
+        require(made, values, everywhere=True)
+    return values

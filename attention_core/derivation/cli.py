@@ -1,0 +1,155 @@
+"""The command line of derivations.
+
+`attention-core derive FILE...`: checks documents from the command line.
+Heavy modules are imported inside the command, so `attention-core --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from attention_core.derivation.records import DocumentReport, StepReport
+
+COLOURS = {
+    "PROVED": "green",
+    "EXACT": "green",
+    "AGREES": "green",
+    "STATISTICAL": "green",
+    "REFUTED": "red",
+    "VACUOUS": "red",
+}
+STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
+that is expected); else 2 if one cannot be read or decided."""
+
+
+@click.command(name="derive", epilog=STATUS)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Write the reports as JSON to standard output.")
+@click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the documents as one HTML page.")
+@click.option("--only", "only", multiple=True, metavar="STEP", help="Only this step, by name; repeatable.")
+@click.option("--require", type=click.Choice(["exact", "proved"]), help="Ask for more than agreement.")
+@click.option("--explain", is_flag=True, help="Print what was understood of the declarations.")
+@click.option("--necessity", is_flag=True, help="Drop each hypothesis in turn and look for a counterexample.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Another seed, other cases."
+)
+@click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
+              help="Processor time for one step; behind it the step is UNDECIDED.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
+def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
+           explain: bool, necessity: bool, seed: int, seconds: float, quiet: bool) -> None:  # fmt: skip
+    """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
+    from attention_core.derivation.check import check_document
+    from attention_core.derivation.effort import Effort
+
+    reports: list[DocumentReport] = []
+    unopened = 0
+    chosen = _chosen(files, only)
+    for file, names in chosen.items():
+        try:
+            options: dict[str, Any] = {"require": require or "", "only": names, "necessity": necessity}
+            reports.append(check_document(Path(file), effort=Effort(seed=seed, seconds=seconds), **options))
+        except OSError as error:
+            click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
+            unopened = 2
+    if as_json:
+        click.echo(json.dumps({"documents": [r.as_dict() for r in reports]}, indent=2, ensure_ascii=False))
+    else:
+        for report in reports:
+            _show(report, explain, quiet)
+    if html_path:
+        unopened = max(unopened, _write_page(html_path, reports))
+    found = {r.status for r in reports} | {unopened}
+    sys.exit(1 if 1 in found else max(found))
+
+
+def _chosen(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The files in which steps are chosen, each with its names: a name need stand in one of several files alone."""
+    from attention_core.derivation.check import document_steps, names_of_step
+
+    if not only or len(files) < 2:
+        return dict.fromkeys(files, only)
+    named: dict[str, set[str]] = {}
+    for file in files:
+        try:
+            named[file] = set().union(*(names_of_step(step) for step in document_steps(Path(file))[1]))
+        except OSError:  # said when it is checked
+            return dict.fromkeys(files, only)
+    if not all(any(one in names for names in named.values()) for one in only):
+        return dict.fromkeys(files, only)
+    found = {file: [one for one in only if one in names] for file, names in named.items()}
+    return {file: names for file, names in found.items() if names}
+
+
+def _write_page(path: str, reports: list[DocumentReport]) -> int:
+    """Write the page, and say what the status is at least."""
+    from attention_core.derivation.report.page import page
+
+    texts = [Path(report.file).read_bytes().decode("utf-8-sig", "replace") for report in reports]
+    try:
+        Path(path).write_text(page(list(zip(reports, texts, strict=True))), encoding="utf-8")
+    except OSError as error:
+        click.echo(f"attention-core: {path} cannot be written: {error.strerror}", err=True)
+        return 2
+    return 0
+
+
+def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
+    click.secho(report.file, bold=True)
+    if explain:
+        for line, text in report.understood:
+            click.secho(f"  {line:>5}  {text}", dim=True)
+    elif not quiet or report.status:
+        defined = [(line, text) for line, text in report.understood if text.startswith("defined by the display: ")]
+        for line, text in sorted([*report.not_assumed, *defined]):
+            click.secho(f"  {line:>5}  {text}", fg="yellow")
+    for step in report.steps:
+        if not step.text and step.verdict == "UNREADABLE":  # about the document: no display, or no such name
+            click.secho(f"  {step.verdict}", fg="yellow", nl=False)
+            click.echo(f"  {step.evidence.text}")
+        elif not quiet or not step.passed:
+            _show_step(step)
+    steps = [step for step in report.steps if step.text]
+    if steps:
+        click.echo(f"  {sum(step.passed for step in steps)} of {len(steps)} steps are as the document says")
+
+
+def _show_step(step: StepReport) -> None:
+    verdict = str(step.verdict)
+    colour = (
+        "green"
+        if step.passed
+        else COLOURS.get(verdict, "yellow")
+        if verdict not in COLOURS or step.verdict != "AGREES"
+        else "red"
+    )
+    expected = " (expected)" if step.expected and step.passed else " (expected: refuted)" if step.expected else ""
+    click.echo(f"  {step.line:>5}  ", nl=False)
+    click.secho(f"{verdict}{expected}", fg=colour, nl=False)
+    click.echo(f"  {step.id}: {_short(step.text)}")
+    details: list[Any] = [step.evidence.text]
+    example = step.counterexample
+    if not step.passed or step.verdict == "REFUTED":
+        if example is not None:
+            where = f" in {example.where}" if example.where else ""
+            details.append(f"left side{where}: {example.left}; right side: {example.right}")
+        if step.evidence.advice:
+            details.append(step.evidence.advice)
+    if step.required and not step.passed and step.verdict in ("AGREES", "EXACT", "STATISTICAL"):
+        details.append(f"{step.required.upper()} is required")
+    for record in step.evidence.figures.get("necessity", ()):
+        said = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
+        details.append(f"{record['hypothesis']} (line {record['line']}): {said}")
+    for detail in details:
+        click.secho(f"         {detail}", dim=step.passed)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 110 else text[:107] + "..."

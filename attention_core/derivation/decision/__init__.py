@@ -1,0 +1,5 @@
+"""The verdict of a step.
+
+`decide` searches, then proves; `statistics` decides by samples; `agreement` is the verdict without a counterexample;
+`doubts` makes UNDECIDED of REFUTED where a hypothesis may not have been read; `guess` and `necessity` advise.
+"""

@@ -1,0 +1,260 @@
+r"""Conventions that other authors share and this checker does not: row gradients, $e^A$ of a matrix, Einstein's sums.
+
+A step that is false as we read it and true, or not decidable, as others do is not REFUTED: it is UNDECIDED, and the
+message names the reading and how to write the step so that there is only one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
+from attention_core.derivation.elaborate.derivatives import DENOMINATORS, ROW_GRADIENTS
+from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Expr,
+    Group,
+    Minus,
+    Plus,
+    Sub,
+    Times,
+    Unreadable,
+    children,
+    names_in,
+)
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.records import Counterexample
+from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term
+
+Reading = tuple[str, Context]  # what it says, and the context that reads so
+MAX_PEERS = 30  # steps of a document that may tell whether its vectors are columns
+_TRANSPOSE = re.compile(r"\\top\b|\\intercal\b|\^\s*\{?\s*(?:T|\\prime|\\mathsf|\\mathrm)\b|'")
+_DEVIATIONS = re.compile(r"^(?:\\sigma|\\tau|s)(?![a-zA-Z])")
+_ROW = (
+    "with gradients of numbers as rows (numerator layout); here a gradient has the shape of its variable: transpose it"
+)
+_TURNED = r"with Jacobians in denominator layout; here $J_{ij} = \partial y_i / \partial x_j$: transpose it"
+
+
+def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
+    """The contexts under which other conventions read a step that ours finds false.
+
+    Args:
+        step: The step.
+        claim: Its relation as we read it, None where its shapes do not fit.
+    """
+    context, text = step.context, step.text
+    if re.search(r"\\partial|\\nabla|\\frac\{\s*d|\\mathrm\{d\}", text):
+        yield _ROW, _with(context, ROW_GRADIENTS)
+        yield _TURNED, _with(context, DENOMINATORS)
+        yield f"{_ROW}, and Jacobians too", _with(context, ROW_GRADIENTS, DENOMINATORS)
+    if "softmax" in text:
+        yield (
+            "with the softmax over columns; here it runs over rows: transpose inside and outside",
+            _with(context, SOFTMAX_OF_COLUMNS),
+        )
+    if r"\log" in text and not re.search(r"\be\^|\\exp|\\ln|softmax|\\partial|\\nabla", text):
+        yield r"with logarithms to base 2; here \log is natural: write \log_2", _with(context, "base 2")
+        yield r"with logarithms to base 10; here \log is natural: write \log_{10}", _with(context, "base 10")
+    deviations = _with_deviations(context)
+    if deviations is not None:
+        yield (
+            r"with the second parameter of \mathcal{N} as the deviation; here it is the variance: write \sigma^2",
+            deviations,
+        )
+    rows = _with_rows(step, claim is None)
+    if rows is not None:
+        yield (
+            r"with vectors as rows; here $x \in \mathbb{R}^d$ is a column: write $x \in \mathbb{R}^{1 \times d}$",
+            rows,
+        )
+
+
+def doubtful(step: Step, claim: Relation | None, example: Counterexample | None) -> str:
+    """The convention under which a refuted step may hold and which cannot be tried; '' if there is none."""
+    if letter := _einstein(step):
+        return (
+            f"with a sum over the repeated index {letter} (Einstein's convention); here nothing is summed: write "
+            f"\\sum_{{{letter}}}, or expand the product"
+        )
+    if claim is None:
+        return ""
+    parts = [part for side in (claim.left, claim.right) for part in side.walk()]
+    for part in parts:
+        if part.op == "deriv" and (free := _independent(step.context, part)):
+            return (
+                f"where {free} depends on what it is differentiated by; here {free} is a symbol of its own, so the "
+                f"derivative is 0: write 'Put ${free} := ...$'"
+            )
+    if any(p.op in ("exp", "log") and _square(p) for p in parts):
+        return "with a function of a matrix, such as its power series; here exp and log are taken entry by entry"
+    norms = [p.args[0] for p in parts if p.op == "norm" and p.args and _is_matrix(p.args[0])]
+    if norms and not re.search(r"_\s*\{?\s*(?:\\(?:text|mathrm)\{)?F", step.text):
+        sizes = {} if example is None else {k: v for k, v in example.values.items() if isinstance(v, int)}
+        if not all(_one_line(term, sizes) for term in norms):
+            return r"with the norm of a matrix as its largest singular value; here it is Frobenius's: write \|A\|_F"
+    return ""
+
+
+def _independent(context: Context, slope: Term) -> str:
+    """The symbol that is differentiated, if what is differentiated does not mention the variable; '' if it does."""
+    body, by = slope.args
+    names = {str(p.data) for p in body.walk() if p.op in ("leaf", "member")} & set(context.symbols)
+    variable = {str(p.data) for p in by.walk() if p.op in ("leaf", "member")}
+    return "" if names & variable else min(names, default="")
+
+
+def _with(context: Context, *names: str) -> Context:
+    return replace(context.copy(), readings=frozenset(names))
+
+
+def _square(term: Term) -> bool:
+    return term.type.kind == "matrix" and term.type.rows == term.type.cols and not term.type.vector
+
+
+def _is_matrix(term: Term) -> bool:
+    return term.type.kind == "eye" or (term.type.kind == "matrix" and not term.type.vector)
+
+
+def _one_line(term: Term, sizes: dict[str, int]) -> bool:
+    """Whether a matrix has one row or one column at these sizes, so that all its norms agree."""
+    try:
+        return 1 in (term.type.rows.value(sizes), term.type.cols.value(sizes))
+    except KeyError:
+        return False
+
+
+def _with_deviations(context: Context) -> Context | None:
+    """The context with $\\sigma$ for $\\sigma^2$ in normal laws, None if no law is written so."""
+    out = context.copy()
+    for name, symbol in context.symbols.items():
+        law = symbol.law
+        if law is None or law.name != "normal":
+            continue
+        spread = law.parameters[1]
+        if squared := _squared(spread):
+            out.symbols[name] = replace(symbol, law=replace(law, parameters=(law.parameters[0], squared)))
+    return out if any(out.symbols[n] is not s for n, s in context.symbols.items()) else None
+
+
+def _squared(spread: Term) -> Term | None:
+    if spread.op == "leaf" and spread.type.scalar and _DEVIATIONS.match(str(spread.data)):
+        return Term("mul", (spread, spread), SCALAR)
+    if spread.op == "mul" and spread.args[1].op == "eye" and (inner := _squared(spread.args[0])):
+        return replace(spread, args=(inner, spread.args[1]))
+    return None
+
+
+def _with_rows(step: Step, misfit: bool) -> Context | None:
+    """The context with all declared columns as rows; None where the step has none, or where it cannot be tried.
+
+    Definitions and hypotheses have shapes already: where they speak of a column, only a misfit of shapes is tried.
+    """
+    context = step.context
+    columns = {n for n, s in context.symbols.items() if _is_column(s) and s.law is None}
+    used = columns & touched(step)
+    if not used:
+        return None
+    tied = any(used & h.mentions for h in context.hypotheses) or any(
+        s.mentions & columns and s.term is not None and n in touched(step) for n, s in context.symbols.items()
+    )
+    if not misfit and (tied or not _TRANSPOSE.search(step.text)):
+        return None
+    if any(
+        _needs_columns(peer, columns) for peer in step.peers[:MAX_PEERS] if isinstance(peer, Step) and peer is not step
+    ):
+        return None
+    return _turned(context, columns, tied)
+
+
+def _turned(context: Context, columns: set[str], tied: bool) -> Context:
+    """The context with these columns as rows."""
+    out = context.copy()
+    for name in columns:
+        symbol = context.symbols[name]
+        assert symbol.type is not None
+        out.symbols[name] = replace(symbol, type=symbol.type.transposed)
+    if tied:
+        out.hypotheses = [h for h in out.hypotheses if not columns & h.mentions]
+    return out
+
+
+def _needs_columns(step: Step, columns: set[str]) -> bool:
+    """Whether the shapes of another step of the document fit with columns, and with rows do not."""
+    known = step.context.symbols  # a letter may be something else in another section
+    here = {n for n in columns & touched(step) if n in known and _is_column(known[n])}
+    if not here:
+        return False
+    for context, fits in ((step.context, True), (_turned(step.context, here, True), False)):
+        try:
+            claim_of(replace(step, context=context))
+        except Unreadable:
+            return False
+        except ShapeMismatch:
+            return not fits
+    return False
+
+
+def _is_column(symbol: Declared) -> bool:
+    kind = symbol.type
+    return symbol.kind in ("array", "family") and kind is not None and kind.vector and kind.column and not kind.scalar
+
+
+def touched(step: Step) -> frozenset[str]:
+    """The declared symbols that a step depends on: those it mentions, and those that these are declared by."""
+    from attention_core.derivation.elaborate.hypotheses import all_names
+
+    nodes = [step.left, step.right, *step.conditions, *(c for chain, _ in step.assumed for c in chain.exprs)]
+    known = step.context.symbols
+    found = {n for node in nodes for n in all_names(node) if n in known}
+    while True:
+        more = {m for n in found for m in known[n].mentions if m in known} - found
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _einstein(step: Step) -> str:
+    """An index that is repeated in a product on one side and does not stand on the other, '' if there is none."""
+    for side, other in ((step.left, step.right), (step.right, step.left)):
+        for part in _addends(side):
+            if not isinstance(part, Times):
+                continue
+            found = [n for factor in part.factors for n in _indices(step.context, factor)]
+            for letter in sorted(set(found)):
+                if found.count(letter) > 1 and letter not in names_in(other):
+                    return letter
+    return ""
+
+
+def _addends(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Plus):
+        return [one for term in expr.terms for one in _addends(term)]
+    if isinstance(expr, Minus):
+        return _addends(expr.body)
+    if isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone:
+        return _addends(expr.items[0].exprs[0])
+    return [expr]
+
+
+def _indices(context: Context, node: object) -> list[str]:
+    """The index letters in the subscripts of an expression, outside sums, each as often as it stands there."""
+    if isinstance(node, Big):
+        return []
+    out: list[str] = []
+    if isinstance(node, Sub) and name_of(node) not in context.symbols:
+        base = context.symbols.get(name_of(node.base) or "")
+        if base is None or base.kind == "family":
+            return []  # a member of a family is no entry
+        for item in node.items:
+            names = [n for n in names_in(item) if (s := context.symbols.get(n)) is not None and s.kind == "index"]
+            out += names
+        return out + _indices(context, node.base)
+    for child in children(node):
+        out += _indices(context, child)
+    return out

@@ -1,0 +1,203 @@
+"""What a step may still depend on when it is found false: hypotheses that were not read, and other conventions.
+
+REFUTED says that a step is false as its author means it. So it is said only if nothing in its scope was passed over
+that may restrict its symbols, and no convention in use makes it true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.decision.conventions import doubtful, readings, touched
+from attention_core.derivation.decision.restrictions import restriction
+from attention_core.derivation.elaborate.hypotheses import relations_of
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
+from attention_core.derivation.terms.context import Caveat
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+from attention_core.derivation.words.caveats import chains_of
+from attention_core.derivation.words.inert_phrases import OF_DIGITS, OF_UPDATES
+from attention_core.derivation.words.inert_words import OF_NUMBERS
+from attention_core.derivation.words.vocabulary import advice_for
+
+Decide = Callable[[Step, Sequence[Relation]], Finding]
+_SHAPES = ("shapes", "size", "square", "dimension", "width", "length", "rows", "columns")
+_ALIKE = re.compile(r"a \S+ x \S+ matrix and a \S+ x \S+ matrix|a (column|row) of \S+ and a \1 of")
+MAX_TRIED = 8  # relations of the prose that are tried as hypotheses
+
+
+def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
+    """The finding, or UNDECIDED where a step is found false that may hold as its author means it.
+
+    Args:
+        step: The step.
+        found: What was found as the step was read.
+        decide: Decides a step under some more hypotheses.
+    """
+    if found.verdict in GOOD:
+        return _without_law(step, found)
+    if found.verdict is not Verdict.REFUTED:
+        return found
+    expected = step.option("expect") == "refuted"
+    said = "" if expected else _other_convention(step, found, decide)
+    if said:
+        return _undecided(found, said)
+    decided = _under_caveats(step, found, decide, expected)
+    if decided.verdict is not Verdict.REFUTED or expected:
+        return decided
+    said = _restriction(step, found)
+    return _undecided(found, said) if said else decided
+
+
+def _restriction(step: Step, found: Finding) -> str:
+    """What a step reads as that is no claim; shapes that do not fit are wrong in any reading."""
+    ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
+    return "" if ill or step.context.formal is not None else restriction(step)
+
+
+def _undecided(found: Finding, said: str) -> Finding:
+    return Finding(
+        Verdict.UNDECIDED, Evidence(f"{said}; as it was read, {found.evidence.text}", found.evidence.figures)
+    )
+
+
+def _claim(step: Step) -> Relation | None:
+    try:
+        return claim_of(step)[1]
+    except ShapeMismatch:
+        return None
+
+
+def _other_convention(step: Step, found: Finding, decide: Decide) -> str:
+    """The convention under which a refuted step holds or may hold, '' if there is none."""
+    claim = _claim(step)
+    doubt = doubtful(step, claim, found.counterexample)
+    if doubt:
+        return f"it may hold {doubt}"
+    for words, context in readings(step, claim):
+        try:
+            other = decide(replace(step, context=context), ())
+        except (Unreadable, ShapeMismatch):
+            continue
+        except Unsettled:
+            return f"it may hold {words}"
+        if other.verdict in GOOD:
+            return f"it holds {words}"
+        if other.verdict is Verdict.UNDECIDED:
+            return f"it may hold {words}"
+    return ""
+
+
+def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
+    names = touched(step)
+    about = [c for c in step.context.caveats if c.names is None or c.names & names]
+    if expected or step.context.formal is not None:
+        about = [c for c in about if c.plain]
+    if found.counterexample is None and "shapes do not fit" in found.evidence.text:
+        alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
+        about = [c for c in about if (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
+    tried: list[tuple[Caveat, list[Relation]]] = []
+    unread: list[Caveat] = []
+    strange = [one for one in about if _matters(step, one, bool(names))]
+    for one in about:
+        if one.words or one.maybe:
+            continue
+        relations = _relations(step, one)
+        if relations is None or len(tried) == MAX_TRIED:
+            unread.append(one)
+        else:
+            tried.append((one, relations))
+    everything = [(tried[-1][0], [r for _, some in tried for r in some])] if len(tried) > 1 else []
+    for one, relations in [*tried, *everything]:
+        try:
+            other = decide(step, relations)
+        except (Unreadable, ShapeMismatch, Unsettled):
+            return _undecided(found, _unread(one))
+        if other.verdict in GOOD or other.verdict is Verdict.UNDECIDED:
+            holds = "holds" if other.verdict in GOOD else "may hold"
+            return _undecided(
+                found,
+                f"it {holds} under ${one.formula}$ (line {one.line}: '{one.quote}'), which was not assumed here: "
+                f"write 'Assume ${one.formula}$' above the display, or '% assume: {one.formula}' above the step",
+            )
+    if unread:
+        return _undecided(found, _unread(unread[0]))
+    return _undecided(found, _strange(strange[0])) if strange else found
+
+
+def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:
+    """Whether words that were not read can matter here: some concern assignments alone, some steps without symbols."""
+    if symbols and caveat.words:
+        return True
+    if any(OF_UPDATES.fullmatch(word) for word in caveat.maybe) and _assigns(step):
+        return True
+    digits = any(OF_DIGITS.fullmatch(word) for word in caveat.maybe)
+    return not symbols and (digits or any(_of_numbers(word) for word in caveat.words))
+
+
+def _assigns(step: Step) -> bool:
+    """Whether a step may be an assignment: one symbol stands alone on the left, and on the right as well."""
+    claim = _claim(step)
+    if claim is None or claim.op != "=":
+        return False
+    place = claim.left
+    while place.op in ("entry", "member") and place.args and place.args[0].op in ("leaf", "member"):
+        place = place.args[0]
+    return place.op in ("leaf", "member", "int") and any(
+        part.op == place.op and part.data == place.data for part in claim.right.walk()
+    )
+
+
+def _of_numbers(word: str) -> bool:
+    """Whether a word names a convention of numbers, such as degrees or rounding."""
+    return any(piece in OF_NUMBERS for piece in re.findall(r"[a-z]+\d*", word.lower()))
+
+
+def _strange(caveat: Caveat) -> str:
+    said = caveat.words or caveat.maybe
+    words = ", ".join(f"'{word}'" for word in said)
+    were = "were" if len(said) > 1 else "was"
+    return (
+        f"{words} {were} not read (line {caveat.line}: '{caveat.quote}'): if this is a hypothesis, "
+        f"{advice_for(caveat.quote)}; if no words here restrict anything, write "
+        "'All hypotheses are declared as formulas.' above"
+    )
+
+
+def _unread(caveat: Caveat) -> str:
+    return f"a hypothesis was not read (line {caveat.line}): '{caveat.quote}'; {advice_for(caveat.quote)}"
+
+
+def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
+    """The relation of a caveat as hypotheses, None where it cannot be one."""
+    if not caveat.formula:
+        return None
+    try:
+        chains = chains_of(caveat.formula, caveat.line)
+        return [r for chain in chains for r in relations_of(step.context.copy(), chain, [], caveat.line)] or None
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return None
+
+
+def _without_law(step: Step, found: Finding) -> Finding:
+    """UNDECIDED for an average of a symbol whose law stands in words that were not read."""
+    said = [c for c in step.context.caveats if c.random and (c.plain or step.context.formal is None)]
+    if not said:
+        return found
+    claim = _claim(step)
+    if claim is None:
+        return found
+    averaged = [p.args[0] for side in (claim.left, claim.right) for p in side.walk() if p.op == "expect"]
+    known = step.context.symbols
+    inside = {str(p.data) for body in averaged for p in body.walk() if p.op in ("leaf", "member")} & set(known)
+    fixed = {n for n in inside if known[n].law is None}
+    for one in said:
+        alone = one.plain or fixed == inside
+        if alone and fixed & (touched(step) if one.names is None else one.names):
+            return _undecided(found, f"{_unread(one)}; {sorted(fixed)[0]} has no law that was read")
+    return found

@@ -1,0 +1,177 @@
+"""Guesses about refuted steps.
+
+What would make a refuted step true: a factor, or one hypothesis that is missing.
+Guesses are tried, not argued: one is named if the step holds under it in some cases; no verdict changes by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+
+from flint import fmpq
+
+from attention_core.derivation.cpu_limit import OutOfTime, ceiling, on_time
+from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.elaborate.hypotheses import relations_of
+from attention_core.derivation.graph.compare import shown
+from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, precision
+from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.records import GOOD
+from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+
+MOST = 40
+LIGHT = Effort(small=5, tuples=1, large=2, climb=4, altered=120, ladder=0)
+SHARE = 0.25  # of a step's time, for all guesses about it
+EACH = 0.15  # of a step's time, for one
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A hypothesis in LaTeX with the condition on its indices."""
+
+    text: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"${self.text}$ for ${self.where}$" if self.where else f"${self.text}$"
+
+
+def guess(decider: Decider, extra: list[Relation]) -> str:
+    """Advice on a refuted claim, '' without an idea."""
+    try:
+        with ceiling(SHARE * decider.effort.seconds):
+            factor = _factor(decider) if decider.claim.op == "=" else ""
+            if factor:
+                return factor
+            if decider.far:
+                return ""  # at the sizes that guesses are tried at, the step holds anyway
+            for candidate in islice(candidates(decider), MOST):
+                on_time()
+                if holds_under(decider, extra, candidate):
+                    return f"the step holds under the further hypothesis {candidate}: is it missing?"
+    except OutOfTime:
+        return ""
+    return ""
+
+
+def holds_under(decider: Decider, extra: list[Relation], candidate: Candidate) -> bool:
+    """Whether the claim gets a good verdict when the candidate is assumed as well."""
+    context = decider.context
+    try:
+        conditions = list(parse_statement(candidate.where).chains) if candidate.where else []
+        (chain,) = parse_statement(candidate.text).chains
+        more = relations_of(context, chain, conditions, 0)
+        seconds = EACH * decider.effort.seconds
+        light = replace(LIGHT, seed=decider.effort.seed, seconds=seconds)
+        with ceiling(seconds):
+            found = Decider(context, decider.claim, [*extra, *more], light).decide()
+    except (Unreadable, ShapeMismatch, RecursionError, Unsettled, OutOfTime):
+        return False
+    return found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3
+
+
+def candidates(decider: Decider) -> Iterator[Candidate]:
+    """Hypotheses about the symbols of the claim, the likeliest first."""
+    context = decider.context
+    arrays = [s for s in decider.symbols if s.type is not None and s.type.kind == "matrix"]
+    i, j = _fresh(context)
+    for one, other in combinations(decider.tuples.indices, 2):
+        yield Candidate(rf"{one} \ne {other}")
+    for symbol in arrays:
+        if symbol.kind == "family":
+            yield Candidate(rf"{symbol.name}_{i}^\top {symbol.name}_{j} = 0", rf"{i} \ne {j}")
+            yield Candidate(rf"\|{symbol.name}_{i}\| = 1")
+    for left, right in combinations([s for s in arrays if s.kind == "array"], 2):
+        yield from _pair(left, right)
+    for symbol in arrays:
+        if symbol.kind == "array":
+            yield from _single(symbol)
+    for symbol in decider.symbols:
+        if symbol.type is not None and symbol.type.scalar and symbol.kind == "array":
+            yield from (Candidate(f"{symbol.name} {rest}") for rest in (r"\ge 0", "> 0", r"\ge 1", r"\le 1", r"\ne 0"))
+    numbers = [s.name for s in decider.symbols if s.kind == "array" and s.type is not None and s.type.scalar]
+    for one, other in combinations(numbers, 2):
+        yield from (Candidate(rf"{one} {op} {other}") for op in (r"\le", r"\ge"))
+        yield from (Candidate(rf"|{a}| \le {b}") for a, b in ((one, other), (other, one)))
+    for name in decider.tuples.sizes:  # never = 1, where all arrays are numbers
+        yield from (Candidate(rf"{name} {rest}") for rest in (r"\ge 2", r"\ge 3"))
+
+
+def _fresh(context: Context) -> tuple[str, str]:
+    """Two letters for indices that are not declared."""
+    free = [c for c in "ijlmrsuvw" if c not in context.symbols]
+    return (free[0], free[1]) if len(free) > 1 else ("i'", "j'")
+
+
+def _pair(left: Declared, right: Declared) -> Iterator[Candidate]:
+    assert left.type is not None and right.type is not None
+    if left.type.rows == right.type.rows:
+        yield Candidate(rf"{left.name}^\top {right.name} = 0")
+    if left.type.cols == right.type.cols:
+        yield Candidate(rf"{left.name} {right.name}^\top = 0")
+
+
+def _single(symbol: Declared) -> Iterator[Candidate]:
+    assert symbol.type is not None
+    name, kind = symbol.name, symbol.type
+    if kind.vector:
+        yield Candidate(rf"\|{name}\| = 1")
+        yield Candidate(
+            rf"\mathbf{{1}}_{{{kind.rows}}}^\top {name} = 1"
+            if kind.column
+            else rf"{name} \mathbf{{1}}_{{{kind.cols}}} = 1"
+        )
+        return
+    yield Candidate(rf"{name}^\top {name} = I_{{{kind.cols}}}")
+    yield Candidate(rf"{name} {name}^\top = I_{{{kind.rows}}}")
+    if kind.rows == kind.cols:
+        yield Candidate(rf"{name} = {name}^\top")
+
+
+def _factor(decider: Decider) -> str:
+    """One constant that the right side lacks, at all cases that are tried."""
+    ratios: set[str] = set()
+    seen = 0
+    for env in [*decider.tuples.small()[:6], *decider.tuples.large(1, 2)]:
+        try:
+            site = decider.site(env)
+        except TooLarge:
+            continue
+        if site is None:
+            continue
+        for number in range(4):
+            _, case = decider.case(site.plan, 7919 + number)
+            if case is None:
+                continue
+            try:
+                with precision(128):
+                    values = evaluate(site.low.graph, [n for p in site.pairs for n in p], case, site.order)
+            except (Undefined, Imprecise, TooLarge):
+                continue
+            for place in range(0, len(values), 2):
+                left, right = values[place], values[place + 1]
+                if not (exact(left) and exact(right)) or (left == 0 and right == 0):
+                    if exact(left) and exact(right):
+                        continue
+                    return ""
+                if left == 0 or right == 0:
+                    return ""
+                ratios.add(str(left / right))
+                seen += 1
+                if len(ratios) > 1:
+                    return ""
+    if len(ratios) != 1 or seen < 4 or ratios == {"1"}:
+        return ""
+    times = shown(_fraction(ratios.pop()))
+    return f"the left side is {times} times the right side in all cases tried: is a factor missing?"
+
+
+def _fraction(text: str) -> fmpq:
+    top, _, bottom = text.partition("/")
+    return fmpq(int(top), int(bottom or 1))

@@ -1,0 +1,171 @@
+r"""Displays cut into statements, each with its conditions, its tag and its options.
+
+One display into statements: rows that start with a relation go on with the row above, text is a reason,
+`For j \ne a:` and `\forall j \ne a` bind indices, `\tag{name}` names the step.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+
+from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
+from attention_core.derivation.document.pieces import Piece
+from attention_core.derivation.document.rows import gathered
+from attention_core.derivation.document.segments import in_brackets
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
+from attention_core.derivation.latex.tokens import Tok, depth_zero
+
+_FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
+_ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
+MAX_RELATIONS = 500  # of one display
+_INNER_OPTION = re.compile(
+    r"^[ \t]*%[ \t]*(within|as|expect|check|assume|margin)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE
+)
+
+
+@dataclass
+class Written:
+    """One statement of a display as written."""
+
+    statement: Statement
+    line: int
+    conditions: tuple[Chain, ...] = ()
+    tag: str = ""
+    tags: dict[int, str] = field(default_factory=dict)
+    options: dict[int, list[Option]] = field(default_factory=dict)
+    offered: tuple[Chain, ...] = ()  # behind a comma: conditions, or claims
+    beside: tuple[Chain, ...] = ()  # behind a gap: conditions if they are about indices, else claims
+    quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
+    defines: bool = False
+    source: str = ""
+    parts: tuple[str, ...] = ()
+
+
+def _require_environments(text: str, line: int) -> None:
+    """Every environment is closed by its own name.
+
+    Raises:
+        Unreadable: one that is not, with the line of what has no partner.
+    """
+    opened: list[tuple[str, int]] = []
+    for found in _ENVIRONMENT.finditer(text):
+        which, name = found.group(1), found.group(2)
+        here = opened.pop() if which == "end" and opened else None
+        if which == "begin":
+            opened.append((name, found.start()))
+        elif which == "end" and (here is None or here[0] != name):
+            missing = f"closes \\begin{{{here[0]}}}" if here else "has no \\begin before it"
+            raise Unreadable(f"\\end{{{name}}} {missing}", line + text.count("\n", 0, found.start()))
+    if opened:
+        name, start = opened[-1]
+        message = f"\\begin{{{name}}} is never closed: \\end{{{name}}} is missing in this display"
+        raise Unreadable(message, line + text.count("\n", 0, start))
+
+
+def _without_frames(text: str) -> str:
+    """The content of the frames `aligned`, `gather` and so on, every line where it was."""
+    return _FRAME.sub(lambda m: " ", text)
+
+
+def statements_of(display: Display) -> list[Written]:
+    """The statements of a display; raises `Unreadable` where it cannot be read."""
+    if display.error:
+        raise Unreadable(display.error, display.line)
+    _require_environments(display.text, display.line)
+    text = _without_frames(display.text)
+    options = [
+        Option(
+            m.group(1),
+            m.group(2),
+            display.line + text.count("\n", 0, m.start()),
+        )
+        for m in _INNER_OPTION.finditer(text)
+    ]
+    for option in options:
+        if not option.value:
+            raise Unreadable(f"the option '% {option.key}:' is empty", option.line)
+    for place, row in enumerate(text.split("\n")):
+        if wrong := misspelt(row):
+            raise Unreadable(wrong, display.line + place)
+    tokens = tokenize(text, display.line)
+    relations = [t for t in tokens if t.kind in ("REL", "ARROW")]
+    if len(relations) > MAX_RELATIONS:
+        message = f"the display has more than {MAX_RELATIONS} relations: split it above this line, or shorten the chain"
+        raise Unreadable(message, relations[MAX_RELATIONS].line)
+    starts = sorted({t.start for t in tokens})
+    out = [one for piece in gathered(tokens) for one in _written(piece, text, starts)]
+    if not out:
+        raise Unreadable("the display has no formula", display.line)
+    _give_options(out, list(display.options), options)
+    return out
+
+
+def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
+    statement = parse_tokens(piece.tokens)
+    conditions = [chain for part in piece.conditions for chain in condition_chains(part)]
+    offered = [chain for part in piece.offered for chain in condition_chains(in_brackets(part) or part)]
+    cuts = [i for i, t in depth_zero(piece.tokens) if t.kind in ("REL", "ARROW", "AND")]
+    runs = [piece.tokens[a:b] for a, b in zip([0, *(c + 1 for c in cuts)], [*cuts, len(piece.tokens)], strict=True)]
+    parts = tuple(_source(run, text, starts) for run in runs)
+    tag = piece.tags[-1][1] if piece.tags else ""
+    source = _source(piece.tokens, text, starts)
+    whole = Written(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
+    whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
+    whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
+    whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
+    if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option
+        said = _source(piece.moves, text, starts) or piece.arrow
+        moves = Option("as", said, piece.tokens[0].line)
+        whole.options = {line: [moves] for line in relation_lines(statement)}
+    if statement.arrows or len(statement.chains) == 1:
+        return [whole]
+    out, place = [], 0  # "a = b and c = d" without an implication is several statements
+    for chain in statement.chains:
+        mine = parts[place : place + len(chain.exprs)]
+        place += len(chain.exprs)
+        out.append(
+            replace(
+                whole, statement=Statement((chain,)), parts=mine, options={k: list(v) for k, v in whole.options.items()}
+            )
+        )
+    return out
+
+
+def _source(run: list[Tok], text: str, starts: list[int]) -> str:
+    """The text that some tokens were read from, on one line."""
+    if not run:
+        return ""
+    after = bisect_right(starts, run[-1].start)
+    end = starts[after] if after < len(starts) else len(text)
+    found = re.sub(r"(?m)^[ \t]*%.*$", " ", text[run[0].start : end])
+    return re.sub(r"(?:\\\\|&|\\(?:right|left)$|\s|[.,;]$)+$", "", " ".join(found.split()).lstrip("& "))
+
+
+def condition_chains(tokens: list[Tok]) -> list[Chain]:
+    """The conditions that these tokens spell."""
+    parsed = parse_tokens(tokens)
+    return list(parsed.chains)
+
+
+def relation_lines(statement: Statement) -> list[int]:
+    """The lines of all relations and arrows of a statement."""
+    return sorted([line for chain in statement.chains for line in chain.lines] + list(statement.lines))
+
+
+def _give_options(written: list[Written], above: list[Option], inside: list[Option]) -> None:
+    """Options above the display belong to all its steps; one inside belongs to the next line with a relation."""
+    for one in written:
+        for line in relation_lines(one.statement):
+            one.options.setdefault(line, []).extend(above)
+    everything = sorted({line for one in written for line in relation_lines(one.statement)})
+    for option in inside:
+        target = next((line for line in everything if line > option.line), None)
+        if target is None:
+            raise Unreadable(f"the option '{option.key}' stands above no step", option.line)
+        for one in written:
+            if target in one.options:
+                one.options[target].append(option)

@@ -1,0 +1,127 @@
+"""Segments of a row.
+
+A row is cut at its words, commas, wide gaps and alignment marks; what each run of tokens between them is, is told by
+its form alone: a relation, what goes on with one, a condition, the range of an index.
+"""
+
+from __future__ import annotations
+
+from attention_core.derivation.document.connectives import ARROWS, bare
+from attention_core.derivation.latex.tokens import Tok, depth_zero
+
+Segment = tuple[str, str, list[Tok]]  # the mark before it, the word or the tag that the mark is, its tokens
+WHOLE = ("NAME", "NUM", "PLUS", "MINUS", "TIMES", "GAP")  # what a whole number is written with
+
+
+def segments_of(row: list[Tok]) -> list[Segment]:
+    """A row cut at text, `\\forall`, wide gaps, commas and alignment marks outside brackets: (mark, word, tokens)."""
+    out: list[Segment] = [("", "", [])]
+    outside = {i for i, _ in depth_zero(row)}
+    for i, token in enumerate(row):
+        if i in outside and token.kind in ("TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI"):
+            out.append((token.kind, token.value if token.kind in ("TEXT", "TAG") else "", []))
+        elif i in outside and token.kind == "GAP" and token.value in (r"\quad", r"\qquad"):
+            out.append(("WIDE" if out[-1][0] in ("COMMA", "WIDE") and not out[-1][2] else "GAP", "", []))
+        elif i in outside and token.kind == "ARROW" and out[-1][0]:
+            out.append(("ARROW", "", [token]))  # `P \forall i \ne j \implies Q`: the condition ends here
+        else:
+            out[-1][2].append(token)
+    return out
+
+
+def written_ranges(segments: list[Segment]) -> set[int]:
+    r"""The places of segments behind a comma that are one range of an index together: `i = 1`, `\dots`, `n`."""
+    out: set[int] = set()
+    for place, (mark, _, segment) in enumerate(segments):
+        kept = [t for t in segment if t.kind != "GAP"]
+        starts = len(kept) >= 3 and (kept[0].kind, kept[1].kind, kept[1].value) == ("NAME", "REL", "=")
+        if mark not in ("COMMA", "WIDE") or not starts or any(t.kind not in WHOLE for t in kept[2:]):
+            continue
+        end = place + 1
+        while end < len(segments) and segments[end][0] == "COMMA" and all(t.kind == "NUM" for t in segments[end][2]):
+            end += 1
+        dots, last = segments[end : end + 1], segments[end + 1 : end + 2]
+        if (
+            all(s[0] == "COMMA" for s in (*dots, *last))
+            and any([t.kind for t in s[2]] == ["DOTS"] for s in dots)
+            and any(s[2] and all(t.kind in WHOLE for t in s[2]) for s in last)
+        ):
+            out |= set(range(place, end + 2))
+    return out
+
+
+def has_relation(tokens: list[Tok]) -> bool:
+    """Whether a relation or an arrow stands outside all brackets."""
+    return any(t.kind in ("REL", "ARROW") for _, t in depth_zero(tokens))
+
+
+def is_relation(tokens: list[Tok]) -> bool:
+    """Whether a segment is a relation of its own, with a left side."""
+    return has_relation(tokens) and not starts_with_relation(tokens)
+
+
+def leads_to_arrow(segments: list[Segment], place: int) -> bool:
+    """Whether an implication follows a segment before any other words do."""
+    for offset, (kind, word, segment) in enumerate(segments[place:]):
+        if kind == "TEXT" and offset:
+            return bare(word) in ARROWS
+        if any(t.kind == "ARROW" for _, t in depth_zero(segment)):
+            return True
+    return False
+
+
+def first_kind(tokens: list[Tok]) -> str:
+    """The kind of the first token that is no gap."""
+    return next((t.kind for t in tokens if t.kind != "GAP"), "")
+
+
+def starts_with_relation(tokens: list[Tok]) -> bool:
+    """Whether a segment goes on with a side that stands before it."""
+    return first_kind(tokens) in ("REL", "ARROW")
+
+
+def is_condition(segment: list[Tok]) -> bool:
+    """`i \\ne a`, `i \\in {..}`, `1 \\le i \\le n` or a lone index."""
+    kept = [t for t in segment if t.kind not in ("GAP", "UNDER")]
+    if not kept or any(t.kind == "ARROW" for t in kept) or any(t.kind == "REL" and t.value in ("=", "~") for t in kept):
+        return False
+    relations = [t.value for t in kept if t.kind == "REL"]
+    if "in" in relations:
+        return (
+            kept[0].kind == "NAME"
+            and kept[1].kind in ("REL", "COMMA")
+            and not any(t.value == r"\mathbb{R}" for t in kept)
+        )
+    simple = all(t.kind in ("NAME", "NUM", "REL", "DOTS") for t in kept) and len(kept) <= 5
+    return simple and (not relations or set(relations) <= {"!=", "<", "<=", ">", ">="}) and len(kept) in (1, 3, 5)
+
+
+def is_range(segment: list[Tok]) -> bool:
+    r"""`i \in \{1, \dots, n\}`, `i \in [n]` or `1 \le i \le n`: what stands behind a comma and a gap as well."""
+    kept = [t for t in segment if t.kind != "GAP"]
+    kinds = [(t.kind, t.value) for t in kept]
+    if kinds[1:2] == [("REL", "in")]:
+        inside = [t for t in kept[2:] if t.kind in ("COMMA", "SEMI")]
+        return kinds[0][0] == "NAME" and (kept[2].kind == "LSET" or (kept[2].kind == "LBRACK" and not inside))
+    return [k for k, _ in kinds] == ["NUM", "REL", "NAME", "REL", "NAME"] and kept[0].value == "1"
+
+
+def is_case(segment: list[Tok]) -> bool:
+    """`i = j`, `n = 1`: a case of a statement, if these are indices or sizes."""
+    kept = [t for t in segment if t.kind != "GAP"]
+    if [t.kind for t in kept] not in (["NAME", "REL", "NAME"], ["NAME", "REL", "NUM"]):
+        return False
+    return kept[1].value == "=" and kept[0].value.isalpha() and kept[0].value.islower()
+
+
+def in_brackets(segment: list[Tok]) -> list[Tok]:
+    """The relation in `(i = j)`, where the brackets hold nothing else; [] of anything else."""
+    kept = [t for t in segment if t.kind != "GAP"]
+    while kept and kept[-1].kind in ("STOP", "COMMA", "SEMI"):
+        kept.pop()
+    if len(kept) < 5 or (kept[0].kind, kept[-1].kind) != ("LPAR", "RPAR"):
+        return []
+    inside = kept[1:-1]
+    depths = [i for i, _ in depth_zero(kept)]
+    closed_early = any(0 < i < len(kept) - 1 for i in depths)
+    return inside if not closed_early and any(t.kind == "REL" for _, t in depth_zero(inside)) else []

@@ -1,0 +1,276 @@
+"""Documents cut into blocks with line numbers.
+
+Where things stand in a document: headings, paragraphs with inline formulas, displays and the options above them.
+Markdown and TeX alike; only lines are looked at here, no formula is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from attention_core.derivation.document.blocks import (
+    FRAMES,
+    Block,
+    Display,
+    Option,
+    Paragraph,
+    heading_on,
+    misspelt,
+    option_on,
+)
+from attention_core.derivation.document.forms import unread_form, usual_forms
+
+MAX_CHARACTERS = 2_000_000
+MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
+_BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
+_OPENING = re.compile(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
+_MORE = re.compile(r"[^ .,;:\t]")
+_DOLLAR = re.compile(r"(?<!\\)\$")
+_COMMENT = re.compile(r"(?<!\\)%")
+_QUOTE = re.compile(r"^[ \t]*>[> \t]*")
+_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]")
+_INDENTED = re.compile(r"^(?: {4}| {0,3}\t)\s*\S")
+_TEX = re.compile(r"\\(?:documentclass|begin\{document\}|usepackage|(?:sub)*section\*?\{|chapter\*?\{)")
+MATHEMATICAL = re.compile(r"(?i)(math|eq|align|gather|multline|split)")  # names of environments
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
+
+
+@dataclass
+class _Reader:
+    """Reads line by line; `column` is where the rest of the current line starts. Nothing is copied or read twice."""
+
+    lines: list[str]
+    tex: bool = False  # TeX has no code spans, no indented code and no HTML comments
+    at: int = 0
+    column: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    prose: list[str] = field(default_factory=list)
+    prose_line: int = 0
+    dollars: int = 0  # how many $ the paragraph has so far
+    options: list[Option] = field(default_factory=list)
+    listed: bool = False  # within a list indented lines are no code
+    blank: bool = True  # whether the line before is blank
+    spans: list[tuple[int, int]] = field(default_factory=list)  # code in the line that is read
+    spans_of: int = -1
+
+    def flush(self) -> None:
+        """End the paragraph that is being gathered."""
+        if any(line.strip() for line in self.prose):
+            self.blocks.append(Paragraph(self.prose_line, "\n".join(self.prose)))
+        self.prose, self.dollars = [], 0
+
+    def add_prose(self, text: str) -> None:
+        """Add a line, or a part of one, to the paragraph."""
+        if not self.prose:
+            self.prose_line = self.at + 1
+        self.prose.append(text)
+        self.dollars += len(_DOLLAR.findall(text))
+
+    def next_line(self) -> None:
+        """Go to the start of the next line."""
+        self.at, self.column = self.at + 1, 0
+
+    def unread(self, line: int, text: str, error: str) -> None:
+        """A place that is in order in no reading, as a display with an error."""
+        self.flush()
+        self.blocks.append(Display(line, text, tuple(self.options), error))
+        self.options = []
+
+    def orphans(self) -> None:
+        """Options that no display follows directly belong to none, and must not reach a later one."""
+        options, self.options = self.options, []
+        for one in options:
+            error = (
+                f"the option '% {one.key}: {one.value}' belongs to no display: it stands right above the one it is for"
+            )
+            self.blocks.append(Display(one.line, f"% {one.key}: {one.value}", (), error))
+
+    def option(self, option: Option) -> None:
+        """An option above a display."""
+        if self.prose:
+            self.orphans()
+        self.flush()
+        if option.value:
+            self.options.append(option)
+        else:
+            self.blocks.append(Display(option.line, f"% {option.key}:", (), f"the option '% {option.key}:' is empty"))
+
+    def display(self, close: str, keep: str = "", quoted: bool = False, inside: bool = False) -> None:
+        """Gather a display from the current place on, up to `close`; the current place is then behind it.
+
+        `quoted` lines start with `>`; what opens `inside` a paragraph ends with it at the latest.
+        """
+        self.flush()
+        line, gathered, closed = self.at + 1, [keep], False
+        while True:
+            text = self.lines[self.at]
+            end = _find_close(text, close, self.column)
+            if end is not None:
+                gathered.append(text[self.column : end] + (close if keep else ""))
+                self.column, closed = end + len(close), True
+                break
+            gathered.append(text[self.column :] + "\n")
+            self.next_line()
+            if self.at >= len(self.lines):
+                break
+            rest = self.lines[self.at]
+            if quoted and (mark := _QUOTE.match(rest)):
+                self.column = mark.end()
+            if not rest.strip() and close == "$$" and (inside or self.at + 1 - line > 200):
+                break
+        error = "" if closed else f"the display is never closed: {close} is missing"
+        if inside and not closed and close == "$$":
+            error += " (a dollar sign in prose is \\$)"
+        self.unread(line, "".join(gathered), error)
+        if closed and not _MORE.search(self.lines[self.at], self.column):
+            self.next_line()
+
+    def fence(self, mark: str, language: str) -> None:
+        """A fenced block: mathematics is a display, anything else is skipped."""
+        self.flush()
+        line, gathered = self.at + 2, []
+        self.next_line()
+        closing = re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+        while self.at < len(self.lines) and not closing.match(self.lines[self.at]):
+            gathered.append(self.lines[self.at])
+            self.next_line()
+        error = "" if self.at < len(self.lines) else f"the fenced block is never closed: {mark} is missing"
+        self.next_line()
+        if language == "math":
+            self.unread(line, "\n".join(gathered), error)
+        elif error and any(_OPENING.search(one) for one in gathered):
+            self.unread(line, "", error)
+
+    def step(self) -> None:
+        """Read one line, or what is left of it, or a whole display."""
+        text, line = self.lines[self.at], self.at + 1
+        if self.column:
+            self.line(text)
+            return
+        blank, self.blank = self.blank, not text.strip()
+        option, heading, fence = option_on(text, line), heading_on(text, line), _FENCE.match(text)
+        if not self.tex and blank and not self.listed and not self.prose and _INDENTED.match(text):
+            self.blank = True  # code goes on
+        elif option:
+            self.option(option)
+        elif misspelt(text):
+            self.flush()
+            self.blocks.append(Display(line, text.strip(), (), misspelt(text)))
+        elif heading:
+            self.flush()
+            self.orphans()
+            self.listed = False
+            self.blocks.append(heading)
+        elif fence:
+            self.fence(fence.group(1), fence.group(2))
+            return
+        elif self.blank:
+            if any(one.strip() for one in self.prose):
+                self.flush()
+                self.orphans()
+            self.flush()
+        elif text.lstrip().startswith("%"):
+            pass
+        elif not self.tex and (wrong := unread_form(text)):
+            self.flush()
+            self.blocks.append(Display(line, text.strip()[:200], (), wrong))
+        else:
+            if _ITEM.match(text):
+                self.listed = True
+            elif blank and not text[0].isspace():
+                self.listed = False
+            self.line(text)
+            return
+        self.next_line()
+
+    def line(self, text: str) -> None:
+        """A line of prose from the current column on, up to the first display or comment that opens in it."""
+        start, counted, dollars = self.column, self.column, self.dollars
+        for opening in self.openings(text):
+            begin = _BEGIN.match(opening.group())
+            if begin and begin.group(1) not in FRAMES and not MATHEMATICAL.search(begin.group(1)):
+                continue  # a theorem, a list
+            dollars += len(_DOLLAR.findall(text, counted, opening.start()))
+            counted = opening.start()
+            if begin and dollars % 2:
+                continue  # within an inline formula
+            before = text[start : opening.start()]
+            if before.strip("> \t"):
+                self.add_prose(before)
+            self.column = opening.end()
+            if opening.group() == "<!--":
+                self.comment(text)
+                return
+            quoted = re.match(r"[ \t]*(>[> \t]*)", before)
+            if begin:
+                self.display(f"\\end{{{begin.group(1)}{begin.group(2)}}}", begin.group(), bool(quoted))
+            else:
+                inside = bool(before.strip("> \t") or self.prose or start)
+                self.display("$$" if opening.group() == "$$" else r"\]", "", bool(quoted), inside)
+            return
+        self.add_prose(text[start:])
+        self.next_line()
+
+    def openings(self, text: str) -> Iterator[re.Match[str]]:
+        """What opens a display or a comment, outside code spans."""
+        if self.spans_of != self.at:  # once a line, the last span first: those that lie behind fall away
+            self.spans_of, self.spans = self.at, [] if self.tex else list(_code_spans(text))[::-1]
+        spans = self.spans
+        for opening in _OPENING.finditer(text, self.column):
+            while spans and spans[-1][1] <= opening.start():
+                spans.pop()
+            covered = bool(spans) and spans[-1][0] <= opening.start()
+            if not covered and not (self.tex and opening.group() == "<!--"):
+                yield opening
+
+    def comment(self, text: str) -> None:
+        """Skip a comment, of one line or more; the paragraph goes on behind it."""
+        line = self.at + 1
+        end = text.find("-->", self.column)
+        while end < 0:
+            self.next_line()
+            if self.at >= len(self.lines):
+                self.unread(line, "", "the comment <!-- is never closed: --> is missing")
+                return
+            end = self.lines[self.at].find("-->")
+        self.column = end + 3
+        if not _MORE.search(self.lines[self.at], self.column):
+            self.next_line()
+
+
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where `code` stands in a line: backticks up to as many backticks; ``quotes'' of TeX are none."""
+    runs = [(m.start(), m.end()) for m in re.finditer(r"`+", text)]
+    later: dict[int, list[int]] = {}
+    for place in range(len(runs) - 1, -1, -1):
+        later.setdefault(runs[place][1] - runs[place][0], []).append(place)
+    place = 0
+    while place < len(runs):
+        start, end = runs[place]
+        same = later[end - start]
+        while same and same[-1] <= place:
+            same.pop()
+        escaped = start > 0 and text[start - 1] == "\\"
+        if same and not escaped and "''" not in text[end : runs[same[-1]][0]]:
+            yield start, runs[same[-1]][1]
+            place = same[-1]
+        place += 1
+
+
+def _find_close(text: str, close: str, start: int) -> int | None:
+    """Where `close` stands from `start` on, outside a comment."""
+    end = text.find(close, start)
+    return None if end < 0 or _COMMENT.search(text, start, end) else end
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
+    tex = bool(_TEX.search(text))
+    reader = _Reader(usual_forms(text, tex).splitlines(), tex)
+    while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
+        reader.step()
+    reader.flush()
+    reader.orphans()
+    return reader.blocks

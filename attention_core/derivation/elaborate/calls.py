@@ -1,0 +1,127 @@
+"""Calls of known functions.
+
+Functions that have a name in mathematics: of numbers, of vectors and rows, of square matrices; attention itself.
+Those that a document defines are in `functions`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.elaborate.indicators import indicator
+from attention_core.derivation.elaborate.random_variables import expectation
+from attention_core.derivation.elaborate.subscripts import index_items, indexed
+from attention_core.derivation.latex.syntax import Call, Minus, Num
+from attention_core.derivation.terms.shapes import joined, product, quotient, scalar_function, size_term, transpose
+from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Term, integer, matrix
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate.expressions import Elaborator
+
+
+SOFTMAX_OF_COLUMNS = "softmax of columns"  # other conventions, see `conventions`
+BASES = {"base 2": 2, "base 10": 10}
+ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor")
+
+
+def call(elab: Elaborator, expr: Call) -> Term:
+    """A known function."""
+    found = _called(elab, expr)
+    if expr.power is None:
+        return found
+    if expr.power == Minus(Num(Fraction(1))):
+        raise elab.fail(
+            f"\\{expr.function}^{{-1}} may be the inverse function or the inverse number: write 1 / ... for that"
+        )
+    if not found.type.scalar:
+        raise elab.fail(f"the power of {expr.function} is only understood where its value is a number")
+    return Term("pow", (found, elab.term(expr.power)), SCALAR)
+
+
+def _called(elab: Elaborator, expr: Call) -> Term:
+    name = expr.function
+    if name in ("E", "Var", "Cov", "Pr"):
+        return expectation(elab, expr)
+    if name == "indicator":
+        return indicator(elab, expr.args)
+    args = [elab.chain_term(a) for a in expr.args]
+    if name == "log" and expr.sub:
+        base = elab.chain_term(expr.sub[0])
+        return Term("div", (scalar_function("log", args[0]), scalar_function("log", base)), SCALAR)
+    if expr.sub and name == "softmax":
+        items = index_items(elab, expr.sub)
+        if items is None:
+            raise elab.fail("the subscript of softmax is not a declared index")
+        return indexed(elab, _softmax(elab, args), items)
+    if expr.sub:
+        raise elab.fail(f"a subscript of {name} is not understood")
+    if name in ("softmax", "argmax"):
+        return _softmax(elab, args, name)
+    if name == "log" and len(args) == 1 and args[0].type.scalar and (bases := elab.context.readings & set(BASES)):
+        base = scalar_function("log", integer(BASES[min(bases)]))
+        return Term("div", (scalar_function("log", args[0]), base), SCALAR)
+    if name in ENTRYWISE and len(args) == 1:
+        return scalar_function(name, args[0])
+    if name in ("max", "min"):
+        return _extreme(elab, name, args)
+    if name == "inner":
+        return _inner(elab, args)
+    return _matrix_function(elab, name, args)
+
+
+def _softmax(elab: Elaborator, args: list[Term], name: str = "softmax") -> Term:
+    if len(args) != 1 or args[0].type.kind != "matrix":
+        raise elab.fail(f"{name} takes one vector or one matrix (whose rows it takes)")
+    if SOFTMAX_OF_COLUMNS in elab.context.readings and not args[0].type.vector:
+        turned = transpose(args[0])
+        return transpose(Term(name, (turned,), turned.type))
+    return Term(name, (args[0],), args[0].type)
+
+
+def _extreme(elab: Elaborator, name: str, args: list[Term]) -> Term:
+    if len(args) == 1 and args[0].type.kind == "matrix":
+        return Term(name + "of", (args[0],), SCALAR)
+    if not all(a.type.scalar for a in args) or not args:
+        raise elab.fail(f"{name} takes numbers, or one array")
+    return Term(name, tuple(args), SCALAR)
+
+
+def _inner(elab: Elaborator, args: list[Term]) -> Term:
+    r"""`\langle x, y \rangle`: of two matrices the sum over all entries."""
+    if len(args) != 2:
+        raise elab.fail(r"\langle ... \rangle is understood as an inner product of two arguments")
+    left, right = args
+    if left.type.vector and right.type.vector:
+        return product(
+            left if not left.type.column else transpose(left), right if right.type.column else transpose(right)
+        )
+    if joined(left.type, right.type, "paired").kind == "matrix":
+        return Term("tr", (product(transpose(left), right),), SCALAR)
+    return product(left, right)
+
+
+def _matrix_function(elab: Elaborator, name: str, args: list[Term]) -> Term:
+    if name == "attention" and len(args) == 3:
+        q, k, v = args
+        scores = product(q, transpose(k))
+        scale = Term("sqrt", (size_term(k.type.cols),), SCALAR)
+        if scores.type.kind != "matrix":
+            raise elab.fail("Attention takes matrices: queries, keys and values in rows")
+        return product(Term("softmax", (quotient(scores, scale),), scores.type), v)
+    if len(args) == 1 and args[0].type.kind == "matrix":
+        kind = args[0].type
+        if name == "lse" and kind.vector:
+            return Term("lse", (args[0],), SCALAR)
+        if name == "diag" and kind.vector:
+            n = kind.rows if kind.column else kind.cols
+            return Term("diag", (args[0],), matrix(n, n))
+        if kind.rows != kind.cols:
+            raise ShapeMismatch(f"{name} of {kind}: a square matrix is needed", (kind.rows, kind.cols))
+        if name == "diag":
+            return Term("diagonal", (args[0],), matrix(kind.rows, ONE))
+        if name in ("tr", "det"):
+            return Term(name, (args[0],), SCALAR)
+    if len(args) == 1 and args[0].type.scalar and name in ("tr", "det"):
+        return args[0]
+    raise elab.fail(f"{name} is not understood of these arguments")

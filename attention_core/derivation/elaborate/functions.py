@@ -1,0 +1,148 @@
+r"""Functions with arguments in brackets.
+
+Functions that a document defines: `Put $f(t) := ...$`, then `f(x_i)^2`, `\nabla_x f(x)`, `f` for itself.
+An application is the body with the arguments put in; indices bound in the body have names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Call,
+    Chain,
+    Expr,
+    Group,
+    Name,
+    Sub,
+    Sup,
+    Times,
+    Transposed,
+    Unreadable,
+    children,
+)
+from attention_core.derivation.terms.context import Context, Declared
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate.expressions import Elaborator
+
+MARK = "§f "  # starts the name of a call that the elaborator has recognised
+MOST = 400  # applications in one step
+_numbers = count(1)
+
+
+def function_form(expr: Expr) -> tuple[str, tuple[str, ...]] | None:
+    """Name and arguments of `f(x, y)` with plain names, None of anything else."""
+    if not (isinstance(expr, Times) and len(expr.factors) == 2 and expr.ops == ("",)):
+        return None
+    head, inside = expr.factors
+    name = name_of(head)
+    if name is None or not isinstance(inside, Group) or inside.bracket != "(" or inside.semicolons:
+        return None
+    names = tuple(name_of(item.exprs[0]) if item.alone else None for item in inside.items)
+    if not names or any(n is None for n in names) or len(set(names)) != len(names):
+        return None
+    return name, tuple(str(n) for n in names)
+
+
+def substituted(expr: object, rule: Callable[[object], object | None]) -> object:
+    """A written tree with some nodes replaced."""
+    found = rule(expr)
+    if found is not None:
+        return found
+    if isinstance(expr, tuple):
+        return tuple(substituted(e, rule) for e in expr)
+    if not children(expr):
+        return expr
+    fields = {name: substituted(getattr(expr, name), rule) for name in expr.__slots__}  # type: ignore[attr-defined]
+    return type(expr)(**fields)
+
+
+def closed(context: Context, body: Expr, params: tuple[str, ...]) -> Expr:
+    """The body with new names for the indices that its sums bind, so that no argument is caught by them."""
+
+    def rule(node: object) -> object | None:
+        if not isinstance(node, Big) or node.op == "lim":
+            return None
+        plain = {e.text for chain in node.below for e in chain.exprs if isinstance(e, Name)}
+        bound = {n for n in plain if n not in params and not _is_size(context, n)}
+        names = {n: Name(f"{n}§{next(_numbers)}") for n in bound}
+
+        def renamed(part: object) -> object:
+            return substituted(part, lambda e: names.get(e.text) if isinstance(e, Name) else None)
+
+        below, inner = renamed(node.below), renamed(node.body)
+        return replace(node, below=below, body=substituted(inner, rule))  # type: ignore[arg-type]
+
+    return substituted(body, rule)  # type: ignore[return-value]
+
+
+def _is_size(context: Context, name: str) -> bool:
+    symbol = context.symbols.get(name)
+    return symbol is not None and symbol.kind in ("size", "definition")
+
+
+def with_calls(elab: Elaborator, expr: Times) -> Times | Expr:
+    """`f (x)` as a call, where f is a function of the document."""
+    factors, ops = list(expr.factors), list(expr.ops)
+    place = 0
+    while place + 1 < len(factors):
+        name = name_of(factors[place])
+        symbol = elab.lookup(name) if name is not None else None
+        called = _called(name, factors[place + 1]) if symbol is not None and symbol.kind == "function" else None
+        if called is not None and ops[place] == "":
+            factors[place : place + 2] = [called]
+            del ops[place]
+        place += 1
+    return Times(tuple(factors), tuple(ops)) if ops else factors[0]
+
+
+def _called(name: str | None, arguments: Expr) -> Expr | None:
+    """The call for `(x)`, `(x)^2`, `(x)^\\top`, `(x)_i` behind the name of a function."""
+    match arguments:
+        case Group("(", items, ")", False):
+            return Call(f"{MARK}{name}", items)
+        case Sup(base, exponent):
+            inner = _called(name, base)
+            return None if inner is None else Sup(inner, exponent)
+        case Transposed(base, letter):
+            inner = _called(name, base)
+            return None if inner is None else Transposed(inner, letter)
+        case Sub(base, items):
+            inner = _called(name, base)
+            return None if inner is None else Sub(inner, items)
+    return None
+
+
+def applied(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr:
+    """The body at these arguments."""
+    elab.context.applied += 1
+    if elab.context.applied > MOST:
+        raise elab.fail(f"functions are applied more than {MOST} times in this step")
+    if len(args) != len(symbol.params) or not all(a.alone for a in args):
+        raise elab.fail(f"{symbol.name} was defined with {len(symbol.params)} arguments")
+    given: dict[str, Expr] = {}
+    for param, arg in zip(symbol.params, args, strict=True):
+        inner = arg.exprs[0]
+        given[param] = inner if isinstance(inner, Name) else Group("(", (arg,), ")")
+
+    def rule(node: object) -> object | None:
+        if isinstance(node, Name | Sub):
+            return given.get(name_of(node) or "")
+        return None
+
+    return substituted(symbol.body, rule)  # type: ignore[return-value]
+
+
+def require_known(elab: Elaborator, body: Expr, params: tuple[str, ...]) -> None:
+    """An argument that the body does not mention is a slip of the pen."""
+    from attention_core.derivation.elaborate.hypotheses import all_names
+
+    missing = [p for p in params if p not in all_names(body)]
+    if missing:
+        raise Unreadable(f"the argument {missing[0]} does not occur in the definition", elab.line)

@@ -1,0 +1,189 @@
+r"""`\delta_{ij}`, `\mathbf{1}[i = j]`, and what to say of `J_{ij}` where i is not declared.
+
+Kronecker's delta and indicators of indices, and subscripts whose letter nothing declares.
+The letter is what is missing there: advice to declare the entry would make a known entry a free number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.syntax import (
+    Call,
+    Chain,
+    Expr,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Sub,
+    Times,
+    Unreadable,
+    names_in,
+)
+from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.terms.context import Context, Declared
+
+ONES = r"\mathbf{1}"
+_COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
+
+
+def _spread(items: tuple[Chain, ...]) -> list[Expr] | None:
+    """The subscripts one by one: `ij` and `i,j` are two; None if one of them is a relation."""
+    if not all(item.alone for item in items):
+        return None
+    exprs = [item.exprs[0] for item in items]
+    if len(exprs) == 1 and isinstance(exprs[0], Times) and not any(exprs[0].ops):
+        return list(exprs[0].factors)
+    if len(exprs) == 1 and isinstance(exprs[0], Num) and 10 < exprs[0].value < 100:
+        return [Num(Fraction(int(digit))) for digit in str(exprs[0].value)]
+    return exprs
+
+
+def _indexlike(expr: Expr) -> bool:
+    """Whether an expression is spelled with lower-case letters and numerals alone, as indices are."""
+    match expr:
+        case Num(value):
+            return value.denominator == 1
+        case Name(text):
+            return text.rstrip("'").isalpha() and text.rstrip("'").islower() and text.isascii()
+        case Minus(body):
+            return _indexlike(body)
+        case Plus(terms):
+            return all(_indexlike(term) for term in terms)
+    return False
+
+
+def missing_index(context: Context, expr: Sub, bound: Container[str] = ()) -> str:
+    """The letter that keeps `J_{ij}` from being an entry of J: an index that is not declared; '' if none does."""
+    exprs = _spread(expr.items)
+    if exprs is None or not all(_indexlike(e) for e in exprs):
+        return ""
+    letters = [n for e in exprs for n in sorted(names_in(e))]
+    return next((n for n in letters if n not in context.symbols and n not in bound), "")
+
+
+def declared_as(letter: str, last: Size | None = None) -> str:
+    """What to write where the index is not declared."""
+    end = "n" if last is None else str(last)
+    return (
+        f"write '\\text{{for all }} {letter}' behind the formula, or 'Let ${letter} \\in \\{{1, \\dots, {end}\\}}$' "
+        "above the display"
+    )
+
+
+def extent(known: Declared, expr: Sub, letter: str) -> Size | None:
+    """How far the index may run at its place, where the array says so."""
+    kind = known.type if known.term is None else known.term.type
+    exprs = _spread(expr.items) or []
+    place = next((k for k, e in enumerate(exprs) if letter in names_in(e)), 0)
+    if known.kind == "family" or known.params:
+        return known.highest if place == 0 else None
+    if kind is None or kind.kind != "matrix":
+        return None
+    return (kind.cols if kind.vector and not kind.column else kind.rows) if place == 0 else kind.cols
+
+
+def entry_type_fits(known: Declared, expr: Sub, scalar: bool) -> bool:
+    """Whether what is declared or used as `J_{ij}` has the shape that an entry of J, or a member, has."""
+    kind = known.type if known.term is None else known.term.type
+    count = len(_spread(expr.items) or ())
+    if known.kind == "family" or known.params:
+        return True
+    return scalar and kind is not None and kind.kind == "matrix" and count == (1 if kind.vector else 2)
+
+
+def kronecker(elab: Elaborator, expr: Sub) -> Term | None:
+    r"""`\delta_{ij}`: 1 where the indices agree, else 0; None if the subscript is no pair of indices.
+
+    Raises:
+        Unreadable: one of the letters is not declared.
+    """
+    exprs = _spread(expr.items)
+    if exprs is None or len(exprs) != 2 or not all(_indexlike(e) or elab.is_integer(e) for e in exprs):
+        return None
+    return indicator(elab, (Chain((exprs[0], exprs[1]), ("=",)),))
+
+
+def indicator(elab: Elaborator, conditions: tuple[Chain, ...]) -> Term:
+    r"""`\mathbf{1}[i = j]`: 1 where all conditions among whole numbers hold, else 0.
+
+    Raises:
+        Unreadable: a side is no whole number, or a letter is not declared.
+    """
+    for chain in conditions:
+        for side in chain.exprs:
+            if elab.is_integer(side):
+                continue
+            letter = next(
+                (n for n in sorted(names_in(side)) if n not in elab.context.symbols and n not in elab.bound), ""
+            )
+            if letter and _indexlike(side):
+                raise elab.fail(f"{letter} is not declared: {declared_as(letter)}")
+            raise elab.fail(f"an indicator compares indices, and '{written(side)}' is none")
+        if chain.alone or not set(chain.ops) <= _COMPARISONS:
+            raise elab.fail(f"'{written(chain)}' is not understood in an indicator: compare indices, as in [i = j]")
+    tests = tuple(inner_condition(elab, chain) for chain in conditions)
+    return Term("reduce", (integer(1), integer(1), integer(1), *tests), SCALAR, ("sum", "§1"))
+
+
+def conditions_in(items: tuple[Chain, ...]) -> tuple[Chain, ...]:
+    r"""The conditions of `_{i = j}`, `_{\{i = j\}}`, `[i = j]`; empty if it has none."""
+    if len(items) == 1 and items[0].alone and isinstance(items[0].exprs[0], Group):
+        items = items[0].exprs[0].items
+    return items if items and not all(item.alone for item in items) else ()
+
+
+def inner_condition(elab: Elaborator, chain: Chain) -> Term:
+    """A condition among whole numbers."""
+    parts = [elab.term(e) for e in chain.exprs]
+    tests = [Term("test", (a, b), SCALAR, op) for a, op, b in zip(parts, chain.ops, parts[1:], strict=False)]
+    return tests[0] if len(tests) == 1 else Term("all", tuple(tests), SCALAR)
+
+
+def with_indicators(elab: Elaborator, expr: Times) -> Expr:
+    r"""A product whose `\mathbf{1}[...]` are calls."""
+    factors, ops, place = list(expr.factors), list(expr.ops), 0
+    while place < len(ops):
+        following = factors[place + 1]
+        if factors[place] == Name(ONES) and ops[place] == "" and isinstance(following, Group):
+            said = conditions_in(following.items) if ONES not in elab.context.symbols else ()
+            if said:
+                factors[place : place + 2] = [Call("indicator", said)]
+                del ops[place]
+        place += 1
+    return Times(tuple(factors), tuple(ops)) if ops else factors[0]
+
+
+def require_function(elab: Elaborator, expr: Times) -> None:
+    """`f(a)` of a letter that nothing declares is a function to define, or a number to declare: both are named.
+
+    Raises:
+        Unreadable: always where such a letter stands in front of a round bracket.
+    """
+    for letter, op, following in zip(expr.factors, expr.ops, expr.factors[1:], strict=False):
+        if op or not isinstance(letter, Name) or not isinstance(following, Group) or following.bracket != "(":
+            continue
+        name = letter.text
+        known = elab.lookup(name)
+        constant = name in ("e", "I", r"\pi") or name.startswith((r"\mathbf{", r"\text{", r"\mathbb{"))
+        if known is None and name not in elab.bound and name not in elab.context.dropped and not constant:
+            raise Unreadable(
+                f"{name} is not declared: if it is a function, define it, as in 'Put ${name}(t) := ...$'; if it is a "
+                f"number, write 'Let ${name} \\in \\mathbb{{R}}$' above the display and {name} \\cdot (...)",
+                elab.line,
+            )
+        first = letter is expr.factors[0]  # behind another factor it is read as one: g f (x + y)
+        if name == "f" and first and known is not None and known.kind == "array" and known.type == SCALAR:
+            raise Unreadable(
+                f"'f {written(following)}' may be a value of a function or a product with the number f (line "
+                f"{known.line}): define 'Put $f(t) := ...$', or write f \\cdot {written(following)}",
+                elab.line,
+            )

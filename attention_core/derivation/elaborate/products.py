@@ -1,0 +1,102 @@
+r"""Products with their shapes.
+
+Factors side by side, with \cdot, \times, \odot or a slash between them, from left to right.
+Where a product may be read in two ways that differ, it is refused and both are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.elaborate.derivatives import ordinary
+from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Num, Times
+from attention_core.derivation.terms.shapes import hadamard, number_of, product, quotient
+from attention_core.derivation.terms.terms import ShapeMismatch, Term
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate.expressions import Elaborator
+
+
+def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> Term:
+    """Factors from left to right; where a 1 x 1 product further right is a number, it is taken first."""
+    for place, factor in enumerate(factors[:-1]):
+        found = ordinary(elab, factor) if isinstance(factor, Frac) else None
+        if found is not None and found.body == Dots():  # \frac{d}{dx} takes the factors that follow
+            rest = factors[place + 1] if place + 2 == len(factors) else Times(factors[place + 1 :], ops[place + 1 :])
+            factors = (*factors[:place], Derivative(rest, found.by))
+            ops = ops[:place]
+            break
+    _require_one_divisor(elab, factors, ops)
+    terms = [elab.term(f) for f in factors]
+    if "o" in ops:
+        return _entrywise(elab, terms, ops)
+    return _from_left(elab, terms, ops)
+
+
+def _require_one_divisor(elab: Elaborator, factors: Sequence[Expr], ops: Sequence[str]) -> None:
+    r"""`x / 2 s` is read as x / (2 s) by some and as (x / 2) s by others."""
+    for k, (op, following) in enumerate(pairwise(ops)):
+        plain = isinstance(factors[k], Num) and isinstance(factors[k + 1], Num) and (k == 0 or ops[k - 1] != "/")
+        if op == "/" and following == "" and not plain:
+            said = f"{written(factors[k])} / {written(factors[k + 1])} {written(factors[k + 2])}"
+            raise elab.fail(f"'{said}' may divide by one factor or by two: write \\frac or brackets")
+
+
+def _entrywise(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:
+    r"""`P \odot G V^\top`: what fits, from left to right or product by product; both only where they agree."""
+    groups: list[tuple[list[Term], list[str]]] = [([terms[0]], [])]
+    for op, term in zip(ops, terms[1:], strict=True):
+        if op == "o":
+            groups.append(([term], []))
+        else:
+            groups[-1][0].append(term)
+            groups[-1][1].append(op)
+    found: list[Term] = []
+    refused: list[ShapeMismatch] = []
+    alone = all(sum(not t.type.scalar for t in group) <= 1 for group, _ in groups)
+    for reading in ("products",) if alone else ("left", "products"):
+        try:
+            if reading == "left":
+                found.append(_from_left(elab, terms, ops))
+            else:
+                parts = [_from_left(elab, group, inner) for group, inner in groups]
+                found.append(_from_left(elab, parts, ["o"] * (len(parts) - 1)))
+        except ShapeMismatch as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    if len(found) > 1:
+        raise elab.fail("\\odot beside a matrix product may come first or last: write brackets")
+    return found[0]
+
+
+def _from_left(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:
+    """Factors from left to right."""
+    marks = list(ops)
+    result, i = terms[0], 0
+    while i < len(marks):
+        op, right = marks[i], terms[i + 1]
+        if op == "/":
+            result = quotient(result, right)
+        elif op == "o":
+            result = hadamard(result, right)
+        else:
+            if op == "*" and not result.type.scalar and not right.type.scalar:
+                raise elab.fail(
+                    "* and \\times between matrices or vectors may be the matrix product or that of entries: "
+                    "write A B or A \\odot B"
+                )
+            try:
+                result = product(result, right, dot=op == ".")
+            except ShapeMismatch:
+                following = terms[i + 2] if i + 1 < len(marks) and marks[i + 1] in ("", ".", "*") else None
+                inner = number_of(right, following) if following is not None else None
+                if inner is None:
+                    raise
+                result = product(result, inner)
+                i += 1
+        i += 1
+    return result

@@ -1,0 +1,181 @@
+"""What subscripts mean: indices, slices or parts of names.
+
+What stands below the line: an index of a family, an entry, row or slice of an array, or a part of a name.
+It is an index where the base is declared and the subscript is a numeral or an index.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.elaborate.indicators import (
+    ONES,
+    conditions_in,
+    declared_as,
+    entry_type_fits,
+    extent,
+    indicator,
+    kronecker,
+    missing_index,
+)
+from attention_core.derivation.elaborate.names import symbol
+from attention_core.derivation.elaborate.norms import norm_with_index
+from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.syntax import Chain, Expr, Fence, Name, Num, Slice, Sub, Sup, Times
+from attention_core.derivation.terms.context import Declared, has_entries
+from attention_core.derivation.terms.shapes import size_term
+from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate.expressions import Elaborator
+
+
+def subscripted(elab: Elaborator, expr: Sub) -> Term:
+    """An index where the base is declared and the subscript is a numeral or an index; else a name."""
+    items = index_items(elab, expr.items)
+    base_name = name_of(expr.base)
+    found = elab.lookup(base_name) if base_name is not None else None
+    full = name_of(expr)
+    if items is not None:
+        if found is not None and found.kind == "family":
+            return _member(elab, found, items)
+        if found is not None and found.kind == "definition" and found.params:
+            return _at_indices(elab, found, items)
+        if found is not None and has_entries(found):
+            base = symbol(elab, found.name)
+            return indexed(elab, base, _digits(base.type, items))
+    if full is not None and (own := elab.lookup(full)) is not None:
+        _require_own(elab, found, expr, own)
+        return symbol(elab, full)
+    said = conditions_in(expr.items) if base_name == ONES and found is None else ()
+    if said:
+        return indicator(elab, said)
+    if base_name == r"\delta" and found is None and (delta := kronecker(elab, expr)) is not None:
+        return delta
+    if base_name in ("I", r"\mathbf{1}", r"\mathbf{0}") and found is None and len(expr.items) == 1:
+        n = elab.size(expr.items[0].exprs[0])
+        if base_name == "I":
+            return Term("eye", (), matrix(n, n), n)
+        return Term("ones", (), matrix(n, ONE), n)
+    if isinstance(expr.base, Num) and expr.base.value == 0:
+        return integer(0)
+    if (
+        found is not None
+        and found.kind in ("family", "definition")
+        and items is None
+        and (found.kind == "family" or found.params)
+    ):
+        raise elab.fail(f"'{written(expr)}': its subscript is not a declared index; declare it, such as "
+                        f"'Let ${written(expr.items[0])} \\in \\{{1, \\dots, n\\}}$'")  # fmt: skip
+    if base_name is None:
+        if isinstance(expr.base, Fence) and expr.base.kind == "norm" and len(expr.items) == 1:
+            normed = norm_with_index(elab, expr.base.body, written(expr.items[0]))
+            if normed is not None:
+                return normed
+        if items is None:
+            raise elab.fail(f"the subscript in '{written(expr)}' is not a declared index")
+        base = elab.term(expr.base)
+        return indexed(elab, base, _digits(base.type, items))
+    if isinstance(expr.base, Sup) and found is None and items is not None and full not in elab.context.dropped:
+        base = elab.term(expr.base)
+        return indexed(elab, base, _digits(base.type, items))
+    _require_index(elab, found, expr)
+    return symbol(elab, full or written(expr))
+
+
+def _require_index(elab: Elaborator, known: Declared | None, expr: Sub) -> None:
+    """An entry of what is known misses its index, not a declaration of the entry."""
+    letter = missing_index(elab.context, expr, elab.bound)
+    if known is None or not has_entries(known) or not letter or name_of(expr) in elab.context.dropped:
+        return
+    raise elab.fail(f"{letter} is not declared: {declared_as(letter, extent(known, expr, letter))}")
+
+
+def _require_own(elab: Elaborator, known: Declared | None, expr: Sub, own: Declared) -> None:
+    """A number that is spelled like an entry of an array declared after it has two meanings."""
+    if known is None or own.type is None or not has_entries(known) or not missing_index(elab.context, expr):
+        return
+    if entry_type_fits(known, expr, own.type.scalar):
+        raise elab.fail(
+            f"{written(expr)} is declared in line {own.line}, and {known.name}, whose entry it would be, in line "
+            f"{known.line}: give one of them another name"
+        )
+
+
+def index_items(elab: Elaborator, items: tuple[Chain, ...]) -> list[Term | Slice] | None:
+    """The subscripts as whole numbers or slices, None if they are something else."""
+    exprs: list[Expr] = []
+    for item in items:
+        if not item.alone:
+            return None
+        exprs.append(item.exprs[0])
+    if len(exprs) == 1 and isinstance(exprs[0], Times) and exprs[0].ops == ("",):
+        pair = list(exprs[0].factors)
+        if all(isinstance(f, Name | Num) and elab.is_integer(f) for f in pair):
+            exprs = pair
+    if not all(isinstance(e, Slice) or elab.is_integer(e) for e in exprs):
+        return None
+    return [e if isinstance(e, Slice) else elab.term(e) for e in exprs]
+
+
+def _member(elab: Elaborator, family: Declared, items: list[Term | Slice]) -> Term:
+    """One member of a family, or an entry of one."""
+    first = items[0]
+    if isinstance(first, Slice):
+        raise elab.fail(f"a slice of the family {family.name} is not understood")
+    assert family.type is not None
+    chosen = Term("member", (first,), family.type, family.name)
+    return indexed(elab, chosen, items[1:]) if len(items) > 1 else chosen
+
+
+def _at_indices(elab: Elaborator, definition: Declared, items: list[Term | Slice]) -> Term:
+    """A definition written with indices, at these indices."""
+    assert definition.term is not None
+    count = len(definition.params)
+    values = items[:count]
+    if len(values) < count or any(isinstance(v, Slice) for v in values):
+        raise elab.fail(f"{definition.name} was defined with {count} indices")
+    bound = Term(
+        "bind",
+        (definition.term, *(v for v in values if isinstance(v, Term))),
+        definition.term.type,
+        definition.params,
+    )
+    return indexed(elab, bound, items[count:]) if len(items) > count else bound
+
+
+def indexed(elab: Elaborator, base: Term, items: list[Term | Slice]) -> Term:
+    """Entries, rows and slices of an array."""
+    kind = base.type
+    if kind.scalar and base.op not in ("leaf", "member", "bind"):
+        raise elab.fail("a number that is no symbol has a subscript, which is not understood")
+    if kind.kind != "matrix":
+        raise ShapeMismatch(f"{kind} has no entries")
+    if kind.vector and len(items) == 1:
+        items = [items[0], integer(1)] if kind.column else [integer(1), items[0]]
+    if len(items) == 1:
+        items = [items[0], Slice(None, None)]
+    if len(items) != 2:
+        raise elab.fail("an array has one or two subscripts")
+    first, second = items
+    if isinstance(first, Term) and isinstance(second, Term):
+        return Term("entry", (base, first, second), SCALAR)
+    (low, high, rows), (left, right, cols) = _span(elab, first, kind.rows), _span(elab, second, kind.cols)
+    return Term("slice", (base, low, high, left, right), matrix(rows, cols))
+
+
+def _span(elab: Elaborator, item: Term | Slice, extent: Size) -> tuple[Term, Term, Size]:
+    """First and last position of one subscript and how many there are."""
+    if isinstance(item, Term):
+        return item, item, ONE
+    first = Size.number(1) if item.first is None else elab.size(item.first)
+    last = extent if item.last is None else elab.size(item.last)
+    return size_term(first), size_term(last), last + (-first) + ONE
+
+
+def _digits(kind: Type, items: list[Term | Slice]) -> list[Term | Slice]:
+    """`A_{12}` of a matrix is its entry 1, 2."""
+    (first, *rest) = items
+    if rest or kind.vector or not isinstance(first, Term) or first.op != "const" or not 10 < first.data < 100:
+        return items
+    return [integer(int(first.data) // 10), integer(int(first.data) % 10)]

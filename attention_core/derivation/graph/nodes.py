@@ -1,0 +1,236 @@
+"""The scalar graph.
+
+A step at given sizes: one graph of numbers, shared subexpressions once, constants folded exactly.
+Every decider reads this graph: exact and ball evaluation, normal forms, derivatives, moments, limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from flint import fmpq
+
+from attention_core.derivation.cpu_limit import on_time
+
+MAX_NODES = 120_000
+MAX_BITS = 200_000
+WORK = 3  # operations for each node that a bounded graph may have
+
+Key = tuple[str, tuple[int, ...]]  # a leaf: its symbol and its indices (family member, row, column), 1-based
+
+
+class TooLarge(Exception):
+    """A step that outgrows its bounds; it ends UNDECIDED."""
+
+
+class Unsettled(Exception):
+    """No rule here decides the step; it ends UNDECIDED with this reason."""
+
+
+class Undefined(Exception):
+    """A side is not defined at this point."""
+
+
+class Graph:
+    """Nodes by number; `ops[i]`, `args[i]`, `data[i]`. Arguments come before what uses them.
+
+    Operations: const (data: fmpq), leaf (data: Key), add, mul (any number of arguments), inv, powi (data: exponent),
+    pow (base, exponent), exp, log, sqrt, abs, max, min, sign, argmax (data: which argument; the share of the maximum),
+    pi, sin, cos, erf, erfc, floor, ceil, indicator (data: relation).
+    """
+
+    def __init__(self, most: int = MAX_NODES) -> None:
+        self.most, self.work = most, 0  # how many nodes there may be, and how often one was asked for
+        self.ops: list[str] = []
+        self.args: list[tuple[int, ...]] = []
+        self.data: list[Any] = []
+        self.table: dict[tuple[str, tuple[int, ...], Any], int] = {}
+        self.zero, self.one = self.const(fmpq(0)), self.const(fmpq(1))
+        self.minus = self.const(fmpq(-1))
+
+    def node(self, op: str, args: tuple[int, ...] = (), data: Any = None) -> int:
+        """The node of that operation, made once."""
+        key = (op, args, data)
+        self.count(1)
+        found = self.table.get(key)
+        if found is not None:
+            return found
+        if len(self.ops) >= self.most:
+            raise TooLarge(f"the step has more than {self.most} operations at these sizes")
+        if not len(self.ops) % 1024:
+            on_time()
+        self.ops.append(op)
+        self.args.append(args)
+        self.data.append(data)
+        self.table[key] = len(self.ops) - 1
+        return len(self.ops) - 1
+
+    def count(self, operations: int) -> None:
+        """Note some work; a graph that is only tried gives up behind a few times its bound."""
+        self.work += operations
+        if self.most < MAX_NODES and self.work > WORK * self.most:
+            raise TooLarge(f"the step takes more than {WORK * self.most} operations at these sizes")
+
+    def const(self, value: Any) -> int:
+        """An exact rational."""
+        number = value if isinstance(value, fmpq) else fmpq(value.numerator, value.denominator)
+        self.count(1)
+        key = ("const", (), (number.p, number.q))
+        found = self.table.get(key)
+        if found is None:
+            self.ops.append("const")
+            self.args.append(())
+            self.data.append(number)
+            found = self.table[key] = len(self.ops) - 1
+        return found
+
+    def value(self, node: int) -> fmpq | None:
+        """The constant of a node, None if it is not one."""
+        return self.data[node] if self.ops[node] == "const" else None
+
+    def leaf(self, key: Key) -> int:
+        """One entry of a declared symbol."""
+        return self.node("leaf", (), key)
+
+    def add(self, parts: Iterable[int]) -> int:
+        """A sum."""
+        total, rest = fmpq(0), []
+        for part in parts:
+            if self.ops[part] == "const":
+                total += self.data[part]
+            else:
+                rest.append(part)
+        if total != 0:
+            rest.append(self.const(total))
+        if not rest:
+            return self.zero
+        return rest[0] if len(rest) == 1 else self.node("add", tuple(sorted(rest)))
+
+    def mul(self, parts: Iterable[int]) -> int:
+        """A product; a factor that is exactly 0 makes it 0."""
+        scale, rest = fmpq(1), []
+        for part in parts:
+            if self.ops[part] == "const":
+                scale *= self.data[part]
+            else:
+                rest.append(part)
+        if scale == 0:
+            return self.zero
+        if scale != 1:
+            rest.append(self.const(scale))
+        if not rest:
+            return self.one
+        return rest[0] if len(rest) == 1 else self.node("mul", tuple(sorted(rest)))
+
+    def neg(self, part: int) -> int:
+        """Minus a node."""
+        return self.mul((self.minus, part))
+
+    def sub(self, left: int, right: int) -> int:
+        """A difference."""
+        return self.zero if left == right else self.add((left, self.neg(right)))
+
+    def inv(self, part: int) -> int:
+        """One over a node; of the constant 0 it stays a node, undefined wherever it is evaluated."""
+        found = self.value(part)
+        if found is not None and found != 0:
+            return self.const(1 / found)
+        return self.node("inv", (part,))
+
+    def div(self, top: int, bottom: int) -> int:
+        """A quotient."""
+        return self.mul((top, self.inv(bottom)))
+
+    def power(self, base: int, exponent: int) -> int:
+        """A power; whole constant exponents are kept apart."""
+        to = self.value(exponent)
+        if to is None or to.q != 1:
+            if to == fmpq(1, 2):
+                return self.call("sqrt", base)
+            return self.node("pow", (base, exponent))
+        whole = int(to.p)
+        if whole in (0, 1):
+            return self.one if whole == 0 else base
+        known = self.value(base)
+        if known is not None and (known != 0 or whole > 0):
+            bits = max(int(known.p).bit_length(), int(known.q).bit_length())
+            if bits > 1 and bits * abs(whole) > MAX_BITS:
+                raise TooLarge("a power has too many digits")
+            return self.const(known**whole)
+        if abs(whole) > 100_000:
+            raise TooLarge("an exponent is too large")
+        if self.ops[base] == "sqrt" and whole % 2 == 0 and cannot_be_negative(self, self.args[base][0]):
+            return self.power(self.args[base][0], self.const(fmpq(whole // 2)))
+        return self.node("powi", (base,), whole)
+
+    def call(self, op: str, *args: int, data: Any = None) -> int:
+        """A function; the few values that are exact are folded."""
+        known = self.value(args[0]) if len(args) == 1 else None
+        if known is not None:
+            folded = _fold(op, known)
+            if folded is not None:
+                return self.const(folded)
+        if op in ("max", "min") and len(set(args)) == 1:
+            return args[0]
+        if op == "exp" and self.ops[args[0]] == "log":
+            return self.node(op, args, data)
+        return self.node(op, tuple(sorted(set(args))) if op in ("max", "min") else args, data)
+
+    def reachable(self, roots: Iterable[int]) -> list[int]:
+        """All nodes below the roots, arguments first."""
+        seen: set[int] = set()
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack.extend(self.args[node])
+        return sorted(seen)
+
+    def leaves(self, roots: Iterable[int]) -> list[int]:
+        """The leaves below the roots."""
+        return [n for n in self.reachable(roots) if self.ops[n] == "leaf"]
+
+
+def _fold(op: str, value: fmpq) -> fmpq | None:
+    """Values that are rational."""
+    if op == "exp" and value == 0:
+        return fmpq(1)
+    if op == "log" and value == 1:
+        return fmpq(0)
+    if op == "abs":
+        return abs(value)
+    if op == "sign":
+        return fmpq((value > 0) - (value < 0))
+    if op in ("floor", "ceil"):
+        return fmpq(value.p // value.q if op == "floor" else -((-value.p) // value.q))
+    if op == "sqrt" and value >= 0:
+        return square_root(value)
+    if op in ("sin", "erf") and value == 0:
+        return fmpq(0)
+    return fmpq(1) if op in ("cos", "erfc") and value == 0 else None
+
+
+def square_root(value: fmpq) -> fmpq | None:
+    """The root of a rational square, None of anything else."""
+    from math import isqrt
+
+    top, bottom = int(value.p), int(value.q)
+    roots = isqrt(top), isqrt(bottom)
+    return fmpq(*roots) if roots[0] ** 2 == top and roots[1] ** 2 == bottom else None
+
+
+def cannot_be_negative(graph: Graph, node: int) -> bool:
+    """Whether a node is a sum of squares, magnitudes, exponentials and the like."""
+    op, args = graph.ops[node], graph.args[node]
+    if op == "const":
+        return bool(graph.data[node] >= 0)
+    if op in ("exp", "abs", "sqrt", "argmax", "indicator"):
+        return True
+    if op == "powi":
+        return graph.data[node] % 2 == 0 or cannot_be_negative(graph, args[0])
+    if op == "mul" and len(set(args)) < len(args):
+        odd = [a for a in set(args) if args.count(a) % 2]
+        return all(cannot_be_negative(graph, a) for a in odd)
+    return op in ("add", "mul", "max", "inv") and all(cannot_be_negative(graph, a) for a in args)

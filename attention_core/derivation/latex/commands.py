@@ -1,0 +1,251 @@
+"""The tokens of LaTeX commands.
+
+Commands with letters: symbols, functions, fractions, styles, alphabets, words, boxes, arrows, environments.
+Each function takes the lexer it works for, with the place behind the command, and returns where the text goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.tables import (
+    ACCENTS,
+    ALPHABETS,
+    ARROWS,
+    BIG,
+    DOTS,
+    FUNCTIONS,
+    GREEK,
+    MATRICES,
+    PROSE,
+    RELATIONS,
+    STYLES,
+    WORDS,
+)
+from attention_core.derivation.latex.tokens import depth_zero
+
+if TYPE_CHECKING:
+    from attention_core.derivation.latex.lexer import Lexer
+
+
+_ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
+_PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
+
+
+def named(lexer: Lexer, name: str, end: int) -> int:  # noqa: C901  # one branch a kind of command
+    """Commands with letters: symbols, functions, fractions, environments, words."""
+    if name in DOTS:
+        lexer.emit("DOTS")
+    elif name == "infty":
+        lexer.emit("INF")
+    elif name in GREEK:
+        lexer.emit("NAME", "\\" + name + lexer.primes(end))
+        return lexer.after_primes(end)
+    elif name in ("frac", "tfrac", "dfrac", "cfrac"):
+        lexer.emit("PFRAC" if re.compile(r"\s*\{\s*\\partial").match(lexer.text, end) else "FRAC")
+        lexer.tight = 2
+    elif name == "sqrt":
+        lexer.emit("SQRT")
+        lexer.tight = 1
+    elif name in BIG and (name not in ("max", "min") or lexer.text[end:].lstrip().startswith(("_", r"\limits"))):
+        lexer.emit("BIGOP", BIG[name])
+    elif name in FUNCTIONS:
+        lexer.emit("FUNC", FUNCTIONS[name])
+    elif name in STYLES:
+        return _styled(lexer, name, end)
+    elif name in WORDS:
+        return _words(lexer, name, end)
+    elif name in ACCENTS:
+        inner, end = braced(lexer.text, end, lexer.line)
+        lexer.emit("NAME", f"\\{name}{{{_PLAIN.sub('', inner)}}}")
+    elif name in ALPHABETS:
+        return _alphabet(lexer, name, end)
+    elif name in ("begin", "end"):
+        return _environment(lexer, name, end)
+    elif name == "xrightarrow":
+        return _limit_arrow(lexer, end)
+    elif name in ("stackrel", "overset", "underset"):
+        return _above(lexer, name, end)
+    elif name in ("boxed", "fbox"):
+        return _boxed(lexer, end)
+    elif name == "propto":
+        raise Unreadable("\\propto does not say by which factor: write a = c b with a declared number c", lexer.line)
+    elif name in ("tag", "label"):
+        inner, end = braced(lexer.text, end, lexer.line)
+        lexer.emit("TAG", inner.strip())
+    elif name == "%":
+        raise Unreadable("\\% is not understood: write a hundredth as a number, 0.5 or \\frac{50}{100}", lexer.line)
+    elif name in ("#", "&", "_", "$"):
+        lexer.emit("NAME", "\\" + name)
+    elif name == "prime":
+        lexer.emit("NAME", "'")
+    else:
+        raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
+    return end
+
+
+def _styled(lexer: Lexer, name: str, end: int) -> int:
+    """Bold is style, except for the vector of ones; that it is bold is kept, as both may be declared."""
+    first = len(lexer.out)
+    inner, after = braced(lexer.text, end, lexer.line)
+    bare = inner.strip()
+    if bare == "1":
+        lexer.emit("NAME", r"\mathbf{1}")
+    elif bare == "E" and re.match(r"\s*(\^\{?2\}?)?\s*(\\left|\\big|\\Big)?\s*\[", lexer.text[after:]):
+        lexer.emit("FUNC", "E")
+    else:
+        lexer.nested(inner)
+        if name != "mathit":
+            lexer.out[first:] = [replace(t, bold=True) if t.kind == "NAME" else t for t in lexer.out[first:]]
+    return after
+
+
+def _boxed(lexer: Lexer, end: int) -> int:
+    r"""`\boxed{x}` is x, as if in brackets; `\boxed{a = b}` is a = b, if it has its row to itself."""
+    inner, after = braced(lexer.text, end, lexer.line)
+    inside = lexer.inside(inner).run()
+    if not any(t.kind in ("REL", "ARROW", "NEWROW", "AMP", "COMMA") for _, t in depth_zero(inside)):
+        lexer.open("LBRACE", "{")
+        lexer.nested(inner)
+        lexer.close("RBRACE", "}", ("LBRACE",))
+        return after
+    before = lexer.out[-1].kind if lexer.out else "NEWROW"
+    if before not in ("NEWROW", "AMP", "GAP", "ARROW") or not re.match(
+        r"\s*[.,;]?\s*(\\\\|\\tag|$)", lexer.text[after:]
+    ):
+        raise Unreadable("a box around a relation is understood where it has its row to itself", lexer.line)
+    lexer.nested(inner)
+    return after
+
+
+def _alphabet(lexer: Lexer, name: str, end: int) -> int:
+    """Letters of other alphabets: the reals, the naturals, expectations, the normal law, a vector of ones."""
+    inner, after = braced(lexer.text, end, lexer.line)
+    letter = inner.strip()
+    if name == "mathbb" and letter in ("E", "P"):
+        lexer.emit("FUNC", "E" if letter == "E" else "Pr")
+    elif letter == "N" and name != "mathbb":
+        lexer.emit("FUNC", "Normal")
+    elif name == "mathbb" and letter == "1":
+        lexer.emit("NAME", r"\mathbf{1}")
+    elif name == "mathbb" or len(letter) != 1:
+        lexer.emit("NAME", f"\\{name}{{{letter}}}")
+    else:
+        lexer.emit("NAME", f"\\{name}{{{letter}}}" if name != "mathbb" else letter)
+    return after
+
+
+def _words(lexer: Lexer, name: str, end: int) -> int:
+    """Text: the name of a function, a name, or prose."""
+    inner, after = braced(lexer.text, end, lexer.line)
+    word = inner.strip()
+    if re.search(r"(?<!\\)\$", inner):
+        return _mixed(lexer, inner, after)
+    if word in ("max", "min") and re.match(r"\s*(\\limits)?\s*_", lexer.text[after:]):
+        lexer.emit("BIGOP", word)
+    elif word in FUNCTIONS and not _ENDS.match(lexer.text, after):
+        lexer.emit("FUNC", FUNCTIONS[word])
+    elif name in ("operatorname", "mathrm") or (
+        re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", word) and word.lower() not in PROSE
+    ):
+        lexer.emit("NAME", word if len(word) == 1 else f"\\text{{{word}}}")
+    else:
+        lexer.emit("TEXT", word)
+    return after
+
+
+def _mixed(lexer: Lexer, inner: str, after: int) -> int:
+    r"""`\text{if $x > 0$}`: words and formulas in turn."""
+    parts = re.split(r"(?<!\\)\$", inner)
+    if len(parts) % 2 == 0:
+        raise Unreadable("a $ inside \\text is never closed", lexer.line)
+    for place, part in enumerate(parts):
+        if place % 2:
+            lexer.nested(part)
+        elif part.strip():
+            lexer.emit("TEXT", part.strip())
+    return after
+
+
+def _above(lexer: Lexer, name: str, end: int) -> int:
+    r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
+    inner, after = braced(lexer.text, end, lexer.line)
+    base, after = braced(lexer.text, after, lexer.line)
+    said = inner.strip()
+    word = re.sub(r"\\(?:text|mathrm|operatorname|textrm|rm)\s*|[{}$]", "", said).strip()
+    if base.strip() not in RELATIONS and base.strip() not in ARROWS:
+        raise Unreadable(f"\\{name} is understood above a relation only, not above '{base.strip()}'", lexer.line)
+    if word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=":
+        lexer.emit("REL", ":=")
+    elif re.fullmatch(r"\(?\*?[a-zA-Z0-9]{0,3}\*{0,3}\)?", word) and word[:1] + word[-1:] in ("()", "**", "*"):
+        lexer.nested(base)  # a number to refer to
+    elif re.match(r"\\text(rm)?\s*\{", said) and not re.fullmatch(r"[a-z.]{1,4}", word):
+        lexer.nested(base)
+    else:
+        raise Unreadable(
+            f"'{said}' on top of a relation is not understood: give reasons with \\text behind the relation",
+            lexer.line,
+        )
+    return after
+
+
+def _limit_arrow(lexer: Lexer, end: int) -> int:
+    r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
+    below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
+    inner, after = braced(lexer.text, below.end() if below else end, lexer.line)
+    said = [part.strip() for part in (below.group(1) if below else "", inner) if part.strip()]
+    if len(said) != 1 or not re.search(r"\\(to|rightarrow)\b", said[0]):
+        raise Unreadable("write what moves on the arrow: \\xrightarrow{S \\to \\infty}", lexer.line)
+    lexer.emit("REL", "->")
+    lexer.emit("MOVES", said[0])
+    return after
+
+
+def _environment(lexer: Lexer, which: str, end: int) -> int:
+    """A matrix, or the frame around a display (which `display` has taken off already)."""
+    inner, after = braced(lexer.text, end, lexer.line)
+    name = inner.strip().rstrip("*")
+    if name == "cases":
+        raise Unreadable(
+            r"\begin{cases} is not understood: write one statement for each case, such as x > 0 \implies f = x",
+            lexer.line,
+        )
+    if name not in MATRICES:
+        if which == "begin" and not lexer.stack:
+            advice = "write the display with $$ ... $$ and aligned"
+            raise Unreadable(f"the environment {name} is not understood: {advice}", lexer.line)
+        raise Unreadable(f"the environment {name} is not understood inside a formula", lexer.line)
+    if which == "begin":
+        lexer.open("BEGINMAT", name)
+        if name == "array":
+            _, after = braced(lexer.text, after, lexer.line)
+    else:
+        lexer.close("ENDMAT", name, ("BEGINMAT",))
+    return after
+
+
+def braced(text: str, at: int, line: int) -> tuple[str, int]:
+    """The content of `{...}` at or after `at` and where it ends; without braces a single character or command."""
+    while at < len(text) and text[at] in " \t\n\r":
+        at += 1
+    if at >= len(text):
+        raise Unreadable("a command at the end misses its argument", line)
+    if text[at] == "\\":
+        found = re.compile(r"\\(?:[a-zA-Z]+|.)").match(text, at)
+        assert found is not None or at + 1 >= len(text)
+        return (found.group(), found.end()) if found else ("\\", at + 1)
+    if text[at] != "{":
+        return text[at], at + 1
+    depth, start = 0, at
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+            continue
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        at += 1
+        if depth == 0:
+            return text[start + 1 : at - 1], at
+    raise Unreadable("a brace { is never closed", line)

@@ -1,0 +1,250 @@
+"""The lexer of displays and inline formulas.
+
+From LaTeX to tokens: style falls away, bars find their partners, transposes and functions are recognised.
+Nothing is expanded and nothing is run; a command that is not in the tables is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from attention_core.derivation.latex.bars import bar, sided_bar, sized
+from attention_core.derivation.latex.commands import named
+from attention_core.derivation.latex.digit_groups import grouped
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.tables import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES
+from attention_core.derivation.latex.tokens import Tok
+
+MAX_TOKENS = 8000
+MAX_NESTING = 60
+
+
+MASTER = re.compile(
+    r"(?P<space>[ \t\r\n]+)|(?P<comment>(?<!\\)%[^\n]*)"
+    r"|(?P<number>\d+(?:\{,\}\d{3})*(?:\.\d+)?(?:[eE]-?\d+(?![a-zA-Z]))?|\.\d+)"
+    r"|(?P<command>\\(?:[a-zA-Z]+\*?|.|\n))|(?P<word>[a-zA-Z]+)|(?P<define>:=)|(?P<other>.)",
+    re.DOTALL,
+)
+_PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
+_TYPED = {"=>": r"\implies or \ge", "<=": r"\le", ">=": r"\ge", "=<": r"\le", "!=": r"\ne", "==": "="}
+TRANSPOSE = re.compile(
+    r"\s*(?:\\top\b|\\intercal\b|T|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
+    r"|\{\s*(?P<minus>-?)\s*(?:\\top|\\intercal|T|\\mathsf\s*\{?\s*T\s*\}?|\\mathrm\s*\{?\s*T\s*\}?"
+    r"|\\text\s*\{T\})\s*\})"
+)
+
+
+class Lexer:
+    """Turns the text of one formula into tokens; `line` is the line in the document where the text starts."""
+
+    def __init__(self, text: str, line: int, start: int | None = None) -> None:
+        self.text, self.first, self.start = text, line, start  # `start`: where a text inside a command begins
+        self.out: list[Tok] = []
+        self.stack: list[str] = []
+        self.at = 0
+        self.line = line
+        self.tight = 0  # how many arguments may follow without braces, one character each
+        self.held: list[tuple[int, int]] = []  # braces opened as such arguments: (depth, how many follow them)
+
+    def emit(self, kind: str, value: str = "") -> None:
+        """Append one token."""
+        if len(self.out) >= MAX_TOKENS:
+            raise Unreadable(f"the formula has more than {MAX_TOKENS} tokens: split it", self.first)
+        self.out.append(Tok(kind, value, self.line, self.at if self.start is None else self.start))
+
+    def open(self, kind: str, value: str) -> None:
+        """Append an opening bracket."""
+        if len(self.stack) >= MAX_NESTING:
+            raise Unreadable(f"brackets are nested more than {MAX_NESTING} deep", self.line)
+        self.stack.append(kind)
+        self.emit(kind, value)
+
+    def close(self, kind: str, value: str, opened: tuple[str, ...]) -> None:
+        """Append a closing bracket if one of `opened` is the innermost open one."""
+        if self.stack and self.stack[-1] == "LNORM" and value in ")]":
+            raise Unreadable(
+                "a \\| before the closing bracket opens a norm that is not closed; a divergence D(p \\| q) is "
+                "written as its sum, \\sum_i p_i \\log(p_i / q_i)",
+                self.line,
+            )
+        if not self.stack or self.stack[-1] not in opened:
+            raise Unreadable(f"a closing {value} has no opening bracket before it", self.line)
+        self.stack.pop()
+        self.emit(kind, value)
+
+    def inside(self, inner: str) -> Lexer:
+        """A lexer for a text inside a command; its tokens start where the command does."""
+        return Lexer(inner, self.line, self.at if self.start is None else self.start)
+
+    def run(self) -> list[Tok]:
+        """All tokens."""
+        text, match = self.text, MASTER.match
+        while self.at < len(text):
+            found = match(text, self.at)
+            assert found is not None
+            kind, value = str(found.lastgroup), found.group()
+            if self.tight and kind == "number" and value[0].isdigit():
+                value = value[0]
+            end = self.at + len(value)
+            if kind == "number" and not self.tight:
+                value, end = grouped(self, value, end)
+            if kind not in ("space", "comment"):
+                self.tight = max(0, self.tight - 1)
+                end = self.handle(kind, value, end)
+            self.line += text.count("\n", self.at, end)
+            self.at = end
+        if self.stack:
+            raise Unreadable("a bracket, a bar or an environment is never closed", self.first)
+        return self.out
+
+    def handle(self, kind: str, value: str, end: int) -> int:
+        """Emit what one lexeme means, and say where the next one starts."""
+        if kind == "number":
+            self.emit("NUM", value.replace("{,}", ""))
+        elif kind == "command":
+            return self.command(value, end)
+        elif kind == "word":
+            return self.word(value, end)
+        elif kind == "define":
+            self.emit("REL", ":=")
+        else:
+            return self.punctuation(value, end)
+        return end
+
+    def word(self, value: str, end: int) -> int:
+        """Letters in a row: a known function if a bracket follows, else one symbol each."""
+        for name in BARE:
+            if value.startswith(name) and (len(value) == len(name) or len(name) > 2):
+                rest = self.text[end:].lstrip() if len(value) == len(name) else ""
+                called = rest.startswith(("(", "[", r"\left", r"\big", r"\Big")) and (
+                    name not in ("E",) or "[" in rest[:7]
+                )
+                powered = name in ("E", "Var") and re.match(r"\^\{?\d\}?\s*(\\left)?\[", rest)
+                if called or powered:
+                    self.emit("FUNC", FUNCTIONS[name])
+                    return end
+        one = value[0]
+        self.emit("NAME", one + self.primes(self.at + 1))
+        return self.after_primes(self.at + 1)
+
+    def primes(self, at: int) -> str:
+        """The primes that follow a name."""
+        found = re.compile(r"'*").match(self.text, at)
+        return found.group() if found else ""
+
+    def after_primes(self, at: int) -> int:
+        """Where the text goes on behind primes."""
+        return at + len(self.primes(at))
+
+    def punctuation(self, value: str, end: int) -> int:
+        """Brackets, scripts, relations and signs of one character."""
+        if (typed := self.text[self.at : self.at + 2]) in _TYPED:
+            raise Unreadable(f"'{typed}' is not LaTeX: write {_TYPED[typed]}", self.line)
+        if value in "([":
+            self.open("LPAR" if value == "(" else "LBRACK", value)
+        elif value in ")]":
+            self.close("RPAR" if value == ")" else "RBRACK", value, ("LPAR", "LBRACK"))
+        elif value == "{":
+            self.held.append((len(self.stack), self.tight))
+            self.tight = 0  # inside braces a number has all its digits
+            self.open("LBRACE", value)
+        elif value == "}":
+            self.close("RBRACE", value, ("LBRACE",))
+            if self.held and self.held[-1][0] == len(self.stack):
+                self.tight = self.held.pop()[1]
+        elif value == "|":
+            bar(self, "BAR")
+        elif value == "^":
+            return self.superscript(end)
+        elif value == "_":
+            self.emit("UNDER")
+            self.tight = 1
+        elif value == "&":
+            self.emit("AMP")
+        elif value in RELATIONS:
+            self.emit("REL", RELATIONS[value])
+        elif value in OPERATORS:
+            self.emit(*OPERATORS[value])
+        elif value == "." and self.text.startswith("...", self.at):
+            self.emit("DOTS")
+            return self.at + 3
+        elif value in ".~":
+            if value == ".":
+                self.emit("STOP")
+        elif value.isalpha():
+            self.emit("NAME", value)
+        elif value == "!":
+            raise Unreadable("factorials (!) are not understood: write \\prod_{k=1}^{n} k", self.line)
+        else:
+            raise Unreadable(f"the character {value!r} is not understood in a formula", self.line)
+        return end
+
+    def superscript(self, end: int) -> int:
+        """`^`: a transpose, or the start of an exponent."""
+        primes = _PRIMES.match(self.text, end)
+        if primes and self.out and self.out[-1].kind == "NAME":
+            self.out[-1] = replace(self.out[-1], value=self.out[-1].value + "'" * primes.group().count("prime"))
+            return primes.end()
+        found = TRANSPOSE.match(self.text, end)
+        if found:
+            if found.group("minus"):
+                self.emit("CARET")
+                self.emit("NUM", "-1")
+            bare = re.fullmatch(r"\s*(?:T|\{\s*-?\s*T\s*\})", found.group())
+            self.emit("TRANS", "T" if bare else "")
+            return found.end()
+        self.emit("CARET")
+        self.tight = 1
+        return end
+
+    def command(self, value: str, end: int) -> int:
+        """A backslash command."""
+        name = value[1:].rstrip("*")
+        if value in SPACES:
+            if value in ("\\ ", r"\quad", r"\qquad", r"\;"):
+                self.emit("GAP", value)
+            return end
+        if value == r"\\":
+            self.emit("NEWROW")
+            found = re.compile(r"\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]").match(self.text, end)
+            return found.end() if found else end
+        for table, kind in ((RELATIONS, "REL"), (ARROWS, "ARROW")):
+            if value in table:
+                self.emit(kind, table[value])
+                return end
+        if value in OPERATORS:
+            self.emit(*OPERATORS[value])
+        elif name in ("left", "right"):
+            return sized(self, name, end)
+        elif name in ("{", "lbrace"):
+            self.open("LSET", "{")
+        elif name in ("}", "rbrace"):
+            self.close("RSET", "}", ("LSET",))
+        elif name in ("lvert", "rvert", "vert"):
+            sided_bar(self, name[0], "BAR")
+        elif name in ("|", "Vert", "lVert", "rVert"):
+            sided_bar(self, name[0] if name != "|" else "v", "NORM")
+        elif name in ("langle", "rangle"):
+            if name == "langle":
+                self.emit("FUNC", "inner")
+            self.open("LPAR", "(") if name == "langle" else self.close("RPAR", ")", ("LPAR",))
+        elif name in ("lceil", "lfloor"):
+            self.emit("FUNC", name[1:])
+            self.open("LPAR", "(")
+        elif name in ("rceil", "rfloor"):
+            self.close("RPAR", ")", ("LPAR",))
+        else:
+            return named(self, name, end)
+        return end
+
+    def nested(self, inner: str) -> None:
+        """The tokens of a text inside a command, as if it stood here."""
+        inside = self.inside(inner)
+        inside.out, inside.stack = self.out, []
+        inside.run()
+
+
+def tokenize(text: str, line: int = 1) -> list[Tok]:
+    """All tokens of one formula that starts on `line`."""
+    return Lexer(text, line).run()

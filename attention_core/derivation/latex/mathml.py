@@ -1,0 +1,272 @@
+"""Formulas as MathML.
+
+The syntax tree as MathML, which browsers render without a script.
+Every text that comes from a document is escaped; brackets are kept as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from html import escape
+
+from attention_core.derivation.latex.syntax import (
+    Array,
+    Big,
+    Call,
+    Chain,
+    Derivative,
+    Dots,
+    Expr,
+    Fence,
+    Frac,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Root,
+    Slice,
+    Statement,
+    Sub,
+    Sup,
+    Times,
+    Transposed,
+)
+
+_LETTERS = """
+    alpha α beta β gamma γ delta δ epsilon ϵ varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ lambda λ mu μ
+    nu ν xi ξ pi π rho ρ varrho ϱ sigma σ tau τ upsilon υ phi ϕ varphi φ chi χ psi ψ omega ω Gamma Γ Delta Δ Theta Θ
+    Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω ell ℓ hbar ℏ infty ∞"""
+GREEK = dict(re.findall(r"(\w+) (\S)", _LETTERS))
+SIGNS = {
+    "!=": "≠", "<=": "≤", ">=": "≥", "~": "≈", ">>": "≫", "<<": "≪", "->": "→", "in": "∈", "sim": "∼", "perp": "⊥",
+    "=>": "⟹", "<=>": "⟺",
+}  # fmt: skip
+PRODUCTS = {"": "\u2062", ".": "⋅", "*": "×", "o": "⊙", "/": "/"}
+BIGS = {"sum": "∑", "prod": "∏"}
+FUNCTIONS = {
+    "relu": "ReLU", "attention": "Attention", "E": "𝔼", "lse": "LSE", "Normal": "𝒩", "sign": "sign",
+}  # fmt: skip
+SQUARE = frozenset({"E", "Var", "Cov", "Pr"})
+ACCENTS = {
+    "bar": "¯", "overline": "¯", "hat": "^", "widehat": "^", "tilde": "~", "widetilde": "~", "dot": "˙", "ddot": "¨",
+}  # fmt: skip
+_NAMED = re.compile(r"\\([a-zA-Z]+)\{(.*)\}('*)$", re.DOTALL)
+
+
+def math(inner: str, display: bool = False) -> str:
+    """A formula of its own."""
+    return f"<math display='block'>{inner}</math>" if display else f"<math>{inner}</math>"
+
+
+def operator(text: str, **attributes: str) -> str:
+    """One `mo`."""
+    given = "".join(f" {k}='{v}'" for k, v in attributes.items())
+    return f"<mo{given}>{escape(text)}</mo>"
+
+
+def row(*parts: str) -> str:
+    """Several things side by side."""
+    return f"<mrow>{''.join(parts)}</mrow>"
+
+
+def statement(node: Statement) -> str:
+    """Chains joined by arrows."""
+    out = [chain(node.chains[0])]
+    for arrow, following in zip(node.arrows, node.chains[1:], strict=True):
+        out += [operator(SIGNS[arrow]), chain(following)]
+    return row(*out) if len(out) > 1 else out[0]
+
+
+def relation(op: str) -> str:
+    """The sign of a relation."""
+    return operator(SIGNS.get(op, op))
+
+
+def chain(node: Chain) -> str:
+    """Expressions with relations between them."""
+    out = [mathml(node.exprs[0])]
+    for op, expr in zip(node.ops, node.exprs[1:], strict=True):
+        out += [relation(op), mathml(expr)]
+    return row(*out) if len(out) > 1 else out[0]
+
+
+def listed(items: tuple[Chain, ...], mark: str = ",") -> str:
+    """Chains with commas between them."""
+    out: list[str] = []
+    for item in items:
+        out += [operator(mark), chain(item)] if out else [chain(item)]
+    return row(*out) if len(out) != 1 else out[0]
+
+
+def mathml(node: Expr | None) -> str:
+    """One expression."""
+    match node:
+        case None:
+            return "<mrow></mrow>"
+        case Num(value):
+            return number(value)
+        case Name(text):
+            return name(text)
+        case Sub(base, items):
+            return f"<msub>{mathml(base)}{listed(items)}</msub>"
+        case Sup(Sub(base, items), exponent):
+            return f"<msubsup>{mathml(base)}{listed(items)}{mathml(exponent)}</msubsup>"
+        case Sup(base, exponent):
+            return f"<msup>{mathml(base)}{mathml(exponent)}</msup>"
+        case Transposed(Sub(base, items), letter):
+            return f"<msubsup>{mathml(base)}{listed(items)}{name(letter) if letter else operator('⊤')}</msubsup>"
+        case Transposed(base, letter):
+            return f"<msup>{mathml(base)}{name(letter) if letter else operator('⊤')}</msup>"
+        case Minus(body):
+            return row(operator("−"), mathml(body))
+        case Plus(terms):
+            return row(mathml(terms[0]), *(signed(term) for term in terms[1:]))
+        case Times(factors, ops):
+            rest = (operator(PRODUCTS[op]) + mathml(factor) for op, factor in zip(ops, factors[1:], strict=True))
+            return row(mathml(factors[0]), *rest)
+        case Frac(top, bottom):
+            return f"<mfrac>{mathml(top)}{mathml(bottom)}</mfrac>"
+        case Root(body, None):
+            return f"<msqrt>{mathml(body)}</msqrt>"
+        case Root(body, degree):
+            return f"<mroot>{mathml(body)}{mathml(degree)}</mroot>"
+        case _:
+            return rarer(node)
+
+
+def rarer(node: Expr | None) -> str:
+    """Brackets, calls, sums, matrices, derivatives."""
+    match node:
+        case Group(bracket, items, close, semicolons):
+            return fenced(bracket, listed(items, ";" if semicolons else ","), close)
+        case Fence(kind, body):
+            bar = "‖" if kind == "norm" else "|"
+            return fenced(bar, mathml(body), bar)
+        case Call():
+            return call(node)
+        case Big():
+            return big(node)
+        case Array(rows):
+            return table([[mathml(cell) for cell in line] for line in rows])
+        case Dots():
+            return operator("…")
+        case Slice(first, last):
+            return row(mathml(first) if first else "", operator(":"), mathml(last) if last else "")
+        case Derivative(body, by, nabla):
+            if nabla:
+                under = row(*(mathml(b) for b in by))
+                return row(f"<msub>{operator('∇')}{under}</msub>", mathml(body))
+            bottom = row(*(operator("∂") + mathml(b) for b in by))
+            top = operator("∂") if len(by) == 1 else f"<msup>{operator('∂')}{number(Fraction(len(by)))}</msup>"
+            return row(f"<mfrac>{top}{bottom}</mfrac>", mathml(body))
+        case _:
+            raise TypeError(f"no MathML for {type(node).__name__}")
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A matrix of cells that are MathML already."""
+    lines = ("".join(f"<mtd>{cell}</mtd>" for cell in line) for line in rows)
+    return fenced("[", f"<mtable>{''.join(f'<mtr>{line}</mtr>' for line in lines)}</mtable>", "]")
+
+
+def amount(found: object) -> str:
+    """A value as a counterexample holds it: a number or its exact text, or rows of these as a column or a matrix.
+
+    Example:
+        >>> amount("-1/2")
+        '<mrow><mo>−</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></mrow>'
+    """
+    if isinstance(found, list):
+        return table([[amount(cell) for cell in line] for line in found])
+    text = str(found)
+    digits = text.removeprefix("-")
+    top, _, bottom = digits.partition("/")
+    if top.isdecimal() and bottom.isdecimal():
+        shown = f"<mfrac><mn>{top}</mn><mn>{bottom}</mn></mfrac>"
+    elif digits[:1].isdecimal():
+        shown = f"<mn>{escape(digits)}</mn>"
+    else:
+        return f"<mtext>{escape(text)}</mtext>"
+    return row(operator("−"), shown) if text.startswith("-") else shown
+
+
+def words(text: str) -> str:
+    """Words between formulas."""
+    return f"<mtext>\u00a0{escape(text)}\u00a0</mtext>"
+
+
+def signed(term: Expr) -> str:
+    """A term behind the first, with its sign."""
+    return operator("−") + mathml(term.body) if isinstance(term, Minus) else operator("+") + mathml(term)
+
+
+def fenced(opening: str, inner: str, closing: str) -> str:
+    """Something in brackets that grow with it."""
+    return row(operator(opening, fence="true"), inner, operator(closing, fence="true"))
+
+
+def number(value: Fraction) -> str:
+    """A decimal where it ends within 20 digits, else a fraction."""
+    text = str(value)
+    if value.denominator != 1:
+        digits = next((k for k in range(1, 21) if (value * 10**k).denominator == 1), 0)
+        if not digits:
+            return f"<mfrac><mn>{value.numerator}</mn><mn>{value.denominator}</mn></mfrac>"
+        whole, part = divmod(abs(value.numerator) * 10**digits // value.denominator, 10**digits)
+        text = f"{whole}.{part:0{digits}d}"
+    return f"<mn>{escape(text)}</mn>"
+
+
+def name(text: str) -> str:
+    """A symbol: a letter, a Greek letter, one with an accent, a word."""
+    bare = text.rstrip("'")
+    primes = "′" * (len(text) - len(bare))
+    if bare.startswith("\\") and bare[1:] in GREEK:
+        return f"<mi>{GREEK[bare[1:]]}{primes}</mi>"
+    found = _NAMED.match(bare)
+    if not found:
+        return f"<mi>{escape(bare.lstrip(chr(92)))}{primes}</mi>"
+    kind, inner = found.group(1), found.group(2)
+    if kind in ACCENTS:
+        return f"<mover>{name(inner)}{operator(ACCENTS[kind])}</mover>"
+    if kind in ("mathbb", "mathcal") and len(inner) == 1 and inner.isalpha():
+        return f"<mi>{alphabet(kind, inner)}{primes}</mi>"
+    return f"<mi mathvariant='normal'>{escape(inner)}{primes}</mi>"
+
+
+def alphabet(kind: str, letter: str) -> str:
+    """A letter of the double-struck or script alphabet; some stand in an older block of Unicode."""
+    older = {
+        "mathbb": dict(zip("CHNPQRZ", "ℂℍℕℙℚℝℤ", strict=True)),
+        "mathcal": dict(zip("BEFHILMR", "ℬℰℱℋℐℒℳℛ", strict=True)),
+    }
+    start = {"mathbb": 0x1D538, "mathcal": 0x1D49C}[kind]
+    return older[kind].get(letter) or (chr(start + ord(letter) - ord("A")) if letter.isupper() else letter)
+
+
+def call(node: Call) -> str:
+    """A function of its arguments."""
+    words = FUNCTIONS.get(node.function, node.function)
+    head = f"<mi mathvariant='normal'>{escape(words)}</mi>"
+    if node.sub:
+        head = f"<msub>{head}{listed(node.sub)}</msub>"
+    if node.power is not None:
+        head = f"<msup>{head}{mathml(node.power)}</msup>"
+    opening, closing = ("[", "]") if node.function in SQUARE else ("(", ")")
+    return row(head, operator("\u2061"), fenced(opening, listed(node.args), closing))
+
+
+def big(node: Big) -> str:
+    """A sum, a product, a largest or smallest, a limit."""
+    sign = operator(BIGS[node.op]) if node.op in BIGS else f"<mo>{escape(node.op)}</mo>"
+    below = listed(node.below)
+    if node.below and node.above is not None:
+        sign = f"<munderover>{sign}{below}{mathml(node.above)}</munderover>"
+    elif node.below:
+        sign = f"<munder>{sign}{below}</munder>"
+    elif node.above is not None:
+        sign = f"<mover>{sign}{mathml(node.above)}</mover>"
+    return row(sign, mathml(node.body))

@@ -1,0 +1,125 @@
+"""From tokens to the syntax tree.
+
+From tokens to the syntax tree, by Lark's LALR parser with `grammar` and `tree`.
+What is not expected is told with what stands before it, as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from lark import Lark, Token, UnexpectedInput
+from lark.lexer import Lexer as LarkLexer
+
+from attention_core.derivation.latex.grammar import GRAMMAR
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.printer import SIGNS
+from attention_core.derivation.latex.syntax import Expr, Statement, Unreadable
+from attention_core.derivation.latex.tokens import Tok
+from attention_core.derivation.latex.tree import Build
+
+
+class _Given(LarkLexer):
+    """Hands Lark tokens that exist already."""
+
+    def __init__(self, lexer_conf: Any) -> None:
+        pass
+
+    def lex(self, data: Any) -> Iterator[Token]:  # type: ignore[override]
+        for tok in data:
+            yield Token(tok.kind, tok.value, tok.start, tok.line)
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", lexer=_Given, transformer=Build(), propagate_positions=False)
+
+
+def prepared(tokens: list[Tok]) -> list[Tok]:
+    """Tokens without gaps; in a bracketed row a gap between two entries is a comma."""
+    out: list[Tok] = []
+    stack: list[tuple[str, bool]] = []
+    ends = ("NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "TRANS", "RNORM")
+    starts = ("NUM", "NAME", "LPAR", "LBRACK", "LBRACE", "LBAR", "MINUS", "FRAC", "SQRT", "FUNC")
+    for i, token in enumerate(tokens):
+        if token.kind == "GAP":
+            following = next((t.kind for t in tokens[i + 1 :] if t.kind != "GAP"), "")
+            row = bool(stack) and stack[-1] == ("LBRACK", True)
+            if row and out and out[-1].kind in ends and following in starts:
+                out.append(Tok("COMMA", ",", token.line, token.start))
+            continue
+        if token.kind in ("LPAR", "LBRACK", "LBRACE", "LSET", "BEGINMAT"):
+            stack.append((token.kind, not (out and out[-1].kind == "FUNC")))
+        elif token.kind in ("RPAR", "RBRACK", "RBRACE", "RSET", "ENDMAT") and stack:
+            stack.pop()
+        out.append(token)
+    return out
+
+
+def parse_tokens(tokens: list[Tok]) -> Statement:
+    """The statement that these tokens spell; raises `Unreadable` with the place."""
+    ready = prepared(tokens)
+    if not ready:
+        raise Unreadable("there is nothing to read")
+    try:
+        result: Statement = _parser().parse(ready)  # type: ignore[assignment]
+    except UnexpectedInput as error:
+        raise _explained(ready, error) from None
+    except RecursionError:
+        raise Unreadable("the formula is nested too deeply", ready[0].line) from None
+    except Unreadable as error:
+        raise Unreadable(error.message, error.line or ready[0].line) from None
+    except Exception as error:
+        inner = getattr(error, "orig_exc", None)
+        if isinstance(inner, Unreadable):
+            raise Unreadable(inner.message, inner.line or ready[0].line) from None
+        raise
+    return result
+
+
+def _explained(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
+    token = getattr(error, "token", None)
+    if token is None or token.type == "$END":
+        return Unreadable("the formula ends too early: something is missing at the end", tokens[-1].line)
+    words = {"TEXT": "text", "REL": "relation", "NEWROW": "line break", "AMP": "alignment mark", "FORALL": r"\forall"}
+    place = next((i for i, t in enumerate(tokens) if t.start == token.start_pos and t.kind == token.type), len(tokens))
+    shown = _shown(token.type, str(token))
+    if place == 0 and token.type in ("REL", "ARROW"):
+        return Unreadable(
+            f"the formula begins with '{shown}': write what stands on its left side", int(token.line or 0)
+        )
+    before = " ".join(_shown(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
+    what = words.get(token.type, "sign")
+    return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", int(token.line or 0))
+
+
+_MARKS = {
+    "CARET": "^", "UNDER": "_", "TRANS": r"^\top", "FRAC": r"\frac", "PFRAC": r"\frac", "SQRT": r"\sqrt",
+    "DOTS": r"\dots", "INF": r"\infty", "NEWROW": r"\\", "AMP": "&", "FORALL": r"\forall",
+    "PARTIAL": r"\partial", "NABLA": r"\nabla",
+    "STOP": ".", "COMMA": ",", "LSET": r"\{", "RSET": r"\}", "LNORM": r"\|", "RNORM": r"\|",
+}  # fmt: skip
+
+
+def _shown(kind: str, value: str) -> str:
+    """A token as it is written."""
+    if kind in ("REL", "ARROW"):
+        return {"=>": r"\implies", "<=>": r"\iff"}.get(value, SIGNS.get(value, value))
+    if kind in ("BIGOP", "FUNC"):
+        return f"\\{value}"
+    return _MARKS.get(kind) or value or kind.lower()
+
+
+def parse_statement(text: str, line: int = 1) -> Statement:
+    """Parse one formula."""
+    return parse_tokens(tokenize(text, line))
+
+
+def parse_expression(text: str, line: int = 1) -> Expr:
+    """Parse one expression without relations."""
+    found = parse_statement(text, line)
+    if found.arrows or not found.chains[0].alone:
+        raise Unreadable("an expression is expected here, not a relation", line)
+    return found.chains[0].exprs[0]

@@ -1,0 +1,119 @@
+"""Expressions as text.
+
+A syntax tree back as LaTeX, for messages, `--explain` and the names that subscripts spell.
+Not the source text (that is kept where a step is shown) but close to it.
+"""
+
+from __future__ import annotations
+
+from attention_core.derivation.latex.syntax import (
+    Array,
+    Big,
+    Call,
+    Chain,
+    Derivative,
+    Dots,
+    Expr,
+    Fence,
+    Frac,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Root,
+    Slice,
+    Sub,
+    Sup,
+    Times,
+    Transposed,
+)
+
+SIGNS = {
+    "!=": "\\ne", "<=": "\\le", ">=": "\\ge", "~": "\\approx", ">>": "\\gg", "<<": "\\ll", "->": "\\to", "in": "\\in",
+    "sim": "\\sim", "perp": "\\perp",
+}  # fmt: skip
+OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "/": " / ", "": " "}
+
+
+def written(expr: object) -> str:
+    """A short text of a written expression."""
+    match expr:
+        case Num(value):
+            return str(value)
+        case Name(text):
+            return text
+        case Sub(base, items):
+            return f"{written(base)}_{{{','.join(written(i) for i in items)}}}"
+        case Sup(base, exponent):
+            return f"{written(base)}^{{{written(exponent)}}}"
+        case Transposed(base, letter):
+            return f"{written(base)}^{letter}" if letter else f"{written(base)}^\\top"
+        case Chain(exprs, ops):
+            out = written(exprs[0])
+            for op, other in zip(ops, exprs[1:], strict=True):
+                out += f" {SIGNS.get(op, op)} {written(other)}"
+            return out
+        case Group(bracket, items, close):
+            inner = (";" if expr.semicolons else ",").join(written(i) for i in items)
+            ends = {"{": "\\{", "}": "\\}"}
+            return f"{ends.get(bracket, bracket)}{inner}{ends.get(close, close)}"
+        case Times(factors, ops):
+            out = written(factors[0])
+            for op, factor in zip(ops, factors[1:], strict=True):
+                out += OPERATORS.get(op, f" {op} ") + written(factor)
+            return out
+        case Plus(terms):
+            return " + ".join(written(t) for t in terms).replace("+ -", "- ")
+        case Minus(body):
+            return f"-{written(body)}"
+        case Frac(top, bottom):
+            return f"\\frac{{{written(top)}}}{{{written(bottom)}}}"
+        case _:
+            return _form(expr)
+
+
+def name_of(expr: Expr) -> str | None:
+    """The symbol that an expression spells with its subscripts, if it spells one."""
+    match expr:
+        case Name(text):
+            return text
+        case Sub(base, items):
+            inner = name_of(base)
+            return None if inner is None else f"{inner}_{{{','.join(written(i) for i in items)}}}"
+        case Sup(base, Group("(", _, _) as group):
+            inner = name_of(base)
+            return None if inner is None else f"{inner}^{{{written(group)}}}"
+        case Sup(base, Name("*")):
+            inner = name_of(base)
+            return None if inner is None else f"{inner}^*"
+    return None
+
+
+def _form(expr: object) -> str:
+    """The rarer forms."""
+    match expr:
+        case Call(function, args):
+            name = (
+                f"\\{function}"
+                if function in ("exp", "log", "max", "min", "sin", "cos")
+                else f"\\operatorname{{{function}}}"
+            )
+            return f"{name}({', '.join(written(a) for a in args)})"
+        case Big(op, below, above, body):
+            bounds = f"_{{{', '.join(written(b) for b in below)}}}" if below else ""
+            return f"\\{op}{bounds}{f'^{{{written(above)}}}' if above is not None else ''} {written(body)}"
+        case Fence(kind, body):
+            return f"|{written(body)}|" if kind == "abs" else f"\\|{written(body)}\\|"
+        case Root(body, _):
+            return f"\\sqrt{{{written(body)}}}"
+        case Array(rows):
+            cells = " \\\\ ".join(" & ".join(written(c) if c is not None else "" for c in row) for row in rows)
+            return f"\\begin{{bmatrix}} {cells} \\end{{bmatrix}}"
+        case Derivative(body, by):
+            return f"\\nabla_{{{', '.join(written(b) for b in by)}}} {written(body)}"
+        case Dots():
+            return "\\dots"
+        case Slice(first, last):
+            return f"{'' if first is None else written(first)}:{'' if last is None else written(last)}"
+    return type(expr).__name__.lower()

@@ -1,0 +1,168 @@
+"""Plans: the hypotheses at one tuple of sizes.
+
+How cases are made at given sizes: which entries there are, which of them follow from others or are held by Gram
+conditions, and the constraints that the hypotheses put on the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from flint import fmpq
+
+from attention_core.derivation.algebra.normal import Given
+from attention_core.derivation.graph.nodes import Key, TooLarge
+from attention_core.derivation.lowering.gram import Gram, gram_of
+from attention_core.derivation.lowering.lower import Infeasible, Lowering
+from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.terms import Relation
+
+LONGEST = 400  # members of a family
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`difference op 0` among nodes; `leaves` are the leaves it mentions, `order` how it is evaluated."""
+
+    difference: int
+    op: str
+    leaves: frozenset[int]
+    order: tuple[int, ...]
+    left: int = -1
+    right: int = -1
+
+
+@dataclass
+class Plan:
+    """How cases are made at one tuple of sizes and indices."""
+
+    low: Lowering
+    symbols: list[Declared]
+    constraints: list[Constraint] = field(default_factory=list)
+    gram: Gram = field(default_factory=Gram)
+    entries: dict[int, tuple[Declared, Key]] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+    assigned: dict[int, int] = field(default_factory=dict)
+    checks: list[Constraint] = field(default_factory=list)
+
+    def given(self) -> Given:
+        """What normal forms may use: signs said outright, assignments, and the equations among the hypotheses."""
+        graph = self.low.graph
+        found = set()
+        for node, (symbol, _) in self.entries.items():
+            if symbol.lower is not None and symbol.lower[0].op == "const" and symbol.lower[0].data >= 0:
+                found.add(node)
+        for c in self.constraints:
+            value = graph.value(c.left)
+            if c.op in ("<", "<=") and value is not None and value >= 0 and graph.ops[c.right] == "leaf":
+                found.add(c.right)
+        zeros = [c.difference for c in (*self.constraints, *self.checks) if c.op == "="]
+        two = graph.const(fmpq(2))
+        for vector, (node, squared) in self.gram.lengths.items():
+            total = graph.add(graph.power(entry, two) for entry in vector)
+            zeros.append(graph.sub(total, node if squared else graph.power(node, two)))
+        return Given(frozenset(found), dict(self.assigned), tuple(zeros))
+
+
+def instances(low: Lowering, relation: Relation) -> list[dict[str, int]]:
+    """The index values for which a hypothesis is said."""
+    found: list[dict[str, int]] = [dict(low.top)]
+    for name, first, last in relation.over:
+        found = [{**env, name: v} for env in found for v in range(low.whole(first, env), low.whole(last, env) + 1)]
+    return [env for env in found if all(low.holds(test, env) for test in relation.where)]
+
+
+def plan(context: Context, low: Lowering, symbols: list[Declared], hypotheses: Sequence[Relation]) -> Plan:
+    """Lower the hypotheses at these sizes and decide how each leaf is drawn; raises `Infeasible`."""
+    made = Plan(low, symbols)
+    for symbol in symbols:
+        for key in _keys(low, symbol):
+            node = low.graph.leaf(key)
+            made.entries[node] = (symbol, key)
+            made.order.append(node)
+    for relation in hypotheses:
+        for env in instances(low, relation):
+            if gram_of(made.gram, low, relation, env):
+                left, right = low.lower(relation.left, env), low.lower(relation.right, env)
+                made.checks += [
+                    _constraint(low, a, relation.op, b) for a, b in zip(left.cells, right.cells, strict=True)
+                ]
+                continue
+            left, right = low.lower(relation.left, env), low.lower(relation.right, env)
+            for a, b in zip(left.cells, right.cells, strict=True):
+                _split(made, low, a, relation.op, b)
+    made.gram.require_room()
+    _assign(made)
+    return made
+
+
+def _keys(low: Lowering, symbol: Declared) -> list[Key]:
+    assert symbol.type is not None
+    rows, cols = low.shape(symbol.type)
+    members: list[tuple[int, ...]] = [()]
+    if symbol.kind == "family":
+        assert symbol.lowest is not None and symbol.highest is not None
+        first, last = symbol.lowest.value(low.top), symbol.highest.value(low.top)
+        if first.denominator != 1 or last.denominator != 1:
+            raise Infeasible("a family of that length")
+        if last - first > LONGEST:
+            raise TooLarge(f"a family of more than {LONGEST} members")
+        members = [(v,) for v in range(int(first), int(last) + 1)]
+    return [(symbol.name, (*m, i + 1, j + 1)) for m in members for i in range(rows) for j in range(cols)]
+
+
+def _constraint(low: Lowering, left: int, op: str, right: int) -> Constraint:
+    difference = low.graph.sub(left, right)
+    order = low.graph.reachable([difference])
+    leaves = frozenset(n for n in order if low.graph.ops[n] == "leaf")
+    return Constraint(difference, op, leaves, tuple(order), left, right)
+
+
+def _split(made: Plan, low: Lowering, left: int, op: str, right: int) -> None:
+    """Constraints on magnitudes and maxima become several without them, so that they are linear."""
+    graph = low.graph
+    if op in (">", ">="):
+        left, right, op = right, left, {">": "<", ">=": "<="}[op]
+    if op in ("<", "<=") and graph.ops[left] == "abs":
+        inner = graph.args[left][0]
+        made.constraints += [_constraint(low, inner, op, right), _constraint(low, graph.neg(inner), op, right)]
+    elif op in ("<", "<=") and graph.ops[left] == "max":
+        for part in graph.args[left]:
+            _split(made, low, part, op, right)
+        return
+    elif op in ("<", "<=") and graph.ops[right] == "min":
+        for part in graph.args[right]:
+            _split(made, low, left, op, part)
+        return
+    else:
+        made.constraints.append(_constraint(low, left, op, right))
+
+
+def _assign(made: Plan) -> None:
+    """`x = expression` makes x follow from the others, as long as that goes round in no circle."""
+    graph = made.low.graph
+    pinned = set(made.gram.leaves())
+    for c in made.constraints:
+        if c.op != "=":
+            continue
+        for target, source in ((c.left, c.right), (c.right, c.left)):
+            if (
+                graph.ops[target] == "leaf"
+                and target in made.entries
+                and target not in pinned
+                and target not in made.assigned
+            ):
+                below = set(graph.leaves([source]))
+                if target in below or any(_follows(made, b, target) for b in below):
+                    continue
+                made.assigned[target] = source
+                break
+
+
+def _follows(made: Plan, node: int, target: int) -> bool:
+    source = made.assigned.get(node)
+    if source is None:
+        return False
+    below = made.low.graph.leaves([source])
+    return target in below or any(_follows(made, b, target) for b in below)

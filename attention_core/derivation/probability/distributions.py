@@ -1,0 +1,203 @@
+"""Laws of random symbols.
+
+The laws a symbol can be drawn from: their moments, their support where it is finite, what their parameters must be.
+Parameters of a family's law may mention the member through its index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.graph.nodes import Key, TooLarge, Unsettled
+from attention_core.derivation.lowering.lower import Cells, Infeasible
+from attention_core.derivation.terms.context import Declared, Law
+from attention_core.derivation.terms.terms import SCALAR, Relation, Term, integer
+
+if TYPE_CHECKING:
+    from attention_core.derivation.lowering.lower import Lowering
+
+DISCRETE = frozenset({"bernoulli", "categorical", "range"})
+MAX_SUPPORT = 2000
+MAX_OUTCOMES = 4096  # of several finite laws together
+
+
+class Drawn:
+    """One random array, or one member of a random family, with its law at the sizes of a lowering."""
+
+    def __init__(self, low: Lowering, name: str, member: int) -> None:
+        symbol = low.context.symbols[name]
+        assert symbol.law is not None
+        self.low, self.symbol, self.law = low, symbol, symbol.law
+        self.env = {**low.top, self.law.index: member} if self.law.index else low.top
+        self.key = name, member
+
+    def lowered(self, which: int) -> Cells:
+        """A parameter."""
+        return self.low.lower(self.law.parameters[which], self.env)
+
+    def number(self, which: int) -> int:
+        """A parameter that is a number."""
+        return self.low.number(self.law.parameters[which], self.env)
+
+    def mean(self, leaf: int) -> int:
+        """The mean of one entry of a normal array."""
+        mean = self.lowered(0)
+        *_, i, j = self.low.graph.data[leaf][1]
+        return mean.cells[0] if len(mean.cells) == 1 else mean.at(i - 1, j - 1)
+
+    def alike(self, left: int, right: int) -> bool:
+        """Whether two entries are the same by their form: those of u u^T / 2 are products in another order."""
+        from attention_core.derivation.algebra.normal import Given, is_zero
+
+        return is_zero(self.low.graph, [self.low.graph.sub(left, right)], Given(), float("inf"))
+
+    def covariance(self, left: int, right: int) -> int:
+        """The covariance of two entries; a number, or a multiple of I, is the variance of every entry."""
+        graph, term = self.low.graph, self.law.parameters[1]
+        a, b = (graph.data[leaf][1][-2:] for leaf in (left, right))
+        if term.type.kind == "matrix":
+            place = max(a) - 1, max(b) - 1
+            found = self.lowered(1)
+            here, there = found.at(*place), found.at(*place[::-1])
+            if here != there and not self.alike(here, there):
+                raise Unsettled("the covariance is not seen to be symmetric: write it so, such as B B^\\top or s^2 I_d")
+            return here
+        if a != b:
+            return graph.zero
+        if term.type.kind == "eye":
+            from attention_core.derivation.terms.shapes import with_size
+            from attention_core.derivation.terms.terms import ONE, matrix
+
+            return self.low.lower(with_size(term, matrix(ONE, ONE)), self.env).cells[0]
+        return self.number(1)
+
+    def support(self) -> list[tuple[int, int]] | None:
+        """(value, probability) as nodes where there are finitely many, else None."""
+        graph, name = self.low.graph, self.law.name
+        if name == "bernoulli":
+            p = self.number(0)
+            return [(graph.zero, graph.sub(graph.one, p)), (graph.one, p)]
+        if name == "categorical":
+            weights = [c for k in range(len(self.law.parameters)) for c in self.lowered(k).cells]
+            return [(graph.const(Fraction(k + 1)), w) for k, w in enumerate(weights)]
+        if name == "range":
+            first, last = (self.low.whole(p, self.env) for p in self.law.parameters)
+            if last < first:
+                raise Infeasible("a uniform law on no value")
+            if last - first >= MAX_SUPPORT:
+                raise TooLarge(f"a law with more than {MAX_SUPPORT} values")
+            weight = graph.const(Fraction(1, last - first + 1))
+            return [(graph.const(Fraction(v)), weight) for v in range(first, last + 1)]
+        return None
+
+    def moment(self, power: int) -> int:
+        """E[x^power] of one number."""
+        graph, name = self.low.graph, self.law.name
+        support = self.support()
+        if name == "bernoulli":
+            return self.number(0)
+        if support is not None:
+            to = graph.const(Fraction(power))
+            return graph.add(graph.mul((w, graph.power(v, to))) for v, w in support)
+        if name == "geometric":
+            return self.geometric_moment(power)
+        a, b = self.number(0), self.number(1)
+        over = graph.const(Fraction(1, power + 1))
+        parts = []
+        for k in range(power + 1):
+            one, two = (graph.const(Fraction(e)) for e in (k, power - k))
+            parts.append(graph.mul((graph.power(a, one), graph.power(b, two))))
+        return graph.mul((over, graph.add(parts)))
+
+    def geometric_moment(self, power: int) -> int:
+        """sum_k S(m, k) k! (1 - p)^{k-1} / p^k: Stirling numbers times factorial moments, on 1, 2, ..."""
+        graph, p = self.low.graph, self.number(0)
+        q = graph.sub(graph.one, p)
+        row = [1]
+        for m in range(1, power + 1):
+            row = [0, *(row[k - 1] + (k * row[k] if k < m else 0) for k in range(1, m + 1))]
+        parts, factorial = [], 1
+        for k in range(1, power + 1):
+            factorial *= k
+            factors = (graph.power(q, graph.const(Fraction(k - 1))), graph.power(p, graph.const(Fraction(-k))))
+            parts.append(graph.mul((graph.const(Fraction(row[k] * factorial)), *factors)))
+        return graph.add(parts)
+
+
+def drawn_of(low: Lowering, key: Key) -> Drawn | None:
+    """What a leaf belongs to, None if it is not random."""
+    symbol = low.context.symbols.get(key[0])
+    if symbol is None or symbol.law is None:
+        return None
+    return Drawn(low, key[0], key[1][0] if symbol.kind == "family" else 0)
+
+
+def implied(law: Law, line: int) -> list[Relation]:
+    """What the parameters of a law must satisfy."""
+    zero, one = integer(0), integer(1)
+    p = law.parameters
+    if law.name == "bernoulli":
+        return [Relation(p[0], ">=", zero, line), Relation(p[0], "<=", one, line)]
+    if law.name == "geometric":
+        return [Relation(p[0], ">", zero, line), Relation(p[0], "<=", one, line)]
+    if law.name == "uniform":
+        return [Relation(p[0], "<", p[1], line)]
+    if law.name == "categorical" and all(t.type.scalar for t in p):
+        total = Term("add", p, SCALAR) if len(p) > 1 else p[0]
+        return [*(Relation(t, ">=", zero, line) for t in p), Relation(total, "=", one, line)]
+    if law.name == "normal":
+        spread = _factor_of_identity(p[1])
+        return [Relation(spread, ">=", zero, line)] if spread is not None and spread.op != "const" else []
+    return []
+
+
+def every_outcome(symbol: Declared) -> Declared:
+    """A random symbol outside expectations as an ordinary one: the claim is about every value that it can take.
+
+    Of an interval the ends are left out, as they have probability 0.
+    """
+    law = symbol.law
+    assert law is not None
+    if law.name == "normal":
+        return symbol
+    if law.name == "uniform" and not law.index:
+        low, high = law.parameters
+        return replace(symbol, lower=(low, True), upper=(high, True))
+    known = [value for p in law.parameters if (value := _constant(p)) is not None]
+    if len(known) == len(law.parameters):
+        if law.name == "bernoulli" and 0 < known[0] < 1:
+            return replace(symbol, values=(0, 1))
+        if law.name == "categorical" and min(known) > 0:
+            return replace(symbol, values=tuple(range(1, len(known) + 1)))
+        if law.name == "range" and known[1] - known[0] < MAX_SUPPORT:
+            return replace(symbol, values=tuple(range(int(known[0]), int(known[1]) + 1)))
+    raise Unsettled(
+        f"{symbol.name} is random and stands outside \\mathbb{{E}}, \\operatorname{{Var}} and \\Pr: its outcomes are "
+        "known for normal and uniform laws, and for laws on finitely many values whose probabilities are numbers"
+    )
+
+
+def _constant(term: Term) -> Fraction | None:
+    """The number of a term without symbols."""
+    if term.op == "const":
+        return Fraction(term.data)
+    parts = [_constant(a) for a in term.args]
+    if term.op == "div" and len(parts) == 2 and parts[0] is not None and parts[1]:
+        return parts[0] / parts[1]
+    return None
+
+
+def _factor_of_identity(term: Term) -> Term | None:
+    """s of s or s I, where it is seen to be that."""
+    if term.type.scalar:
+        return term
+    if term.op == "mul" and term.args[0].type.scalar and term.args[1].op == "eye":
+        return term.args[0]
+    return None
+
+
+def is_random(symbol: Declared | None) -> bool:
+    """Whether a symbol is random."""
+    return symbol is not None and symbol.law is not None

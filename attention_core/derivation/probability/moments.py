@@ -1,0 +1,261 @@
+"""The moment engine.
+
+Expectations with closed forms: what is averaged becomes a sum of products of random entries and of functions of them.
+Products of independent things factor; independence must have been said, it is never assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.graph.bounds import bounds
+from attention_core.derivation.graph.nodes import Graph, Key, TooLarge, Unsettled
+from attention_core.derivation.probability.distributions import Drawn, drawn_of
+
+if TYPE_CHECKING:
+    from attention_core.derivation.lowering.lower import Lowering
+
+MAX_MONOMIALS = 20_000
+MAX_POWER = 24
+Monomial = tuple[tuple[int, int], ...]  # (random leaf or function of random leaves, power), sorted
+Group = tuple[str, int]  # a random symbol and the member of a family, 0 without
+
+
+class NotPolynomial(Unsettled):
+    """What is averaged has no closed form here."""
+
+
+class DependenceUnsaid(Unsettled):
+    """Two random symbols meet whose independence nobody has said."""
+
+
+@dataclass(frozen=True)
+class MeanLaw:
+    """The law of one random leaf of a `mean` node: its name and its parameters as nodes."""
+
+    name: str
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What a `mean` node holds: what is averaged, over which leaves, with the law of each group they belong to."""
+
+    body: int
+    random: tuple[int, ...]
+    laws: tuple[MeanLaw, ...]
+
+
+def random_leaves(low: Lowering, node: int) -> set[int]:
+    """The leaves of random symbols below a node."""
+    return {n for n in low.graph.leaves([node]) if drawn_of(low, low.graph.data[n]) is not None}
+
+
+def expectation(low: Lowering, node: int) -> int:
+    """The node of E[node], without the leaves of random symbols; a `mean` node where there is no closed form."""
+    random = random_leaves(low, node)
+    if not random:
+        return node
+    if low.means == "all":
+        return mean_node(low, node, random)
+    try:
+        return Moments(low, random).expected(node)
+    except NotPolynomial:
+        if low.means:
+            return mean_node(low, node, random)
+        raise
+
+
+def mean_node(low: Lowering, node: int, random: set[int]) -> int:
+    """A node that stands for an average without a closed form."""
+    graph, engine = low.graph, Moments(low, random)
+    groups = sorted({engine.group(n) for n in random})
+    engine.require_independence(groups)
+    inner = [n for n in graph.reachable([node]) if graph.ops[n] in ("mean", "limit")]
+    if inner:
+        raise Unsettled("an average inside an average without a closed form: write it with Var or Cov")
+    order = tuple(sorted(random))
+    if low.means == "all" or len(order) > 1:
+        engine.require_free_entries(order)
+    laws = tuple(_law_nodes(engine.drawn[engine.group(n)], n) for n in order)
+    parameters = {p for law in laws for p in law.parameters}
+    below = sorted(set(graph.leaves([node, *parameters])) - random)
+    return graph.node("mean", tuple(below), Mean(node, order, laws))
+
+
+def _law_nodes(drawn: Drawn, leaf: int) -> MeanLaw:
+    """Mean and variance of an entry of a normal array with independent entries, else the parameters."""
+    if drawn.law.name == "normal":
+        return MeanLaw("normal", (drawn.mean(leaf), drawn.covariance(leaf, leaf)))
+    cells = tuple(c for k in range(len(drawn.law.parameters)) for c in drawn.lowered(k).cells)
+    return MeanLaw(drawn.law.name, cells)
+
+
+class Moments:
+    """Expectations of nodes over the random leaves of one expression."""
+
+    def __init__(self, low: Lowering, random: set[int]) -> None:
+        self.low, self.graph, self.random = low, low.graph, random
+        self.expanded: dict[int, dict[Monomial, int]] = {}
+        self.known: dict[Monomial, int] = {(): self.graph.one}
+        self.drawn: dict[Group, Drawn] = {}
+        for leaf in random:
+            found = drawn_of(low, self.graph.data[leaf])
+            assert found is not None
+            self.drawn[found.key] = found
+        self.below: dict[int, frozenset[int]] = {}
+        self.outcomes = 1
+
+    def expected(self, node: int) -> int:
+        """E[node]."""
+        table = self.expand(node)
+        graph = self.graph
+        return graph.add(graph.mul((coefficient, self.moment(m))) for m, coefficient in table.items())
+
+    def group(self, leaf: int) -> Group:
+        """The random array, or the member of a random family, that a leaf belongs to."""
+        key: Key = self.graph.data[leaf]
+        return key[0], key[1][0] if self.low.context.symbols[key[0]].kind == "family" else 0
+
+    def leaves_below(self, node: int) -> frozenset[int]:
+        """The random leaves below a node."""
+        found = self.below.get(node)
+        if found is None:
+            found = self.below[node] = frozenset(n for n in self.graph.reachable([node]) if n in self.random)
+        return found
+
+    # -- expansion --------------------------------------------------------------------------------------------------
+
+    def expand(self, root: int) -> dict[Monomial, int]:
+        """The node as a polynomial in random leaves and in functions of them, with nodes as coefficients."""
+        graph = self.graph
+        for node in graph.reachable([root]):
+            if node in self.expanded:
+                continue
+            args, op = graph.args[node], graph.ops[node]
+            if node in self.random:
+                self.expanded[node] = {((node, 1),): graph.one}
+            elif all(set(self.expanded[a]) <= {()} for a in args):
+                self.expanded[node] = {(): node}
+            elif op == "add":
+                self.expanded[node] = added(graph, [self.expanded[a] for a in args])
+            elif op == "mul" or (op == "powi" and 0 < graph.data[node] <= MAX_POWER):
+                factors = args if op == "mul" else args * graph.data[node]
+                result = self.expanded[factors[0]]
+                for a in factors[1:]:
+                    result = multiplied(graph, result, self.expanded[a])
+                self.expanded[node] = result
+            else:
+                self.expanded[node] = {((node, 1),): graph.one}
+        return self.expanded[root]
+
+    def affine(self, node: int) -> tuple[dict[int, int], int] | None:
+        """Coefficients of the random leaves and the constant, None if the node is not affine in them."""
+        table = self.expand(node)
+        slopes: dict[int, int] = {}
+        for monomial, coefficient in table.items():
+            if monomial == ():
+                continue
+            if len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0] not in self.random:
+                return None
+            slopes[monomial[0][0]] = coefficient
+        return slopes, table.get((), self.graph.zero)
+
+    # -- moments ----------------------------------------------------------------------------------------------------
+
+    def moment(self, monomial: Monomial) -> int:
+        """E of a product; independent parts are taken apart."""
+        found = self.known.get(monomial)
+        if found is not None:
+            return found
+        plain = self.without_roots(monomial)
+        if plain is not None:
+            result = self.known[monomial] = self.expected(plain)
+            return result
+        parts = self.parts(monomial)
+        self.require_independence(sorted({g for groups, _ in parts for g in groups}))
+        from attention_core.derivation.probability.closed_forms import part_moment
+
+        result = self.graph.mul(part_moment(self, groups, part) for groups, part in parts)
+        self.known[monomial] = result
+        return result
+
+    def without_roots(self, monomial: Monomial) -> int | None:
+        """The product with sqrt(u)^2 = u for u that is never negative, and |u|^2 = u^2; None if nothing changes."""
+        graph, changed, factors = self.graph, False, []
+        for node, power in monomial:
+            op, to = graph.ops[node], graph.const(Fraction(power))
+            if power < 2 or op not in ("sqrt", "abs") or node in self.random:
+                factors.append(graph.power(node, to))
+                continue
+            inner = graph.args[node][0]
+            if op == "sqrt" and bounds(graph, [inner], {})[0][0] < 0:
+                factors.append(graph.power(node, to))
+                continue
+            changed = True
+            half = graph.const(Fraction(power // 2 if op == "sqrt" else power - power % 2))
+            factors += [graph.power(inner, half), graph.power(node, graph.const(Fraction(power % 2)))]
+        return graph.mul(factors) if changed else None
+
+    def parts(self, monomial: Monomial) -> list[tuple[set[Group], Monomial]]:
+        """The factors gathered so that no two parts share a random symbol."""
+        parts: list[tuple[set[Group], list[tuple[int, int]]]] = []
+        for factor in monomial:
+            groups = {self.group(n) for n in self.leaves_below(factor[0])}
+            members = [factor]
+            rest = []
+            for other_groups, other in parts:
+                if other_groups & groups:
+                    groups |= other_groups
+                    members = other + members
+                else:
+                    rest.append((other_groups, other))
+            parts = [*rest, (groups, members)]
+        return [(groups, tuple(sorted(members))) for groups, members in parts]
+
+    def require_independence(self, groups: list[Group]) -> None:
+        """Independence of different random symbols must have been said."""
+        if len(groups) < 2:
+            return
+        if any(not self.drawn[g].law.independent for g in groups):
+            names = ", ".join(sorted({name for name, _ in groups}))
+            raise DependenceUnsaid(f"whether {names} are independent is not said: add the word 'independent'")
+
+    def require_free_entries(self, leaves: tuple[int, ...]) -> None:
+        """Different entries of one random array must be independent of each other."""
+        by_group: dict[Group, list[int]] = {}
+        for leaf in leaves:
+            by_group.setdefault(self.group(leaf), []).append(leaf)
+        for group, entries in by_group.items():
+            drawn = self.drawn[group]
+            if drawn.law.name != "normal" and len(entries) > 1:
+                raise DependenceUnsaid(f"whether the entries of {group[0]} are independent is not said")
+            pairs = [(a, b) for k, a in enumerate(entries) for b in entries[k + 1 :]]
+            if drawn.law.name == "normal" and any(drawn.covariance(a, b) != self.graph.zero for a, b in pairs):
+                raise Unsettled(f"{group[0]} has dependent entries, and an average over them without a closed form "
+                                "cannot be tested here")  # fmt: skip
+
+
+def added(graph: Graph, tables: list[dict[Monomial, int]]) -> dict[Monomial, int]:
+    """The sum of polynomials."""
+    out: dict[Monomial, list[int]] = {}
+    for table in tables:
+        for monomial, coefficient in table.items():
+            out.setdefault(monomial, []).append(coefficient)
+    return {monomial: graph.add(parts) for monomial, parts in out.items()}
+
+
+def multiplied(graph: Graph, left: dict[Monomial, int], right: dict[Monomial, int]) -> dict[Monomial, int]:
+    """The product of two polynomials."""
+    if len(left) * len(right) > MAX_MONOMIALS:
+        raise TooLarge(f"a polynomial with more than {MAX_MONOMIALS} terms")
+    out: dict[Monomial, list[int]] = {}
+    for a, x in left.items():
+        for b, y in right.items():
+            powers = dict(a)
+            for leaf, k in b:
+                powers[leaf] = powers.get(leaf, 0) + k
+            out.setdefault(tuple(sorted(powers.items())), []).append(graph.mul((x, y)))
+    return {monomial: graph.add(parts) for monomial, parts in out.items()}

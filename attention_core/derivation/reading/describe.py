@@ -1,0 +1,164 @@
+"""Properties in a declaration, applied to the symbols they are said of; which words are left to be understood."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.parse import parse_statement, parse_tokens
+from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.syntax import Dots, Expr, Group, Sub, Unreadable
+from attention_core.derivation.reading.properties import Said, properties_in
+from attention_core.derivation.terms.context import Caveat, Declared
+from attention_core.derivation.words.caveats import LAW_IN_WORDS, quoted, relation_in
+from attention_core.derivation.words.paragraphs import cut_at_commas
+from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY, RANDOM
+
+if TYPE_CHECKING:
+    from attention_core.derivation.reading.declare import Reader
+
+_JOINS = re.compile(r"^[\s,]*(?:and|both|,)?[\s,]*$")
+_PLURAL = re.compile(r"\b(?:are|both|all|vectors|matrices|numbers|scalars|columns|rows|families|be)\b", re.IGNORECASE)
+_SINGULAR = re.compile(r"\b(?:is|an?)\b", re.IGNORECASE)
+_IID = re.compile(
+    r"\b(?:i\.\s?i\.\s?d\.?|iid|(?:mutually |jointly )?independent(?:ly)?(?: and|,) identically(?: "
+    r"distributed)?)(?![\w-])",
+    re.IGNORECASE,
+)
+_KNOWN = re.compile(r"\b(?:independent(?:ly)?|i\.?i\.?d\.?|identically distributed)(?![\w-])", re.IGNORECASE)
+
+
+def describe(reader: Reader, parts: list[str], place: int, line: int) -> str:
+    """Assume what the prose at a place says of the symbols around it; the prose without these words.
+
+    What may restrict a symbol and is not read becomes a caveat of the steps below.
+    """
+    rest = text = _IID.sub("independent", parts[place])
+    if not _JOINS.match(text):
+        reader.ahead, reader.ahead_at = [], place
+    for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
+        if one.ahead:
+            reader.ahead.append(one)
+        elif not _assume(reader, one, _subjects(reader, text), line):
+            continue
+        rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
+    _note_unread(reader, parts, place, rest, line)
+    return rest
+
+
+def without_properties(parts: list[str]) -> list[str]:
+    """The parts of a paragraph without the properties in its prose, which no rule for other words has to know."""
+    out = list(parts)
+    for place in range(0, len(parts), 2):
+        text = _IID.sub("independent", parts[place])
+        for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
+            text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+        out[place] = text
+    return out
+
+
+def name_subjects(reader: Reader, parts: list[str], place: int, line: int) -> None:
+    """What a formula is about, for the words behind it; properties that stand before it are assumed."""
+    try:
+        names = _names_of(reader, parts[place], line)
+    except (Unreadable, RecursionError):
+        names = []
+    joined = place > 1 and bool(_JOINS.match(parts[place - 1]))
+    reader.subjects = [*reader.subjects, names] if joined else [names]
+    if not reader.ahead:
+        return
+    first = reader.ahead_at == place - 1
+    goes_on = place + 2 < len(parts) and bool(_JOINS.match(parts[place + 1])) and parts[place + 1].strip() != ""
+    plain = not relation_in(parts[place + 2], line) if goes_on else True
+    for one in list(reader.ahead):
+        if goes_on and (one.many or (plain and one.bare)):
+            continue  # "the unit vectors $u$ and $v$": said of both
+        about = [name for some in reader.subjects for name in some] if not first else names
+        ambiguous = goes_on and one.bare  # "positive $x$ and $y \\in ...$": of which?
+        if ambiguous or not _assume(reader, one, about, line):
+            _caveat(reader, f"{one.text} ${parts[place]}$", frozenset(about) or None, line)
+        reader.ahead.remove(one)
+
+
+def _subjects(reader: Reader, text: str) -> list[str]:
+    """The symbols that words behind them are about: all that were joined, or only the last formula's."""
+    if len(reader.subjects) < 2:
+        return [name for names in reader.subjects for name in names]
+    if _SINGULAR.search(text):
+        return reader.subjects[-1]
+    return [name for names in reader.subjects for name in names] if _PLURAL.search(text) else []
+
+
+def _names_of(reader: Reader, formula: str, line: int) -> list[str]:
+    """The declared symbols left of the relations of an inline formula, or that stand alone in it."""
+    out: list[str] = []
+    for tokens in cut_at_commas(tokenize(formula, line)):
+        first = parse_tokens(tokens).chains[0].exprs[0]
+        inner = [c.exprs[0] for c in first.items if c.exprs] if isinstance(first, Group) else [first]
+        for expr in inner:
+            name = _symbol(reader, expr)
+            if name is None and not isinstance(expr, Dots):
+                return []
+            if name is not None and name not in out:
+                out.append(name)
+    return out
+
+
+def _symbol(reader: Reader, expr: Expr) -> str | None:
+    known = reader.context.symbols
+    name = name_of(expr)
+    if name in known:
+        return name
+    base = known.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
+    return base.name if base is not None and base.kind == "family" else None
+
+
+def _assume(reader: Reader, said: Said, names: list[str], line: int) -> bool:
+    """Assume a property of some symbols, if it means something certain for them."""
+    from attention_core.derivation.reading.declare import Item, Pending
+    from attention_core.derivation.reading.memberships import random_symbols
+
+    symbols: list[Declared] = [reader.context.symbols[name] for name in names if name in reader.context.symbols]
+    formulas = said.about.meaning(reader.context, symbols) if symbols and len(symbols) == len(names) else None
+    if formulas is None:
+        return False
+    for formula, condition in formulas:
+        chain = parse_statement(formula, line).chains[0]
+        if chain.ops == ("sim",):
+            left = [
+                c
+                for piece in cut_at_commas(tokenize(formula.split(r"\sim")[0], line))
+                for c in parse_tokens(piece).chains
+            ]
+            random_symbols(reader, Item([c.exprs[0] for c in left], chain), line)
+            continue
+        conditions = list(parse_statement(condition, line).chains) if condition else []
+        shown = f"{formula}{f' for {condition}' if condition else ''} ({said.about.name})"
+        reader.pending.append(Pending(chain, line, shown, conditions))
+    return True
+
+
+def _note_unread(reader: Reader, parts: list[str], place: int, rest: str, line: int) -> None:
+    """Words that may restrict a symbol and were not read become a caveat."""
+    behind = "$$" if place + 1 < len(parts) else ""
+    if reader.drawn or reader.ahead:
+        rest = _KNOWN.sub(" ", rest)
+    if reader.indices:
+        rest = re.sub(r"\bdistinct\b", " ", rest)
+    found = PROPERTY.search(rest) or LAW_IN_WORDS.search(" ".join((rest + behind).split())) or DEGREE.search(rest)
+    if found is None:
+        return
+    names = {name for some in reader.subjects for name in some}
+    after = parts[place + 1] if place + 1 < len(parts) and not re.search(r"[.;]\s*$", rest) else ""
+    with suppress(Unreadable, RecursionError):
+        names |= set(_names_of(reader, after, line)) if after else set()
+    before = parts[place - 1] if place else ""
+    quote = f"{f'${before}$' if before else ''}{parts[place]}{f'${after}$' if after else ''}"
+    _caveat(reader, quote, frozenset(names) or None, line)
+
+
+def _caveat(reader: Reader, quote: str, names: frozenset[str] | None, line: int) -> None:
+    about = (line, quoted(quote), reader.context.level, names)
+    reader.context.caveats.append(Caveat(*about, random=bool(RANDOM.search(quote)), plain=True))

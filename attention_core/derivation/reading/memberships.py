@@ -1,0 +1,168 @@
+r"""Symbols that a paragraph introduces.
+
+What stands left of \in and \sim: symbols with their domains, families with dots between them, random symbols.
+Laws and domains themselves are read in `drawing` and `domains`; how every symbol is entered is at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.elaborate.expressions import Elaborator
+from attention_core.derivation.elaborate.indicators import declared_as, entry_type_fits, extent, missing_index
+from attention_core.derivation.elaborate.subscripts import index_items
+from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Times, Unreadable
+from attention_core.derivation.reading.domains import Domain, domain_of
+from attention_core.derivation.terms.context import Declared, Hypothesis, has_entries
+from attention_core.derivation.terms.terms import SCALAR
+
+if TYPE_CHECKING:
+    from attention_core.derivation.reading.declare import Item, Reader
+
+
+def membership(reader: Reader, item: Item, text: str, line: int) -> None:
+    """`x, y \\in ...`."""
+    elab = Elaborator(reader.context, line=line)
+    domain = domain_of(elab, item.chain.exprs[1])
+    left = list(item.left)
+    if len(left) == 1 and isinstance(left[0], Group) and left[0].bracket == "{":
+        left = [c.exprs[0] for c in left[0].items]
+    if domain.kind == "index":
+        reader.indices = []
+    place = 0
+    while place < len(left):
+        dots = next((k for k in range(place + 1, len(left) - 1) if isinstance(left[k], Dots)), None)
+        if dots is not None and _family_run(reader, left, place, dots, domain, line):
+            place = dots + 2
+            continue
+        _symbol(reader, left[place], domain, line, text)
+        place += 1
+
+
+def _family_run(reader: Reader, left: list[Expr], start: int, dots: int, domain: Domain, line: int) -> bool:
+    """`v_1, \\dots, v_n`: a family, if what stands before the dots belongs to one."""
+    first, last = left[start], left[dots + 1]
+    if not (isinstance(first, Sub) and isinstance(last, Sub) and first.base == last.base):
+        return False
+    if any(not (isinstance(e, Sub) and e.base == first.base) for e in left[start:dots]):
+        return False
+    elab = Elaborator(reader.context, line=line)
+    low, high = elab.size(first.items[0].exprs[0]), elab.size(last.items[0].exprs[0])
+    name = name_of(first.base)
+    if name is None or domain.type is None:
+        raise Unreadable(f"'{written(first)}, ..., {written(last)}' is not understood as a family", line)
+    mentions = frozenset(high.symbols() | low.symbols() | domain.mentions)
+    introduce(
+        reader,
+        Declared(name, "family", line, reader.context.level, domain.type, low, high, domain.lower, domain.upper,
+                 domain.values, mentions=mentions),
+        f"{name}_{low}, ..., {name}_{high}: a family, each {domain}",
+    )  # fmt: skip
+    return True
+
+
+def _symbol(reader: Reader, expr: Expr, domain: Domain, line: int, text: str) -> None:
+    """One symbol with its domain."""
+    name = name_of(expr)
+    if name is None:
+        two = isinstance(expr, Times) and not any(expr.ops)
+        advice = ": it is read as a product; write one symbol, such as W_\\Delta for \\Delta W" if two else ""
+        raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared{advice}", line)
+    family = reader.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
+    if isinstance(expr, Sub) and family is not None and (has_entries(family)):
+        items = index_items(Elaborator(reader.context, line=line), expr.items)
+        if items is not None:
+            raise Unreadable(f"{written(expr)} is a part of {family.name}, which is declared already", line)
+        letter = missing_index(reader.context, expr)
+        scalar = domain.type is not None and domain.type.scalar
+        if letter and domain.kind == "array" and entry_type_fits(family, expr, scalar):
+            raise Unreadable(
+                f"{written(expr)} is an entry of {family.name} (line {family.line}), not a symbol of its own: "
+                f"leave this out, and where it is used {declared_as(letter, extent(family, expr, letter))}",
+                line,
+            )
+    if domain.kind == "index":
+        reader.indices.append(name)
+    mentions = frozenset(domain.mentions)
+    introduce(
+        reader,
+        Declared(name, domain.kind, line, reader.context.level, domain.type, domain.lowest, domain.highest,
+                 domain.lower, domain.upper, domain.values, mentions=mentions),
+        f"{name}: {domain}",
+    )  # fmt: skip
+
+
+def random_symbols(reader: Reader, item: Item, line: int) -> None:
+    """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `drawing`."""
+    from attention_core.derivation.reading.drawing import drawn_symbols
+
+    reader.law_index = ""
+    for symbol, relations in drawn_symbols(reader.context, item.left, item.chain.exprs[1], line):
+        assert symbol.law is not None
+        joint = reader.paragraph.line * 1000 + reader.sentence
+        introduce(
+            reader,
+            replace(symbol, law=replace(symbol.law, joint=joint)),
+            f"{symbol.name}: random, {symbol.type}, {symbol.law.name}",
+        )
+        reader.drawn.append(symbol.name)
+        reader.law_index = symbol.law.index
+        for relation in relations:
+            about = symbol.mentions | {symbol.name}
+            reader.context.assume(Hypothesis(relation, line, reader.context.level, f"the law of {symbol.name}", about))
+
+
+def bare_scalar(reader: Reader, chain: Chain, line: int) -> None:
+    """`\\sigma > 0` declares a number."""
+    name = name_of(chain.exprs[0])
+    indexed = isinstance(chain.exprs[0], Sub) and name_of(chain.exprs[0].base) in reader.context.symbols
+    if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
+        return
+    introduce(reader, Declared(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+
+
+def introduce(reader: Reader, symbol: Declared, text: str) -> None:
+    """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
+
+    Raises:
+        Unreadable: the other one is declared; or its domain would drop the law it has in this paragraph.
+    """
+    if _keeps_its_law(reader, symbol):
+        return
+    bold = reader.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
+    before = reader.context.symbols.get(symbol.name)
+    if before is not None and None not in (bold, before.bold) and bold != before.bold:
+        reader.context.forget(symbol.name, symbol.line)
+        raise Unreadable(
+            f"{symbol.name} in bold and {symbol.name} plain (line {before.line}) are both declared, and bold is "
+            "read as style: name one of them by another letter",
+            symbol.line,
+        )
+    symbol = replace(symbol, bold=bold)
+    reader.context.declare(symbol)
+    reader.context.understood.append((symbol.line, text))
+
+
+def _keeps_its_law(reader: Reader, symbol: Declared) -> bool:
+    r"""Whether a domain only repeats that of a symbol drawn here: `x \sim ...` with `x \in \mathbb{R}^d`.
+
+    Raises:
+        Unreadable: it says something else.
+    """
+    before = reader.context.symbols.get(symbol.name)
+    if before is None or before.law is None or before.line < reader.paragraph.line:
+        return False
+    if symbol.law is not None or symbol.term is not None or symbol.body is not None:
+        return False
+    plain = symbol.lower is None and symbol.upper is None and not symbol.values
+    if plain and (symbol.kind, symbol.type) == (before.kind, before.type) and symbol.lowest == before.lowest:
+        reader.context.understood.append((symbol.line, f"{symbol.name}: random as above, its domain repeated"))
+        return True
+    raise Unreadable(
+        f"{symbol.name} is drawn from a law in line {before.line}, as {before.type}, and another domain would drop "
+        "the law: say the domain before the law, or nothing",
+        symbol.line,
+    )

@@ -1,0 +1,232 @@
+r"""Assumptions in prose that no declaration opens: "We assume that ...", "For $\mu = 0$:", "if $A$ is symmetric".
+
+What a sentence assumes for all that follows is read like a declaration. A condition that leads into a display, or goes
+on behind it, holds for that display alone; for the displays below it stays a caveat, as nobody says how far it reaches.
+What is read must be understood to the last word that could restrict a symbol; else it is left as a caveat.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.document.sentences import Sentence, sentences_of
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.properties import PROPERTIES
+from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
+from attention_core.derivation.terms.terms import ShapeMismatch
+from attention_core.derivation.words.caveats import caveats_of, declared_names, quoted, relation_in
+from attention_core.derivation.words.paragraphs import is_declaration
+from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, PROPERTY
+
+_DECLARES = (
+    "let", "assume", "assumes", "assuming", "suppose", "supposing", "require", "requires", "consider", "take", "fix",
+    "choose", "pick", "set", "put", "draw", "define", "given", "restrict", "denote", "write", "sample", "introduce",
+)  # fmt: skip
+_DEFINES = {"define": "Define", "put": "Put", "set": "Put", "write": "Put", "denote": "Put", "introduce": "Let",
+            "let": "Let", "take": "Let", "fix": "Let", "choose": "Let", "pick": "Let", "consider": "Let",
+            "draw": "Draw", "sample": "Draw"}  # fmt: skip
+_UNREAD = (
+    "unless", "except", "since", "because", "as", "once", "while", "such that", "using", "whose", "having", "let",
+    "where", "satisfying",
+)  # fmt: skip
+_BACK = re.compile(
+    r"^\W*(?:(?:and|so|hence|thus|then|therefore|also|again|moreover|furthermore|similarly|likewise)\b\W*)*"
+    r"(?:(?:still )?(?:in|under|with) (?:this|that|these|those|the same) (?:case|assumptions?|conditions?|"
+    r"hypothes[ie]s|"
+    r"setting|choices?)\b|(?:and|so|hence|thus|then|therefore|also|or|that is|i\.e\.|which (?:gives|is|yields|"
+    r"means|equals)|"
+    r"it follows(?: that)?|so that|and so|and hence|we (?:get|have|obtain|find)|further)\W*$)",
+    re.IGNORECASE,
+)
+_MAIN = re.compile(
+    r"(?<=\$)\s+(?:this|it|that|the|we|one|both|they|these|gives?|yields?|leads?|reduces?|becomes?|simplif\w+|makes?|"
+    r"shows?|results?|turns?|implies)\b|"
+    r"[,;:]?\s*\bthen\b|[,;:]\s*(?:we|it|this|the|that|one|there|so|our|they|these|all|both|both sides|i|you)\b|:\s*|"
+    r"\b(?:we|one|you) (?:also |then |thus )?(?:have|get|gets|has|obtain|obtains|find|finds|see|can|may|know|"
+    r"arrive)\b|[,;]\s*$",
+    re.IGNORECASE,
+)
+# Words that assume without a verb, and words that only say for how long or why something is assumed.
+_SIMPLY = re.compile(
+    r"^\W*(?:w\.?l\.?o\.?g\.?|without (?:any )?loss of generality|for (?:simplicity|convenience|concreteness|"
+    r"brevity)|"
+    r"throughout(?: this (?:section|note|post|page|proof))?|from (?:now|here) on|henceforth|hereafter|in what follows|"
+    r"in the sequel|by assumption)\b[\s,:]*",
+    re.IGNORECASE,
+)
+_ASIDES = re.compile(
+    r",?\s*\b(?:for (?:simplicity|convenience|concreteness|brevity|now)|without (?:any )?loss of generality|"
+    r"throughout|"
+    r"from (?:now|here) on|in (?:this|the rest of this) (?:section|note|post|page|proof)|here|as usual|below)\b",
+    re.IGNORECASE,
+)
+_TRAILS = re.compile(
+    r"^[\s,;(]*(?:but )?(?:only )?(?:if|when|whenever|for|assuming|provided|providing|under|as long as|so long "
+    r"as|with|given|in case|"
+    r"unless|except|supposing|subject|once|because|since|while)\b"
+)
+_USES = re.compile(
+    r"\b(?:used|uses|using|holds? (?:only )?(?:if|when|for|under|because)|valid|requires?|needs?|relies|"
+    r"assum\w+|provided|"
+    r"throughout)\b",
+    re.IGNORECASE,
+)
+
+
+_FORMULAS = re.compile(r"(?<!\\)\$")
+
+
+def read_prose(context: Context, paragraph: Paragraph, leads: bool) -> list[Hypothesis]:
+    """Read a paragraph that is no declaration; what leads into a display comes back as its hypotheses.
+
+    Args:
+        context: What is declared there; assumptions and caveats are added to it.
+        paragraph: The paragraph.
+        leads: Whether a display follows directly.
+    """
+    sentences = sentences_of(paragraph)
+    local: list[Hypothesis] = []
+    for place, one in enumerate(sentences):
+        last = leads and place == len(sentences) - 1 and not re.search(r"[.;?!]", one.end)
+        opened = ASSUMES.match(one.prose)
+        conditions = _condition(context, one) if last else None
+        if conditions is not None:
+            local += conditions
+        elif one.formulas and (opened or _SIMPLY.match(one.prose)) and _assume(context, one):
+            continue
+        else:
+            context.caveats += caveats_of(context, one, last)
+    return local
+
+
+def divided(paragraph: Paragraph, leads: bool) -> tuple[Paragraph | None, Paragraph | None]:
+    """A declaration, and prose: the last sentence of a declaration may be a condition of the display below it."""
+    if not is_declaration(paragraph):
+        return None, paragraph
+    sentences = sentences_of(paragraph)
+    last = sentences[-1]
+    opens = CONDITION.match(last.prose) and not re.match(r"(?i)where|with", last.prose)
+    if not leads or len(sentences) < 2 or re.search(r"[.;?!]", last.end) or not opens:
+        return paragraph, None
+    head = paragraph.text[: last.start]
+    line = paragraph.line + head.count("\n")
+    return Paragraph(paragraph.line, head), Paragraph(line, paragraph.text[last.start :])
+
+
+def reads_on(paragraph: Paragraph) -> bool:
+    """Whether a paragraph between two displays only joins them: "and", "so that", "In this case,"."""
+    return "$" not in paragraph.text and bool(_BACK.match(" ".join(paragraph.text.split())))
+
+
+def read_behind(context: Context, paragraph: Paragraph, leads: bool) -> tuple[list[Hypothesis], list[Caveat]]:
+    """What a paragraph right behind a display says of that display: the condition it goes on with, and caveats.
+
+    Args:
+        context: What is declared there.
+        paragraph: The paragraph.
+        leads: Whether another display follows it.
+    """
+    local: list[Hypothesis] = []
+    caveats: list[Caveat] = []
+    sentences = sentences_of(paragraph)
+    for place, one in enumerate(sentences):
+        if leads and place and place == len(sentences) - 1 and not one.end:
+            continue  # belongs to the next display
+        if not place and _TRAILS.match(one.prose):
+            found = _condition(context, one)
+            local += found or []
+            caveats += caveats_of(context, one, True) if found is None else []
+        elif _USES.search(one.prose):
+            caveats += caveats_of(context, one)
+    return local, caveats
+
+
+def later(hypotheses: list[Hypothesis], context: Context) -> list[Caveat]:
+    """Hypotheses of one display as caveats of the displays below it."""
+    return [
+        Caveat(h.line, h.text, context.level, frozenset(h.mentions & set(context.symbols)) or None, h.text)
+        for h in hypotheses
+    ]
+
+
+def _raw(sentence: Sentence) -> str:
+    return "$".join(sentence.parts)
+
+
+def _masked(raw: str) -> str:
+    """The text with formulas blanked out, place by place."""
+    parts = _FORMULAS.split(raw)
+    return "$".join(part if place % 2 == 0 else "\1" * len(part) for place, part in enumerate(parts))
+
+
+def _assume(context: Context, sentence: Sentence) -> bool:
+    """Read a sentence that assumes for all that follows; nothing is changed where that fails."""
+    raw = _raw(sentence)
+    first = _FORMULAS.split(raw)[0]
+    found, simply = ASSUMES.match(first), _SIMPLY.match(first)
+    if found is not None and found.group("verb").lower() in _DECLARES:
+        verb, rest = _DEFINES.get(found.group("verb").lower(), "Assume"), raw[found.end() :]
+    elif simply is not None:
+        verb, rest = "Assume", raw[simply.end() :]
+    else:
+        return False
+    pieces = _FORMULAS.split(rest)
+    pieces[::2] = [_ASIDES.sub("", piece) for piece in pieces[::2]]
+    hypotheses = _commit(context, f"{verb} {'$'.join(pieces)}.", sentence.line)
+    context.hypotheses += hypotheses or []
+    return hypotheses is not None
+
+
+def _condition(context: Context, sentence: Sentence) -> list[Hypothesis] | None:
+    """The hypotheses of the condition in a sentence around a display; None where there is none that can be read."""
+    raw = _raw(sentence)
+    masked = _masked(raw)
+    for found in CONDITION.finditer(masked):
+        word = " ".join(found.group("word").lower().split())
+        if word in _UNREAD:
+            return None
+        cut = _MAIN.search(masked, found.end())
+        end = cut.start() if cut else len(masked)
+        condition = raw[found.end() : end]
+        if "$" not in condition or not (
+            any(relation_in(f, sentence.line) for f in _FORMULAS.split(condition)[1::2])
+            or PROPERTY.search(masked[found.end() : end])
+            or any(one.pattern.search(masked[found.end() : end]) for one in PROPERTIES)
+        ):
+            continue
+        others = [raw[: found.start()], raw[end:]]
+        if any(caveats_of(context, one) for text in others for one in sentences_of(Paragraph(sentence.line, text))):
+            return None
+        return _commit(context, f"Assume {condition}.", sentence.line)
+    return None
+
+
+def _commit(context: Context, text: str, line: int) -> list[Hypothesis] | None:
+    """Declare a text if every word and relation in it is understood; the hypotheses that it brings, else None."""
+    from attention_core.derivation.reading.declare import declare
+
+    trial = context.copy()
+    trial.understood = []
+    try:
+        declare(trial, Paragraph(line, text))
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return None
+    restated = [name for name, symbol in context.symbols.items() if trial.symbols.get(name) is not symbol]
+    unread = trial.caveats[len(context.caveats) :] or any(t.startswith("not assumed") for _, t in trial.understood)
+    if restated or unread:
+        return None
+    fresh = trial.hypotheses[len(context.hypotheses) :]
+    if any(context.symbols[n].term is not None for one in fresh for n in one.mentions & set(context.symbols)):
+        return None  # what is defined is not free to be assumed: another case of it is meant, or a claim
+    context.symbols, context.dropped, context.broadcast = trial.symbols, trial.dropped, trial.broadcast
+    context.understood += trial.understood
+    return fresh
+
+
+def unread_declaration(context: Context, paragraph: Paragraph) -> Caveat:
+    """The caveat of a declaration that could not be read to its end."""
+    names = frozenset().union(
+        *(declared_names(context, formula, paragraph.line) for formula in _FORMULAS.split(paragraph.text)[1::2])
+    )
+    return Caveat(paragraph.line, quoted(paragraph.text), context.level, names or None, random=True, plain=True)

@@ -1,0 +1,368 @@
+"""The steps of a document.
+
+From a document to its steps: blocks are read in turn, declarations enter the context, displays become relations.
+A place that cannot be read is a step of its own that says so, and the rest of the document goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from attention_core.derivation.document.blocks import Block, Display, Heading, Option, Paragraph
+from attention_core.derivation.document.display import Written, statements_of
+from attention_core.derivation.document.sentences import sentences_of
+from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
+from attention_core.derivation.elaborate.expressions import Elaborator
+from attention_core.derivation.elaborate.hypotheses import all_names
+from attention_core.derivation.elaborate.index_ranges import spread
+from attention_core.derivation.latex.printer import SIGNS, name_of, written
+from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
+from attention_core.derivation.reading.declare import Reader, declare
+from attention_core.derivation.reading.defining import Around, defining
+from attention_core.derivation.reading.premises import (
+    divided,
+    later,
+    read_behind,
+    read_prose,
+    reads_on,
+    unread_declaration,
+)
+from attention_core.derivation.reading.scope_words import (
+    words_behind,
+    words_inside,
+    words_of_heading,
+    words_of_paragraph,
+)
+from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
+from attention_core.derivation.terms.terms import ShapeMismatch
+from attention_core.derivation.words.caveats import caveats_of
+from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
+
+
+@dataclass
+class Step:
+    """One relation to decide: its context, its two written sides, hypotheses of its own, options."""
+
+    id: str
+    line: int
+    text: str
+    context: Context
+    left: Expr
+    op: str
+    right: Expr
+    options: list[Option] = field(default_factory=list)
+    assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
+    conditions: tuple[Chain, ...] = ()
+    chained: bool = False  # one of several relations of a chain
+    quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
+    later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
+    peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
+    sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
+
+    def option(self, key: str) -> str:
+        """The value of an option, '' without."""
+        return next((o.value for o in reversed(self.options) if o.key == key), "")
+
+
+@dataclass
+class Unread:
+    """A place that cannot be read."""
+
+    id: str
+    line: int
+    text: str
+    message: str
+    options: list[Option] = field(default_factory=list)
+
+
+def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
+    """All steps of a document, and what was understood of its declarations."""
+    context = Context()
+    blocks = blocks_of(text)
+    if len(blocks) > MAX_BLOCKS:
+        line = blocks[MAX_BLOCKS].line
+        message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
+    if line := _too_many_formulas(blocks):
+        message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
+        return [Unread(f"line-{line}", line, "", message)], []
+    walk = _Walk(context, blocks)
+    for place in range(len(blocks)):
+        walk.block(place)
+    return _named(walk.out), context.understood
+
+
+@dataclass
+class _Walk:
+    """The way through the blocks of a document; `local` holds for the next display alone, `last` held for the last."""
+
+    context: Context
+    blocks: list[Block]
+    out: list[Step | Unread] = field(default_factory=list)
+    read: set[int] = field(default_factory=set)
+    local: list[Hypothesis] = field(default_factory=list)
+    last: list[Hypothesis] = field(default_factory=list)
+    around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
+
+    def block(self, place: int) -> None:
+        """Read one block."""
+        block = self.blocks[place]
+        if isinstance(block, Heading):
+            self.context.heading(block.level)
+            for sentence in sentences_of(Paragraph(block.line, block.text)):
+                self.context.caveats += caveats_of(self.context, sentence)
+            self.context.caveats += words_of_heading(self.context, block)
+            self.local, self.last, self.around_next = [], [], []
+        elif isinstance(block, Paragraph):
+            if place not in self.read:
+                self.paragraph(place, block)
+        else:
+            self.display(place, block)
+
+    def is_display(self, place: int) -> bool:
+        """Whether a display stands at a place."""
+        return place < len(self.blocks) and isinstance(self.blocks[place], Display)
+
+    def declares(self, place: int) -> bool:
+        """Whether a declaration stands at a place."""
+        block = self.blocks[place] if place < len(self.blocks) else None
+        return isinstance(block, Paragraph) and is_declaration(block)
+
+    def paragraph(self, place: int, block: Paragraph) -> None:
+        """Read prose: declarations, assumptions, and what holds for the display it leads into."""
+        leads = self.is_display(place + 1)
+        if reads_on(block):
+            self.local = list(self.last) if leads else []
+            return
+        self.last, self.around_next = [], []
+        declaring, rest = divided(block, leads)
+        if declaring is not None:
+            self.out += _declare(self.context, declaring)
+        self.local = read_prose(self.context, rest, leads) if rest is not None else []
+        for part in (declaring, rest):
+            if part is not None:
+                opens = part is rest and self.declares(place + 1)
+                lasting, self.around_next = words_of_paragraph(self.context, part, leads, opens)
+                self.context.caveats += lasting
+
+    def around(self, place: int) -> Around:
+        """What stands around a display in its section."""
+        before = [b.text for b in _until_heading(self.blocks[:place][::-1]) if isinstance(b, Display)]
+        behind = [b.text for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Display)]
+        return Around("\n".join(before), "\n".join(behind))
+
+    def display(self, place: int, block: Display) -> None:
+        """Read a display under what holds for it alone."""
+        context, local = self.context, self.local
+        passing = [*self.around_next, *words_inside(context, block)]
+        following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
+        if isinstance(following, Paragraph):
+            said = going_on(following)
+            if said is not None:
+                self.read.add(place + 1)
+                self.out += _declare(context, said)
+            elif not is_declaration(following):
+                behind, more = read_behind(context, following, self.is_display(place + 2))
+                local = local + behind
+                context.caveats += more
+                passing += words_behind(context, following, self.is_display(place + 2), bool(behind))
+        later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
+        context.hypotheses += local
+        context.caveats += passing
+        self.out += _display(context, block, later_blocks, self.around(place))
+        context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
+        context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
+        context.caveats += later(local, context)
+        self.local, self.last = [], local
+
+
+def _too_many_formulas(blocks: list[Block]) -> int:
+    """The line of the paragraph that brings the formulas of all declarations above what one document may have, or 0."""
+    count = 0
+    for block in blocks:
+        if isinstance(block, Paragraph) and is_declaration(block):
+            count += block.text.count("$") // 2
+            if count > MAX_BLOCKS:
+                return block.line
+    return 0
+
+
+def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
+    try:
+        declare(context, block)
+    except Unreadable as error:
+        line = error.line or block.line
+        message = error.message + cause_above(context.failed, error.message)
+        context.caveats.append(unread_declaration(context, block))
+        context.failed.append(Failed(block, context.level, error.message))
+        return [Unread("", line, " ".join(block.text.split())[:200], message)]
+    except RecursionError:
+        context.caveats.append(unread_declaration(context, block))
+        return [Unread("", block.line, block.text[:200], "the paragraph is nested too deeply")]
+    return []
+
+
+def _until_heading(blocks: list[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Heading):
+            return
+        yield block
+
+
+def _display(
+    context: Context, block: Display, later: list[Paragraph], around: Around | None = None
+) -> list[Step | Unread]:
+    try:
+        statements = statements_of(block)
+    except Unreadable as error:
+        return [
+            Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
+        ]
+    out: list[Step | Unread] = []
+    for written_one in statements:
+        one: Written | None = written_one
+        if around is not None:
+            one = _without_definition(context, written_one, around)
+        if one is not None:
+            here = context.copy()
+            out += list(_statement_steps(here, one, context))
+    for step in out:
+        if isinstance(step, Step):
+            step.later = later
+    return out
+
+
+def _without_definition(context: Context, one: Written, around: Around) -> Written | None:
+    """A statement without the equation that defines its first symbol, which enters the context; None if that is all."""
+    if len(one.statement.chains) != 1 or one.statement.arrows or one.conditions or one.offered or one.defines:
+        return one
+    chain = one.statement.chains[0]
+    try:
+        name = defining(context, chain, around) if chain.ops else ""
+    except RecursionError:
+        return one  # whoever reads it as a step says so
+    if not name:
+        return one
+    trial = context.copy()
+    trial.understood = []
+    first = Chain(chain.exprs[:2], chain.ops[:1], chain.lines[:1])
+    try:
+        Reader(trial, Paragraph(one.line, one.source)).define_chain(first, one.source, one.line)
+    except (Unreadable, ShapeMismatch):
+        return one
+    said = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
+    before, after = context.symbols.get(name), trial.symbols[name]
+    if before is not None and after.term is not None and before.type != after.term.type:
+        return one
+    context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
+    context.understood += [*trial.understood, (one.line, said)]
+    if len(chain.ops) == 1:
+        return None
+    rest = Chain(chain.exprs[1:], chain.ops[1:], chain.lines[1:])
+    return replace(one, statement=Statement((rest,)), parts=one.parts[1:])
+
+
+def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
+    """The steps of one statement: its relations, or its implications."""
+    statement = one.statement
+    claims = [c for c in one.beside if not _binds(context, c)]
+    if any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered):  # `x = 1, \\dots, n`
+        one, claims = replace(one, offered=(*one.beside, *one.offered)), []
+    one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
+    for claim in claims:  # it may be a condition all the same
+        about = frozenset(all_names(claim) & set(context.symbols))
+        quote = f"{one.source}, {written(claim)}"
+        context.caveats.append(Caveat(one.line, quote, context.level, about, written(claim)))
+    for condition in spread(one.offered):
+        if not _binds(context, condition):
+            yield Unread(
+                one.tag,
+                one.line,
+                one.source,
+                f"beside the statement, '{written(condition)}' could be a condition or a claim: write \\text{{for}} "
+                "before a condition, and give a claim a row of its own",
+            )
+            return
+    one = replace(one, conditions=(*one.conditions, *one.offered))
+    if one.defines or (len(statement.chains) == 1 and statement.chains[0].ops[:1] == (":=",)):
+        try:
+            Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
+        except Unreadable as error:
+            yield Unread(one.tag, error.line or one.line, one.source, error.message)
+        return
+    if statement.arrows:
+        yield from _implications(context, one)
+        return
+    chain = statement.chains[0]
+    if chain.alone:
+        yield Unread(one.tag, one.line, one.source, "the display has no relation: there is nothing to check")
+        return
+    yield from _chain_steps(context, one, chain, [])
+    for claim in claims:  # `a = b, \\quad c = d`
+        parts = tuple(written(e) for e in claim.exprs)
+        apart = replace(one, statement=Statement((claim,)), parts=parts, conditions=(), line=claim.lines[0])
+        yield from _chain_steps(context, apart, claim, [])
+
+
+def _binds(context: Context, condition: Chain) -> bool:
+    """Whether a condition is about sizes and indices, or about a letter that it declares."""
+    if condition.alone:
+        return True
+    elab = Elaborator(context)
+    if condition.ops == ("in",):
+        known = elab.lookup(name_of(condition.exprs[0]) or "")
+        return known is None or known.kind == "index"
+    names = [(e, name_of(e)) for e in condition.exprs]
+    free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
+    return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
+
+
+def _chain_steps(
+    context: Context, one: Written, chain: Chain, assumed: list[tuple[Chain, list[Chain]]]
+) -> Iterator[Step]:
+    first = sum(len(c.exprs) for c in one.statement.chains[: one.statement.chains.index(chain)])
+    for k, op in enumerate(chain.ops):
+        left, right, line = chain.exprs[k], chain.exprs[k + 1], chain.lines[k]
+        text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
+        tag = one.tags.get(line, one.tag)
+        options = one.options.get(line, [])
+        many = len(chain.ops) > 1
+        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
+
+
+def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
+    """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
+    statement, groups = one.statement, one.statement.grouped()
+    conditions = list(one.conditions)
+    for k, arrow in enumerate(statement.arrows):
+        before, after, line = groups[k], groups[k + 1], statement.lines[k]
+        ways = [(before, after), (after, before)] if arrow == "<=>" else [(before, after)]
+        lone = next((chain for chain in (*before, *after) if chain.alone), None)
+        if lone is not None:
+            message = f"'{written(lone)}' has no relation: there is nothing to check on that side of the implication"
+            yield Unread(one.tag, line, one.source, message)
+            continue
+        for premises, conclusions in ways:
+            said = " and ".join(written(p) for p in premises)
+            for conclusion in conclusions:
+                for step in _chain_steps(context, one, conclusion, [(p, conditions) for p in premises]):
+                    options = step.options or one.options.get(line, [])
+                    yield replace(step, line=line, text=f"{said} \\implies {step.text}", options=options)
+
+
+def _named(steps: list[Step | Unread]) -> list[Step | Unread]:
+    """Give every step a name of its own: its tag, numbered where several share it, else its line."""
+    base = [s.id or f"line-{s.line}" for s in steps]
+    counts = {name: base.count(name) for name in base}
+    seen: dict[str, int] = {}
+    for step, name in zip(steps, base, strict=True):
+        seen[name] = seen.get(name, 0) + 1
+        step.id = name if counts[name] == 1 else f"{name}[{seen[name]}]"
+    random = [s for s in steps if isinstance(s, Step) and s.option("check")]
+    for step in random:
+        step.sharing = len(random)
+    for step in steps:
+        if isinstance(step, Step):
+            step.peers = steps
+    return steps

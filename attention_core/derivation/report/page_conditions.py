@@ -1,0 +1,80 @@
+"""Conditions in the places where a document has them.
+
+Where the document has the conditions of a statement: in front of it, behind a premise or behind the conclusion, and
+with which words. A page shows them there; what a step assumes is read elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.connectives import ARROWS, bare
+from attention_core.derivation.document.display import _without_frames, relation_lines
+from attention_core.derivation.document.rows import gathered
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.mathml import chain, operator, words
+from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
+from attention_core.derivation.latex.tokens import Tok
+from attention_core.derivation.reading.steps import Step
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of one statement: each with the words before it and how many arrows, -1 in front of everything."""
+
+    statement: Statement
+    said: tuple[tuple[str, Chain, int], ...]
+
+    def belong_to(self, step: Step) -> bool:
+        """Whether a step is one of this statement."""
+        chains = [one for _, one, _ in self.said]
+        sides = [expr for one in self.statement.chains for expr in one.exprs]
+        same = len(chains) == len(step.conditions) and all(one in chains for one in step.conditions)
+        return same and step.line in relation_lines(self.statement) and step.left in sides and step.right in sides
+
+
+def conditions(block: Display) -> list[Conditions]:
+    """Where the document has the conditions of a display's statements."""
+    try:
+        tokens = tokenize(_without_frames(block.text), block.line)
+        pieces = gathered(tokens)
+        return [Conditions(parse_tokens(piece.tokens), tuple(_said(piece.tokens, runs, tokens)))
+                for piece in pieces if (runs := [*piece.conditions, *piece.offered])]  # fmt: skip
+    except (Unreadable, RecursionError):
+        return []
+
+
+def _said(statement: list[Tok], runs: list[list[Tok]], tokens: list[Tok]) -> Iterator[tuple[str, Chain, int]]:
+    first = statement[0].start
+    arrows = [t for t in tokens if t.kind == "ARROW" or (t.kind == "TEXT" and bare(t.value) in ARROWS)]
+    for run in sorted(runs, key=lambda run: run[0].start):
+        start = run[0].start
+        spot = sum(first < t.start < start for t in arrows) if start > first else -1
+        before = next((t for t in reversed(tokens) if t.start < start and t.kind not in ("GAP", "AMP")), None)
+        word = "," if before is None or before.kind not in ("TEXT", "FORALL") else before.value.strip(" ,:~")
+        word = "∀" if before is not None and before.kind == "FORALL" else word
+        for one in parse_tokens(run).chains:
+            yield word, one, spot
+            word = ","
+
+
+def placed(step: Step, known: Sequence[Conditions]) -> tuple[list[str], list[str], list[str]]:
+    """A step's conditions in front of it, behind its premises and behind its conclusion, as the document has them."""
+    front: list[str] = []
+    premise: list[str] = []
+    behind: list[str] = []
+    whole = next((one for one in known if one.belong_to(step)), None)
+    if whole is None:
+        return front, premise, [operator("," if k else "∀") + chain(one) for k, one in enumerate(step.conditions)]
+    groups = whole.statement.grouped()
+    given = tuple(one for one, _ in step.assumed)
+    at = groups.index(given) if given in groups else -1
+    ahead = at + 1 < len(groups) and any(step.left in one.exprs for one in groups[at + 1])
+    for word, one, spot in whole.said:
+        with_premise = at >= 0 and (spot <= at if ahead else spot >= at)
+        place = front if spot < 0 else premise if with_premise else behind
+        place.append((operator(word) if word in (",", "∀") else words(word)) + chain(one))
+    return front, premise, behind

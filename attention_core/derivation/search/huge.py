@@ -1,0 +1,545 @@
+"""Enclosed values of terms at huge sizes.
+
+Terms at sizes too large to write out: sums over a range are enclosed piece by piece, arrays are known by blocks.
+Every value encloses the true one, so that what is apart here is apart; what has no such form is `Unsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from flint import arb, fmpq
+
+from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.graph.nodes import TooLarge
+from attention_core.derivation.graph.numbers import APPLY, COMPARE, Imprecise, Value, ball, exact, sign_of
+from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity
+from attention_core.derivation.lowering.lower import Lowering
+from attention_core.derivation.search.taylor import sum_of_piece
+from attention_core.derivation.terms.context import Context
+from attention_core.derivation.terms.terms import Term, Type
+
+OPERATIONS = 30_000  # at one point
+SINGLE = 8  # first values of a range that are taken one by one
+PIECES = 400  # of one range
+FINE_SINGLE, FINE_PIECES = 64, 1_600  # of a range in no other one, where the sides could not be told apart
+HALVES = 2
+EXACT_BITS = 20_000  # of an exact power
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The whole numbers from `low` to `high`, one of which an index is; `name` tells one index from another."""
+
+    low: int
+    high: int
+    name: str = ""
+
+    def value(self) -> Value:
+        """The number, or a ball that holds all of them."""
+        return fmpq(self.low) if self.low == self.high else arb(self.low).union(arb(self.high))
+
+
+Env = Mapping[str, Spot]
+
+
+class Huge:
+    """Values at `sizes` (whole numbers, or balls where no array has them) and `leaves`; `split` says how a length falls
+    into blocks: into none, the first entry and the others, or `HALVES`. With `fine` ranges fall into more pieces."""
+
+    def __init__(
+        self, context: Context, sizes: Mapping[str, Any], leaves: Mapping[str, Any], split: int, fine: bool = False
+    ) -> None:
+        self.context, self.sizes, self.leaves, self.split, self.fine = context, sizes, leaves, split, fine
+        self.each = 0  # ranges of no more values are taken one by one
+        self.operations = OPERATIONS
+        self.names = Lowering(context, {})
+        self.memo: dict[tuple[int, tuple[Spot | None, ...]], Any] = {}
+        self.work = 0
+        self.top: Env = {}
+
+    def spend(self, count: int = 1) -> None:
+        """Note some work."""
+        self.work += count
+        if self.work > self.operations:
+            raise TooLarge("too many operations at a huge size")
+        if not self.work % 64:
+            on_time()
+
+    def cut(self, length: int) -> tuple[int, ...]:
+        """The blocks of a length: all alike, the first entry for itself, or two halves."""
+        if self.split == HALVES and length > 1:
+            if length % 2:
+                raise Unsupported
+            return (length // 2, length // 2)
+        return (1, length - 1) if self.split and length > 1 else (length,)
+
+    def borders(self) -> set[int]:
+        """The first places of blocks behind the first one."""
+        if self.split == HALVES:
+            return {s // 2 + 1 for s in self.sizes.values() if isinstance(s, int) and s > 1}
+        return {2} if self.split else set()
+
+    def shape(self, kind: Type) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The blocks of the rows and columns of a type."""
+        found = []
+        for size in (kind.rows, kind.cols):
+            if any(not isinstance(self.sizes.get(n), int) for n in size.symbols()):
+                raise Unsupported
+            length = size.value(self.sizes)
+            if length.denominator != 1 or length < 1:
+                raise Unsupported
+            found.append(self.cut(int(length)))
+        return found[0], found[1]
+
+    def value(self, term: Term, env: Env) -> Any:
+        """A number or an array."""
+        key = id(term), tuple(env.get(n) for n in self.names.free(term))
+        if key not in self.memo:
+            self.spend()
+            handler = HANDLERS.get(term.op)
+            if handler is None:
+                raise Unsupported
+            self.memo[key] = handler(self, term, env)
+        return self.memo[key]
+
+    def number(self, term: Term, env: Env) -> Value:
+        """A value that is one number."""
+        found = self.value(term, env)
+        return self.number_in(found) if isinstance(found, Blocks) else found
+
+    def number_in(self, array: Blocks) -> Value:
+        """The one number of an array."""
+        if not array.rows == array.cols == (1,):
+            raise Unsupported
+        return array.flat[0][0] + array.diagonal[0][0]
+
+    def array(self, term: Term, env: Env) -> Blocks:
+        """A value as an array."""
+        found = self.value(term, env)
+        return found if isinstance(found, Blocks) else blocks_of((1,), (1,), lambda r, c: found)
+
+    def spot(self, term: Term, env: Env) -> Spot:
+        """Where an index stands."""
+        if term.op == "int" and term.data in env:
+            return env[term.data]
+        if term.op == "add" and len(term.args) == 2:
+            left, right = (self.spot(a, env) for a in term.args)
+            return Spot(left.low + right.low, left.high + right.high)
+        if term.op == "neg":
+            inner = self.spot(term.args[0], env)
+            return Spot(-inner.high, -inner.low)
+        found = self.number(term, env)
+        if not exact(found) or found.q != 1:
+            raise Unsupported
+        return Spot(int(found.p), int(found.p))
+
+    def holds(self, test: Term, env: Env) -> bool:
+        """A condition among whole numbers; raises `Unsupported` where it is not the same for the whole piece."""
+        if test.op == "all":
+            return all(self.holds(t, env) for t in test.args)
+        left, right = (self.spot(a, env) for a in test.args)
+        if left.name and left.name == right.name:
+            return bool(COMPARE[test.data](0))
+        ends = {COMPARE[test.data](_sign(a - b)) for a in (left.low, left.high) for b in (right.low, right.high)}
+        apart = left.high < right.low or right.high < left.low or (left.low == left.high == right.low == right.high)
+        if len(ends) > 1 or (test.data in ("=", "!=") and not apart):
+            raise Unsupported
+        return ends.pop()
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+Handler = Callable[[Huge, Term, Env], Any]
+HANDLERS: dict[str, Handler] = {}
+
+
+def handles(*ops: str) -> Callable[[Handler], Handler]:
+    """Register a handler of operations."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(ops, handler))
+        return handler
+
+    return register
+
+
+@handles("const")
+def _const(at: Huge, term: Term, env: Env) -> Any:
+    value = Fraction(term.data)
+    return fmpq(value.numerator, value.denominator)
+
+
+@handles("int")
+def _int(at: Huge, term: Term, env: Env) -> Any:
+    if term.data in env:
+        return env[term.data].value()
+    return _plain(at.sizes[term.data])
+
+
+def _plain(size: Any) -> Value:
+    return fmpq(size) if isinstance(size, int) else size()
+
+
+@handles("size")
+def _size(at: Huge, term: Term, env: Env) -> Any:
+    total = fmpq(0)
+    for monomial, c in term.data.terms:
+        part: Value = fmpq(c.numerator, c.denominator)
+        for name, power in monomial:
+            part = part * APPLY["powi"]([_plain(at.sizes[name])], power)
+        total = total + part
+    return total
+
+
+@handles("leaf", "member")
+def _leaf(at: Huge, term: Term, env: Env) -> Any:
+    found = at.leaves.get(term.data)
+    if found is None:
+        raise Unsupported
+    return at.number_in(found) if isinstance(found, Blocks) and term.type.scalar else found
+
+
+@handles("bind")
+def _bind(at: Huge, term: Term, env: Env) -> Any:
+    inner = {**at.top, **{n: at.spot(v, env) for n, v in zip(term.data, term.args[1:], strict=True)}}
+    return at.value(term.args[0], inner)
+
+
+@handles("neg")
+def _neg(at: Huge, term: Term, env: Env) -> Any:
+    inner = at.value(term.args[0], env)
+    return inner.scaled(fmpq(-1)) if isinstance(inner, Blocks) else -inner
+
+
+@handles("add")
+def _add(at: Huge, term: Term, env: Env) -> Any:
+    total = at.value(term.args[0], env)
+    for arg in term.args[1:]:
+        other = at.value(arg, env)
+        if isinstance(total, Blocks) != isinstance(other, Blocks):
+            raise Unsupported
+        total = total.joined(other, lambda a, b: a + b) if isinstance(total, Blocks) else total + other
+    return total
+
+
+@handles("mul")
+def _mul(at: Huge, term: Term, env: Env) -> Any:
+    left, right = (at.value(a, env) for a in term.args)
+    if isinstance(left, Blocks) and isinstance(right, Blocks):
+        raise Unsupported
+    if isinstance(left, Blocks):
+        return left.scaled(right)
+    return right.scaled(left) if isinstance(right, Blocks) else left * right
+
+
+@handles("hadamard")
+def _hadamard(at: Huge, term: Term, env: Env) -> Any:
+    left, right = (at.array(a, env) for a in term.args)
+    left.require_flat()
+    right.require_flat()
+    return left.joined(right, lambda a, b: a * b)
+
+
+@handles("matmul")
+def _matmul(at: Huge, term: Term, env: Env) -> Any:
+    left, right = (at.array(a, env) for a in term.args)
+    found = left.times(right)
+    return found if term.type.kind == "matrix" else found.flat[0][0] + found.diagonal[0][0]
+
+
+@handles("transpose")
+def _transpose(at: Huge, term: Term, env: Env) -> Any:
+    return at.array(term.args[0], env).transposed
+
+
+@handles("div")
+def _div(at: Huge, term: Term, env: Env) -> Any:
+    top, over = at.value(term.args[0], env), APPLY["inv"]([at.number(term.args[1], env)], None)
+    return top.scaled(over) if isinstance(top, Blocks) else top * over
+
+
+@handles("pow")
+def _pow(at: Huge, term: Term, env: Env) -> Any:
+    base, to = (at.number(a, env) for a in term.args)
+    if exact(to) and abs(to) > 1_000 and not (exact(base) and base in (0, 1)):
+        if exact(base) and base == -1 and to.q == 1:
+            return fmpq(1 - 2 * int(to.p % 2))
+        if sign_of(base) <= 0:
+            raise Unsupported
+        return (ball(base).log() * to).exp()
+    return APPLY["pow"]([base, to], None)
+
+
+@handles("sqrt", "abs", "max", "min", "pi")
+def _plain_function(at: Huge, term: Term, env: Env) -> Any:
+    return _applied(term.op, *(at.number(a, env) for a in term.args))
+
+
+@handles("exp", "log", "sin", "cos", "sign", "floor")
+def _entrywise(at: Huge, term: Term, env: Env) -> Any:
+    inner = at.value(term.args[0], env)
+    if isinstance(inner, Blocks):
+        return inner.entrywise(lambda v: _applied(term.op, v))
+    return _applied(term.op, inner)
+
+
+def _applied(op: str, *args: Value) -> Value:
+    from attention_core.derivation.graph.numbers import square_root_of
+
+    if op == "sqrt":
+        return square_root_of(args[0])
+    if op == "exp" and exact(args[0]) and abs(args[0]) > 10**12:
+        return ball(args[0]).exp()
+    return APPLY[op](list(args), 0)
+
+
+@handles("relu", "sigmoid", "tanh")
+def _activation(at: Huge, term: Term, env: Env) -> Any:
+    def of(x: Value) -> Value:
+        if term.op == "relu":
+            return APPLY["max"]([x, fmpq(0)], 1)
+        if term.op == "tanh":
+            return ball(x).tanh()
+        return APPLY["inv"]([1 + _applied("exp", -x)], None)
+
+    inner = at.value(term.args[0], env)
+    return inner.entrywise(of) if isinstance(inner, Blocks) else of(inner)
+
+
+def total(groups: list[tuple[int, Value]]) -> Value:
+    """A sum of entries, each so many times."""
+    found = fmpq(0)
+    for count, value in groups:
+        found = found + value * fmpq(count)
+    return found
+
+
+@handles("norm", "norm1", "normmax")
+def _norm(at: Huge, term: Term, env: Env) -> Any:
+    groups = at.array(term.args[0], env).groups()
+    if term.op == "norm":
+        return _applied("sqrt", total([(n, v * v) for n, v in groups]))
+    sizes = [(n, abs(v)) for n, v in groups]
+    return total(sizes) if term.op == "norm1" else APPLY["max"]([v for _, v in sizes], 1)
+
+
+@handles("maxof", "minof")
+def _extreme_of(at: Huge, term: Term, env: Env) -> Any:
+    return _applied(term.op[:3], *(v for _, v in at.array(term.args[0], env).groups()))
+
+
+@handles("tr")
+def _trace(at: Huge, term: Term, env: Env) -> Any:
+    return total(at.array(term.args[0], env).trace())
+
+
+@handles("lse")
+def _lse(at: Huge, term: Term, env: Env) -> Any:
+    groups = at.array(term.args[0], env).groups()
+    return _applied("log", total([(n, _applied("exp", v)) for n, v in groups]))
+
+
+@handles("softmax")
+def _softmax(at: Huge, term: Term, env: Env) -> Any:
+    inner = at.array(term.args[0], env)
+    inner.require_flat()
+    turned = inner.transposed if term.type.column else inner
+    rows = []
+    for line in turned.flat:
+        most = APPLY["max"](list(line), 1)
+        powers = [_applied("exp", v - most) for v in line]
+        over = APPLY["inv"]([total(list(zip(turned.cols, powers, strict=True)))], None)
+        rows.append(tuple(p * over for p in powers))
+    found = Blocks(turned.rows, turned.cols, tuple(rows), turned.diagonal)
+    return found.transposed if term.type.column else found
+
+
+@handles("eye")
+def _eye(at: Huge, term: Term, env: Env) -> Any:
+    rows, cols = at.shape(term.type)
+    if rows != cols:
+        raise Unsupported
+    return identity(rows, fmpq(1))
+
+
+@handles("ones", "zeros")
+def _filled(at: Huge, term: Term, env: Env) -> Any:
+    rows, cols = at.shape(term.type)
+    return blocks_of(rows, cols, lambda r, c: fmpq(int(term.op == "ones")))
+
+
+@handles("entry")
+def _entry(at: Huge, term: Term, env: Env) -> Any:
+    base = at.array(term.args[0], env)
+    i, j = (at.spot(a, env) for a in term.args[1:])
+    r, c = _block(base.rows, i), _block(base.cols, j)
+    own = base.diagonal[r][c]
+    if own == 0:
+        return base.flat[r][c]
+    if (i.name and i.name == j.name) or i.low == i.high == j.low == j.high:
+        return base.flat[r][c] + own
+    if i.high < j.low or j.high < i.low:
+        return base.flat[r][c]
+    raise Unsupported
+
+
+@handles("slice")
+def _slice(at: Huge, term: Term, env: Env) -> Any:
+    base = at.array(term.args[0], env)
+    low, high, left, right = (at.spot(a, env) for a in term.args[1:])
+    rows, cols = _covered(base.rows, low, high), _covered(base.cols, left, right)
+    if any(base.diagonal[r][c] != 0 for r, _ in rows for c, _ in cols):
+        raise Unsupported
+    return blocks_of(
+        tuple(n for _, n in rows), tuple(n for _, n in cols), lambda r, c: base.flat[rows[r][0]][cols[c][0]]
+    )
+
+
+def _covered(lengths: tuple[int, ...], low: Spot, high: Spot) -> list[tuple[int, int]]:
+    """The blocks between two places, with how much of each lies there: one place, or whole blocks."""
+    if low == high and (low.name or low.low == low.high):
+        return [(_block(lengths, low), 1)]
+    if low.low != low.high or high.low != high.high:
+        raise Unsupported
+    found, start = [], 1
+    for k, length in enumerate(lengths):
+        inside = min(high.low, start + length - 1) - max(low.low, start) + 1
+        if inside > 0:
+            found.append((k, inside))
+        start += length
+    return found
+
+
+def _block(lengths: tuple[int, ...], at: Spot) -> int:
+    """The block in which a piece of a range lies."""
+    start = 1
+    for k, length in enumerate(lengths):
+        if start <= at.low and at.high < start + length:
+            return k
+        start += length
+    raise Unsupported
+
+
+@handles("reduce")
+def _reduce(at: Huge, term: Term, env: Env) -> Any:
+    op, name = term.data
+    first, last = at.spot(term.args[0], env), at.spot(term.args[1], env)
+    if first.low != first.high or last.low != last.high or term.type.kind == "matrix":
+        raise Unsupported
+    parts: list[tuple[int, Value]] = []
+    counted = any(_counts(t, name) for t in term.args[2:])
+    for low, high in _pieces(at, first.low, last.low, counted, env):
+        inner = {**env, name: Spot(low, high, f"{name}@{id(term)}")}  # two sums may use one letter
+        if all(at.holds(test, inner) for test in term.args[3:]):
+            value = at.number(term.args[2], inner)
+            if op == "sum" and high > low and not exact(value):
+                parts.append((1, _smooth(at, term, inner, (low, high), value)))
+            else:
+                parts.append((high - low + 1, value))
+    if op == "sum":
+        return total(parts)
+    if op == "prod":
+        return _product(parts)
+    if not parts:
+        raise Unsupported
+    return APPLY[op]([v for _, v in parts], 0)
+
+
+def _smooth(at: Huge, term: Term, env: Env, piece: tuple[int, int], value: Value) -> Value:
+    """A sum over a piece: as its largest and smallest terms bound it, and by expansion where that says more."""
+    plain = ball(value) * (piece[1] - piece[0] + 1)
+    at.spend(4)
+    try:
+        closer = sum_of_piece(term.args[2], term.data[1], *piece, lambda t: at.number(t, env), at.names.free)
+    except (Unsupported, ZeroDivisionError, ValueError):
+        return plain
+    return closer if closer.rad() < plain.rad() or not plain.is_finite() else plain
+
+
+def _product(parts: list[tuple[int, Value]]) -> Value:
+    """A product of values, each so many times: exactly as far as they are exact, through logarithms where they are not.
+
+    Wide balls are multiplied by their ends, since the product of two balls around small numbers soon holds 0.
+    """
+    found, logs = fmpq(1), []
+    for count, value in parts:
+        if exact(value) and (value in (0, 1) or count * (value.p.bit_length() + value.q.bit_length()) < EXACT_BITS):
+            found = found * value**count
+        elif exact(value) or not value.contains(0):
+            found = found if sign_of(value) > 0 or count % 2 == 0 else -found
+            logs.append(abs(ball(value)).log() * count)
+        else:
+            return _through_zero(parts)
+    if not logs:
+        return found
+    whole = sum(logs, arb(0))
+    return found * whole.lower().exp().union(whole.upper().exp())
+
+
+def _through_zero(parts: list[tuple[int, Value]]) -> Value:
+    """The same where a factor may be 0: factor by factor, a few times each."""
+    found: Value = fmpq(1)
+    for count, value in parts:
+        if count > 64 and not (exact(value) and value in (0, 1)):
+            raise Imprecise
+        found = found * (value**count if exact(value) else APPLY["powi"]([value], count))
+    return found
+
+
+def _counts(term: Term, name: str) -> bool:
+    """Whether an index stands in a term as a number, not only as the place of an entry."""
+    seen: set[int] = set()
+    stack = [term]
+    while stack:
+        part = stack.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if part.op == "int" and part.data == name:
+            return True
+        places = part.op in ("entry", "member")
+        stack += [a for a in part.args if not (places and a.op == "int")]
+    return False
+
+
+def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env) -> list[tuple[int, int]]:
+    """A range in pieces: at the blocks of arrays, at known places, and for a counted index ever longer ones."""
+    if last < first:
+        return []
+    if last - first < at.each:
+        return [(k, k) for k in range(first, last + 1)]
+    edges = {first, last + 1, *at.borders()}
+    for spot in env.values():
+        if spot.low == spot.high:
+            edges |= {spot.low, spot.low + 1}
+    if counted:
+        fine = at.fine and not any(spot.low != spot.high for spot in env.values())
+        single, most = (FINE_SINGLE, FINE_PIECES) if fine else (SINGLE, PIECES)
+        edges |= set(range(first, min(last, first + single) + 1))
+        edges |= set(_growing(first, single, last - first, most))
+    ordered = sorted(e for e in edges if first <= e <= last + 1)
+    at.spend(len(ordered))
+    return [(a, b - 1) for a, b in pairwise(ordered)]
+
+
+def _growing(first: int, start: int, length: int, most: int) -> Iterator[int]:
+    """Places ever farther apart: 2 to the power k / parts behind the first, as many parts as there is room for."""
+    doublings = max(1, length.bit_length() - start.bit_length() + 1)
+    parts = max(1, min(64, most // doublings))
+    step = -(-doublings * parts // most) if parts == 1 else 1
+    for place in range(0, doublings * parts + 1, step):
+        whole, rest = divmod(place, parts)
+        offset = start * 2**whole * (parts + rest) // parts
+        if offset >= length:
+            return
+        yield first + offset
+
+
+__all__ = ["Huge", "Spot"]

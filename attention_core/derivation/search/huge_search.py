@@ -1,0 +1,336 @@
+"""A search at huge sizes.
+
+Sizes beyond all that can be written out, with plain arrays that have them: all entries alike, one for itself, I.
+Every hypothesis is checked at the point; a claim is refuted only where enclosed sides are apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import cycle, islice, product
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+from flint import fmpq
+
+from attention_core.derivation.cases.counterexamples import described
+from attention_core.derivation.graph.compare import apart, exact_text, relation
+from attention_core.derivation.graph.long_numbers import long_text
+from attention_core.derivation.graph.nodes import TooLarge, Undefined
+from attention_core.derivation.graph.numbers import Imprecise, precision
+from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity
+from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
+from attention_core.derivation.search.far import OPEN, Power
+from attention_core.derivation.search.huge import HALVES, OPERATIONS, Env, Huge, Spot
+from attention_core.derivation.terms.context import Declared
+from attention_core.derivation.terms.same_sizes import equal_sizes
+from attention_core.derivation.terms.terms import Relation
+
+if TYPE_CHECKING:
+    from attention_core.derivation.decision.decide import Decider
+
+WHOLE = (100, 256, 1024, 10**4, 10**6, 2**30, 2**40, 10**20, 10**50, 10**100, 2**1_000, 2**5_000)
+NAMED = 12
+KINDS = {0: 9, 1: 9, HALVES: 5}  # of arrays, by how their lengths are split
+MOST_MIXED = 2  # arrays of different kinds
+NUMBERS = (fmpq(1), fmpq(1, 2), fmpq(10), fmpq(2**40), fmpq(1, 2**40), fmpq(-1), fmpq(0))
+MIXED = (64, 10**4, 2**40)  # sizes at which arrays of different kinds go together
+SMALL = {1: 400, 2: 48, 3: 12}  # sizes up to which all tuples are tried for `!=`, by how many sizes there are
+SHARE = 0.16  # of a step's time, as the last resort
+POINTS = 4_000
+FAILS = (Unsupported, TooLarge, Undefined, Imprecise, ZeroDivisionError, OverflowError, ValueError)
+
+
+@dataclass
+class Point:
+    """Sizes, indices, and how every array and number is made, with what is shown of it."""
+
+    sizes: dict[str, Any]
+    env: Env
+    split: int
+    kinds: tuple[int, ...]  # one for each array, or one for all
+    numbers: tuple[fmpq, ...]
+
+
+def huge(decider: Decider) -> Finding | None:
+    """Search at huge sizes; the finding if a point refutes."""
+    names = decider.tuples.sizes
+    if not names or decider.moves or decider.claim.op == "->" or not _can(decider):
+        return None
+    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
+    reached: dict[str, int] = {}
+    for point in islice(_points(decider), POINTS):
+        if time.process_time() > end:
+            break
+        found = judged(decider, point)
+        if isinstance(found, Finding):
+            return found
+        if found:
+            whole = {n: v for n, v in point.sizes.items() if isinstance(v, int)}
+            reached.update({n: v for n, v in whole.items() if v > reached.get(n, 0)})
+    decider.further = {n: long_text(fmpq(v)) for n, v in reached.items() if v > max(3, decider.reached.get(n, 0))}
+    return None
+
+
+def _can(decider: Decider) -> bool:
+    """Whether the claim is one number on both sides, made of operations that are understood here."""
+    from attention_core.derivation.search.huge import HANDLERS
+
+    claim = decider.claim
+    ops = {t.op for side in (claim.left, claim.right) for t in side.walk()}
+    return claim.left.type.scalar and claim.right.type.scalar and ops <= HANDLERS.keys()
+
+
+def _points(decider: Decider) -> Iterator[Point]:
+    """The points, smaller sizes first."""
+    arrays = any(s.kind == "family" or (s.type is not None and not s.type.scalar) for s in decider.symbols)
+    scalars = [s for s in decider.symbols if s.type is not None and s.type.scalar and s.kind == "array"]
+    sides = (decider.claim.left, decider.claim.right)
+    summed = any(t.op in ("reduce", "eye", "ones", "zeros") for side in sides for t in side.walk())
+    said = {abs(v) for v in constants(decider.context, [decider.claim], highest=2**5_000) if v.denominator == 1}
+    near = {int(v) + k for v in sorted(said)[-NAMED:] if v > 3 for k in (0, 1)}
+    sizes: list[Any] = sorted({*WHOLE, *near})
+    if not arrays and not summed:
+        sizes += [Power(e) for e in OPEN]
+    if decider.claim.op == "!=" and not arrays:
+        yield from _all_small(decider, scalars)
+    alike = [(split, (kind,)) for split in (0, 1, HALVES) for kind in range(KINDS[split])] if arrays else [(0, (0,))]
+    yield from _at_sizes(decider, _numbers(len(scalars)), sizes, alike)
+    count = len(decider.symbols) - len(scalars)
+    if 1 < count <= MOST_MIXED:
+        mixed = [
+            (split, kinds)
+            for split in (0, 1, HALVES)
+            for kinds in product(range(KINDS[split]), repeat=count)
+            if len(set(kinds)) > 1
+        ]
+        yield from _at_sizes(decider, _numbers(len(scalars))[:1], MIXED, mixed)
+
+
+def _at_sizes(
+    decider: Decider,
+    numbers: list[tuple[fmpq, ...]],
+    sizes: Sequence[Any],
+    kinds: Sequence[tuple[int, tuple[int, ...]]],
+) -> Iterator[Point]:
+    """The points at these sizes, all of them large, or some."""
+    for values, size, way in product(numbers, sizes, _ways(decider)):
+        chosen = _sizes(decider, {n: size if n in way else decider.tuples.lowest(n) for n in decider.tuples.sizes})
+        for env in _indices(decider, chosen) if chosen is not None else ():
+            yield from (Point(chosen or {}, env, split, kind, values) for split, kind in kinds)
+
+
+def _all_small(decider: Decider, scalars: list[Declared]) -> Iterator[Point]:
+    """All small sizes together, the smallest sum first: two sides that are to differ may meet at a few alone."""
+    names = decider.tuples.sizes
+    most = SMALL.get(len(names), 0)
+    if scalars or decider.tuples.indices or not most:
+        return
+    low = [decider.tuples.lowest(n) for n in names]
+    for values in sorted(product(*(range(a, a + most) for a in low)), key=lambda v: (sum(v), v)):
+        chosen = _sizes(decider, dict(zip(names, values, strict=True)))
+        if chosen is not None:
+            yield Point(chosen, {}, 0, (0,), ())
+
+
+def _numbers(count: int) -> list[tuple[fmpq, ...]]:
+    """Values of the numbers, all alike first."""
+    if not count:
+        return [()]
+    alike = [(v,) * count for v in NUMBERS]
+    return list(dict.fromkeys([*alike, *islice(product(NUMBERS[:5], repeat=count), 25)]))
+
+
+def _ways(decider: Decider) -> list[set[str]]:
+    names = decider.tuples.sizes
+    return [set(names), *({n} for n in names if len(names) > 1), *(set(names) - {n} for n in names if len(names) > 2)]
+
+
+def _sizes(decider: Decider, chosen: dict[str, Any]) -> dict[str, Any] | None:
+    """The sizes with those that equations settle; None where one would not be a size."""
+    found = dict(chosen)
+    for name, size in equal_sizes(decider.context).items():
+        others = size.symbols()
+        if name not in found or not others or not all(isinstance(found.get(n), int) for n in others):
+            continue
+        value = Fraction(size.value(found))
+        if value.denominator != 1 or value < 1:
+            return None
+        found[name] = int(value)
+    return found
+
+
+def _indices(decider: Decider, sizes: dict[str, Any]) -> Iterator[Env]:
+    """Declared indices at the first places and at the last."""
+    spots: list[list[int]] = []
+    whole = {n: v for n, v in sizes.items() if isinstance(v, int)}
+    for name in decider.tuples.indices:
+        symbol = decider.context.symbols[name]
+        assert symbol.lowest is not None and symbol.highest is not None
+        try:
+            ends = symbol.lowest.value(whole), symbol.highest.value(whole)
+        except KeyError:
+            return
+        if any(e.denominator != 1 for e in ends) or ends[0] > ends[1]:
+            return
+        low, high = (int(e) for e in ends)
+        spots.append(sorted({low, min(low + 1, high), high}))
+    for values in islice(product(*spots), 9):
+        yield {n: Spot(v, v) for n, v in zip(decider.tuples.indices, values, strict=True)}
+
+
+def judged(decider: Decider, point: Point, each: int = 0) -> Finding | bool:
+    """The finding if the point meets the hypotheses and refutes; else whether it was compared.
+
+    Ranges of up to `each` values are taken one by one: that takes long, but knows signs that alternate.
+    """
+    for bits, fine in ((128, False), (128, True), (1024, True)):
+        try:
+            with precision(bits):
+                at, shown = _made(decider, point, fine)
+                if each:
+                    at.each, at.operations = each, OPERATIONS * each
+                if not all(_met(at, r, bits) for r in decider.hypotheses):
+                    return False
+                left, right = at.number(decider.claim.left, at.top), at.number(decider.claim.right, at.top)
+                holds, _ = relation(left, decider.claim.op, right, bits)
+                if holds is False:
+                    return _finding(decider, point, shown, apart(left, right))
+                if holds:
+                    return True
+        except Imprecise:
+            continue
+        except FAILS:
+            return False
+    return False
+
+
+def _finding(decider: Decider, point: Point, shown: dict[str, Any], sides: tuple[str, str]) -> Finding:
+    decider.far = True
+    values = {n: long_text(fmpq(v)) if isinstance(v, int) else str(v) for n, v in point.sizes.items()}
+    values |= {n: str(s.low) for n, s in point.env.items()} | shown
+    example = Counterexample({n: v for n, v in values.items() if n in decider.close}, *sides, "")
+    return Finding(
+        Verdict.REFUTED, Evidence(described(decider.claim.op, example), {"cases": decider.tally.cases + 1}), example
+    )
+
+
+def _met(at: Huge, relation_: Relation, bits: int) -> bool:
+    """Whether a hypothesis certainly holds, for all values of its indices at once."""
+    env = dict(at.top)
+    for name, first, last in relation_.over:
+        low, high = at.spot(first, env), at.spot(last, env)
+        if low.low != low.high or high.low != high.high:
+            raise Unsupported
+        env[name] = Spot(low.low, high.low, f"{name}@{id(relation_)}")
+    todo: list[Env] = [env]
+    if at.split:
+        todo = [e for one in todo for e in _cut(at, one, [name for name, _, _ in relation_.over])]
+    return all(_met_at(at, relation_, e, bits) for e in todo)
+
+
+def _cut(at: Huge, env: Env, names: list[str]) -> list[Env]:
+    """Ranges that hold places of two blocks, cut there."""
+    found = [env]
+    for name in names:
+        for border in at.borders():
+            parts: list[Env] = []
+            for one in found:
+                spot = one[name]
+                if spot.low < border <= spot.high:
+                    parts += [
+                        {**one, name: Spot(spot.low, border - 1, spot.name)},
+                        {**one, name: Spot(border, spot.high, spot.name)},
+                    ]
+                else:
+                    parts.append(one)
+            found = parts
+    return found
+
+
+def _met_at(at: Huge, relation_: Relation, env: Env, bits: int) -> bool:
+    left, right = at.value(relation_.left, env), at.value(relation_.right, env)
+    if isinstance(left, Blocks) != isinstance(right, Blocks):
+        raise Unsupported
+    if not isinstance(left, Blocks):
+        return _certain(left, relation_.op, right, bits)
+    if (left.rows, left.cols) != (right.rows, right.cols) or relation_.op != "=":
+        raise Unsupported
+    return all(
+        _certain(a, "=", b, bits)
+        for one, two in ((left.flat, right.flat), (left.diagonal, right.diagonal))
+        for p, q in zip(one, two, strict=True)
+        for a, b in zip(p, q, strict=True)
+    )
+
+
+def _certain(left: Any, op: str, right: Any, bits: int) -> bool:
+    """Whether a relation is certain; an equation only between exact values."""
+    if op == "=" and not (isinstance(left, fmpq) and isinstance(right, fmpq)):
+        return False
+    if op in ("<=", ">=") and not (isinstance(left, fmpq) and isinstance(right, fmpq)):
+        op = op[0]
+    return relation(left, op, right, bits)[0] is True
+
+
+def _made(decider: Decider, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
+    """The point's values, and what is shown of them; raises where one is not within its declared bounds."""
+    at = Huge(decider.context, point.sizes, leaves := {}, point.split, fine)
+    at.top, shown = point.env, {}
+    numbers, kinds = iter(point.numbers), cycle(point.kinds)
+    for symbol in decider.symbols:
+        assert symbol.type is not None
+        if symbol.type.scalar and symbol.kind == "array":
+            leaves[symbol.name] = next(numbers)
+            shown[symbol.name] = exact_text(leaves[symbol.name])
+        else:
+            leaves[symbol.name], shown[symbol.name] = _array(at, symbol, next(kinds))
+    for symbol in decider.symbols:
+        _require_bounds(at, symbol, leaves[symbol.name])
+    return at, shown
+
+
+def _require_bounds(at: Huge, symbol: Declared, value: Any) -> None:
+    values = [v for _, v in value.groups()] if isinstance(value, Blocks) else [value]
+    for bound, op in ((symbol.lower, ">"), (symbol.upper, "<")):
+        if bound is None:
+            continue
+        end = at.number(bound[0], at.top)
+        if not all(_certain(v, op if bound[1] else op + "=", end, 128) for v in values):
+            raise Unsupported
+    if symbol.values and any(v not in symbol.values for v in values):
+        raise Unsupported
+
+
+def _array(at: Huge, symbol: Declared, kind: int) -> tuple[Blocks, str]:
+    """An array of the point's kind, and how it is shown."""
+    assert symbol.type is not None
+    rows, cols = at.shape(symbol.type)
+    length = max(sum(rows), sum(cols))
+    root = isqrt(length)
+    if rows == cols and len(rows) == 1 and rows[0] > 1 and kind in (5, 6):
+        return identity(rows, fmpq(1)), "the identity"
+    if at.split == HALVES:
+        halves = ((1, -1), (-1, 1), (1, 0), (fmpq(1, root), fmpq(-1, root)), (2**40, -(2**40)))[kind]
+        one, rest = (fmpq(v) for v in halves)
+        across = len(rows) == 1
+        text = f"{exact_text(one)} in the first half, {exact_text(rest)} in the other"
+        return blocks_of(rows, cols, lambda r, c: rest if (c if across else r) else one), text
+    if not at.split:
+        value = (1, fmpq(1, length), fmpq(1, root), -1, 0, root, fmpq(1, 2), 2**40, fmpq(1, 2**40))[kind]
+        found = fmpq(value)
+        return blocks_of(rows, cols, lambda r, c: found), f"all {exact_text(found)}"
+    pairs: tuple[tuple[Any, Any], ...] = (
+        (1, 0), (0, 1), (root, 1), (1, -1), (-1, 0), (2**40, 1), (length.bit_length(), 0), (1, fmpq(1, length)),
+        (fmpq(1, 2), fmpq(1, 2 * max(1, length - 1))),
+    )  # fmt: skip
+    one, rest = (fmpq(v) for v in pairs[kind])
+    text = f"{exact_text(one)} at the first place, {exact_text(rest)} elsewhere"
+    return blocks_of(rows, cols, lambda r, c: one if r == c == 0 else rest), text
+
+
+__all__ = ["Point", "huge", "judged"]

@@ -1,0 +1,121 @@
+"""Claims at large sizes.
+
+Far larger sizes than a search can try in full: up a ladder, a few cases at each, as a count of operations allows.
+It may only refute; a size where a case cannot be made, or the sides cannot be told apart, is passed over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flint import fmpq
+
+from attention_core.derivation.cases.admissible import Case, NoCase
+from attention_core.derivation.cases.counterexamples import refutation, refuted
+from attention_core.derivation.cases.generate import draw, flat
+from attention_core.derivation.graph.choices import MODES, Choices
+from attention_core.derivation.graph.compare import compare
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.numbers import Imprecise
+
+if TYPE_CHECKING:
+    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.records import Finding
+
+NODES = 3_500  # of one tuple
+WORK = 15_000  # operations of one way up, all its tuples together; of all ways: `Effort.ladder`
+CASES = 2
+SHARE = 0.075  # of a step's time, as the last resort, where operations cost more than they should
+HEAVY = frozenset({"expect", "det", "inv", "limit"})  # what costs far more than its operations count
+PLAIN = frozenset({"det", "inv"})
+ARRANGED = frozenset({5, 7, 9, 11, 13, 16, 21, 24, 33, 64, 100, 256})  # largest sizes at which plain arrays are tried
+FRAMED = 24  # entries of vectors with given inner products
+
+
+def probe(decider: Decider) -> Finding | None:
+    """Go up every way of the ladder of sizes until it costs too much; the finding if a case refutes."""
+    reached: dict[str, int] = {}
+    sides = (decider.claim.left, decider.claim.right)
+    heavy = HEAVY if decider.symbols else HEAVY - PLAIN  # of numbers alone a determinant is soon known
+    if decider.moves or any(t.op in heavy for side in sides for t in side.walk()):
+        return None
+    left = decider.effort.ladder
+    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
+    for way in decider.tuples.ladder():
+        work, most = 0, min(WORK, left)
+        for env in way:
+            if time.process_time() > end or work >= most:
+                break
+            graph = Graph(NODES)
+            try:
+                site = decider.make_site(env, graph)
+                work += graph.work
+                if site is None:
+                    continue
+                if len(site.plan.gram.leaves()) > FRAMED:
+                    break  # further up there are more of them
+                each = _cost(site)
+                if each > NODES:
+                    break
+                found, tried = _at(decider, site)
+            except TooLarge:
+                work += graph.work
+                break
+            except Unsettled:
+                continue
+            if found is not None:
+                return found
+            work += tried * each
+            if tried:
+                for name in decider.tuples.sizes:
+                    reached[name] = max(reached.get(name, 0), env[name])
+        left -= work
+    decider.reached = {n: v for n, v in reached.items() if v > 3}
+    return None
+
+
+def _cost(site: Site) -> int:
+    """About how many operations one case takes: its values, and each entry of a hypothesis tried in it."""
+    held = sum(len(c.order) * min(len(c.leaves), len(MODES)) for c in (*site.plan.constraints, *site.plan.checks))
+    return len(site.order) + len(site.plan.entries) + held
+
+
+def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
+    """A few cases at one tuple: the finding if one refutes, and how many could be compared."""
+    tried = 0
+    for made, case in _cases(decider, site):
+        try:
+            outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+        except (Undefined, Imprecise):
+            continue
+        if outcome.holds is False:
+            return (refutation(decider, site, case, outcome) if made is None else refuted(decider, site, made)), tried
+        tried += outcome.holds is True
+    if max((site.env[n] for n in decider.tuples.sizes), default=0) not in ARRANGED:
+        return None, tried
+    from attention_core.derivation.search.pinpoint import at_patterns
+
+    return at_patterns(decider, site), tried
+
+
+def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Case]]:
+    """Drawn cases, and flat ones whose entries are all alike, as large as a bound on their norm lets them be."""
+    for number in range(CASES if site.plan.entries else 1):
+        choices = Choices(decider.effort.seed * 1_000_003 + 577 + number)
+        try:
+            case = draw(site.plan, choices)
+        except (NoCase, Undefined, ZeroDivisionError, Imprecise):
+            continue
+        yield choices.made, case
+    if not site.plan.entries:
+        return
+    length = max(site.env[n] for n in decider.tuples.sizes)
+    root = next(k for k in range(1, length + 1) if k * k >= length)
+    for value in (fmpq(1), fmpq(1, root), fmpq(-1)):
+        try:
+            yield None, flat(site.plan, value)
+        except (NoCase, Undefined, Imprecise, ZeroDivisionError):
+            continue

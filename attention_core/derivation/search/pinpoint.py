@@ -1,0 +1,265 @@
+"""A directed search for counterexamples.
+
+Where a relation could fail that random small numbers never hit: at the numbers the claim names, between them, at
+one-hot and two-valued arrays, and where a search in float64 comes closest. A case refutes only when compared exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from flint import fmpq, fmpq_poly, fmpz_poly
+
+from attention_core.derivation.algebra.normal import Given, Normal
+from attention_core.derivation.algebra.ratios import TooComplex
+from attention_core.derivation.graph.floats import Column, number
+from attention_core.derivation.graph.nodes import TooLarge
+from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.search.patterns import patterns
+from attention_core.derivation.search.point_search import CERTIFIED, Points, Search, search_of
+
+if TYPE_CHECKING:
+    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.records import Finding
+
+SITES = 6
+ROUNDS = 14
+PARENTS, CHILDREN = 12, 84
+MARKED = 6  # entries that are given each number of the claim in turn, where there are no more
+MARKS = 48
+DEGREE = 40
+FARTHEST = 20_000  # bits before or behind the point of a root
+DEFINED = 12  # compared cases where no drawn one could be
+SHARE = 0.075  # of a step's time, as the last resort
+POLYNOMIAL = frozenset({"const", "leaf", "add", "mul", "powi"})
+HEAVY = frozenset({"expect", "det", "inv", "limit"})
+
+
+def pinpoint(decider: Decider) -> Finding | None:
+    """Search at some small tuples; the finding if a case refutes. Where no case was compared, some are."""
+    sides = (decider.claim.left, decider.claim.right)
+    if decider.moves or decider.claim.op == "->" or any(t.op in HEAVY for side in sides for t in side.walk()):
+        return None
+    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
+    marks = numbers(decider)
+    for env in _some(decider.tuples.small()):
+        if time.process_time() > end:
+            break
+        try:
+            site = decider.site(env)
+            found = None if site is None else _at(decider, site, marks)
+        except TooLarge:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _some(envs: list[dict[str, int]]) -> list[dict[str, int]]:
+    """A few of the small tuples, spread over all."""
+    step = max(1, len(envs) // SITES)
+    return envs[::-1][::step][:SITES]
+
+
+def numbers(decider: Decider) -> list[float]:
+    """Numbers worth trying: those of the claim and its hypotheses, next to them, their roots, halves, between two."""
+    said = sorted({*constants(decider.context, [decider.claim]), *constants(decider.context, decider.hypotheses)})
+    plain = [v for v in (number(fmpq(v.numerator, v.denominator)) for v in said) if math.isfinite(v)]
+    found: dict[float, None] = dict.fromkeys(plain)
+    found.update(dict.fromkeys(-v for v in plain))
+    sizes = sorted({abs(v) for v in plain})
+    between = [(a + b) / 2 for a, b in pairwise(sizes)]
+    found.update(dict.fromkeys([*between, *(-v for v in between)]))
+    for value in plain:
+        size = abs(value)
+        root = size**0.5
+        more = [value + 1, value - 1, value / 2, -value / 2, 2 * value, root, -root, root + 1]
+        if size:
+            more += [1 / value, math.log(size) + 1, math.log(size) - 1, 2 / root]
+        found.update(dict.fromkeys(more))
+    return [v for v in found if abs(v) <= 1e60][:MARKS]
+
+
+def _at(decider: Decider, site: Site, marks: list[float]) -> Finding | None:
+    """The search at one tuple."""
+    import numpy as np
+
+    search = search_of(decider, site)
+    if search is None:
+        return None
+    coefficients = polynomial(site, search.made.free)
+    for value in turning_points(coefficients):
+        if found := search.compared({search.made.free[0]: value}):
+            return found
+    if coefficients and decider.claim.op in ("<", ">", "!="):
+        from attention_core.derivation.search.equal_roots import equal_at_root
+
+        if found := equal_at_root(decider, site, search.made.free[0], coefficients):
+            return found
+    points = _start(search, marks)
+    if not points.shape[1]:
+        return None
+    scores = search.scores(points)
+    if decider.scarce:
+        for place in np.flatnonzero(np.isfinite(scores))[:DEFINED]:
+            values = {
+                n: fmpq(*float(v).as_integer_ratio()) for n, v in zip(search.made.free, points[:, place], strict=True)
+            }
+            if found := search.compared(values):
+                return found
+    if found := search.certify(points, scores):
+        return found
+    if decider.claim.op not in ("<", "<=", ">", ">="):
+        return None
+    for step in range(ROUNDS):
+        points, scores = _next(search, points, scores, marks, step)
+        if points is None:
+            return None
+        if found := search.certify(points, scores):
+            return found
+        if search.tried >= CERTIFIED:
+            return None
+    return None
+
+
+def polynomial(site: Site, free: list[int]) -> list[fmpq]:
+    """The coefficients of the difference where it is a polynomial in one number, else none."""
+    if len(free) != 1 or len(site.pairs) != 1:
+        return []
+    graph, difference = site.low.graph, site.low.graph.sub(*site.pairs[0])
+    if not all(graph.ops[n] in POLYNOMIAL for n in graph.reachable([difference])):
+        return []
+    try:
+        form = Normal(graph, [difference], Given(), {}, float("inf"))
+        top, bottom = form.of(difference)
+    except (TooComplex, OverflowError, ZeroDivisionError, TooLarge, ArithmeticError):
+        return []
+    if form.atoms or not bottom.is_constant() or not 1 < top.total_degree() <= DEGREE:
+        return []
+    coefficients = [fmpq(0)] * (top.total_degree() + 1)
+    for monomial, c in zip(top.monoms(), top.coeffs(), strict=True):
+        coefficients[sum(monomial)] = c
+    return coefficients
+
+
+def turning_points(coefficients: list[fmpq]) -> list[fmpq]:
+    """The real roots of a polynomial, those of its derivative, and points between and beside them."""
+    if not coefficients:
+        return []
+    found: set[fmpq] = set()
+    for poly in (fmpq_poly(coefficients), fmpq_poly(coefficients).derivative()):
+        for root, _ in poly.roots():
+            found.add(root)
+        found |= {_near(r) for r, _ in fmpz_poly(list(poly.numer())).complex_roots() if r.imag.contains(0)}
+    ordered = sorted(found)
+    if not ordered:
+        return []
+    between = [(a + b) / 2 for a, b in pairwise(ordered)]
+    outside = [fmpq(v.floor() if v < 0 else v.ceil()) * 2 for v in (ordered[0], ordered[-1])]
+    return [*outside, ordered[-1] + 1, ordered[0] - 1, *ordered, *between]
+
+
+def _near(root: Any) -> fmpq:
+    """A rational next to a root, however large or small it is."""
+    digits, scale = (int(v) for v in root.real.mid().man_exp())
+    if abs(scale) > FARTHEST:
+        raise TooLarge("a root with too many digits")
+    return fmpq(digits * 2**scale) if scale >= 0 else fmpq(digits, 2**-scale)
+
+
+def _start(search: Search, marks: list[float]) -> Points:
+    """Drawn cases, patterns, and the numbers of the claim at one entry, or at two, of a drawn case."""
+    import numpy as np
+
+    drawn = []
+    free = search.made.free
+    for seed in range(6):
+        _, case = search.decider.case(search.site.plan, 4001 + seed)
+        if case is not None:
+            drawn.append([_float(case[n]) for n in free])
+    base = np.array(drawn).T if drawn else np.ones((len(free), 1))
+    out = [base, patterns(search.site, free, search.rng, 24)]
+    rows = [k for k, n in enumerate(free) if not search.site.plan.entries[n][0].values]
+    for chosen in _chosen(rows[:MARKED] if len(rows) <= 3 * MARKED else rows[:1], len(marks)):
+        for start in (base[:, :1], np.ones((len(free), 1)), np.zeros((len(free), 1))):
+            block = np.repeat(start, len(chosen[1]), axis=1)
+            for place, row in enumerate(chosen[0]):
+                block[row] = [marks[pick[place]] for pick in chosen[1]]
+            out.append(block)
+    return np.concatenate(out, axis=1)
+
+
+def _chosen(rows: list[int], count: int) -> Iterator[tuple[tuple[int, ...], list[tuple[int, ...]]]]:
+    """Which rows take which numbers: one row each of them, the first two rows each pair of the first few."""
+    for row in rows:
+        if count:
+            yield (row,), [(k,) for k in range(count)]
+    if len(rows) > 1 and count:
+        few = min(count, 8)
+        yield (rows[0], rows[1]), [(a, b) for a in range(few) for b in range(few)]
+
+
+def _float(value: Any) -> float:
+    if callable(value):
+        value = value()
+    return number(value) if isinstance(value, fmpq) else float(value.mid())
+
+
+def _next(search: Search, points: Points, scores: Column, marks: list[float], step: int) -> tuple[Points, Column]:
+    """The tightest points and children of them: entries moved, scaled, set to another's or to a number of the claim."""
+    import numpy as np
+
+    apart = np.isfinite(scores) & (np.abs(scores) > 1e-13)  # equal sides say nothing about other places
+    ranked = np.argsort(-np.where(apart, scores, -np.inf))[:PARENTS]
+    ranked = ranked[apart[ranked]]
+    if not len(ranked):
+        return None, scores
+    parents, rng = points[:, ranked], search.rng
+    free = search.made.free
+    children = parents[:, rng.integers(0, len(ranked) // 2 + 1, CHILDREN)].copy()
+    other = parents[:, rng.integers(0, len(ranked), CHILDREN)] - parents[:, rng.integers(0, len(ranked), CHILDREN)]
+    listed = np.array([bool(search.site.plan.entries[n][0].values) for n in free])
+    at, kind = rng.integers(0, len(free), CHILDREN), rng.integers(0, 8, CHILDREN)
+    steps = rng.choice([-1.0, 1.0], CHILDREN) * 2.0 ** -rng.integers(0, 4 + step, CHILDREN)
+    every = np.arange(CHILDREN)
+    now, borrowed = children[at, every], children[rng.integers(0, len(free), CHILDREN), every]
+    marked = np.array(marks or [0.0])[rng.integers(0, max(1, len(marks)), CHILDREN)]
+    moved = np.select(
+        [kind < 3, kind == 3, kind == 4, kind == 5],
+        [now + steps * (1 + np.abs(now)), borrowed, -borrowed, marked],
+        now,
+    )
+    children[at, every] = moved
+    children = np.where(kind == 6, children * (1 + steps), children)
+    children = np.where(kind == 7, children + 0.7 * other, children)
+    children = np.where(listed[:, None], parents[:, [0]], children)
+    joined = np.concatenate([parents, children], axis=1)
+    return joined, np.concatenate([scores[ranked], search.scores(children)])
+
+
+def at_patterns(decider: Decider, site: Site) -> Finding | None:
+    """One-hot, two-valued and other plain arrays at one larger tuple, and the best of them changed array by array."""
+    import numpy as np
+
+    search = search_of(decider, site)
+    if search is None:
+        return None
+    points = patterns(site, search.made.free, search.rng, 48)
+    for _ in range(3):
+        scores = search.scores(points)
+        if found := search.certify(points, scores):
+            return found
+        finite = np.flatnonzero(np.isfinite(scores) & (np.abs(scores) > 1e-13))
+        if not len(finite) or decider.claim.op not in ("<", "<=", ">", ">="):
+            return None
+        best = finite[np.argsort(-scores[finite])[:2]]
+        points = patterns(site, search.made.free, search.rng, 48, points[:, best])
+    return None
+
+
+__all__ = ["at_patterns", "pinpoint"]

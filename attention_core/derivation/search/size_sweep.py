@@ -1,0 +1,121 @@
+"""Claims about sizes and indices alone, at very many of their tuples: all up to many thousands, where that is cheap.
+
+A claim such as $2^n > n^4 - 70000$ may fail at a few sizes that no ladder meets, and a sum with alternating signs at
+every second one. Sizes are looked at in float64, all together; the most promising are compared exactly. Two sides
+that are to differ meet at few places, far apart: for equations between whole numbers, these are looked for along the
+directions in which their leading forms vanish (solutions of Pell's equation are convergents of a square root).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention_core.derivation.graph.nodes import TooLarge
+from attention_core.derivation.lowering.block_arrays import Unsupported
+from attention_core.derivation.records import Finding
+from attention_core.derivation.search.columns_of_terms import TESTS, TermColumns, size_column
+from attention_core.derivation.search.huge import Spot
+from attention_core.derivation.search.huge_search import Point, judged
+
+if TYPE_CHECKING:
+    from attention_core.derivation.decision.decide import Decider
+
+Columns = dict[str, Any]
+ALL = {1: (200_000, 20_000, 2_000), 2: (300, 60), 3: (40, 12)}  # tuples up to these, the largest that is not too many
+LONG = 40_000  # one size up to here, beside small others
+CERTIFIED = 6  # tuples that are compared exactly
+EACH = 40_000  # terms of a sum that are taken one by one
+SURE = 1e-9  # a gap that float64 calls one
+
+
+def size_sweep(decider: Decider) -> Finding | None:
+    """Search many tuples of sizes; the finding if one refutes."""
+    names = [*decider.tuples.sizes, *decider.tuples.indices]
+    if decider.symbols or decider.moves or decider.claim.op not in TESTS or not 0 < len(names) <= 3:
+        return None
+    if not decider.tuples.sizes or not decider.claim.left.type.scalar:
+        return None
+    reached: dict[str, int] = {}
+    for columns in _grids(decider, names):
+        if time.process_time() > decider.deadline:
+            return None
+        try:
+            gaps = _gaps(decider, columns)
+        except (Unsupported, KeyError):
+            return None
+        except (TooLarge, OverflowError, ValueError):
+            continue
+        if found := _certified(decider, columns, gaps):
+            return found
+        if not reached:
+            reached = {name: int(columns[name].max()) for name in decider.tuples.sizes}
+    decider.swept = reached
+    return None
+
+
+def _grids(decider: Decider, names: list[str]) -> Iterator[Columns]:
+    """Tuples as columns: all up to some size, and one size farther up beside small others."""
+    for most in ALL[len(names)]:
+        axes = [np.arange(1, most + 1, dtype=float) for _ in names]
+        yield dict(zip(names, (a.ravel() for a in np.meshgrid(*axes, indexing="ij")), strict=True))
+    if len(names) == 2:
+        for way in range(2):
+            pair = np.meshgrid(np.arange(1, LONG + 1, dtype=float), np.arange(1, 5, dtype=float), indexing="ij")
+            yield dict(zip(names, (a.ravel() for a in pair[:: 1 if way else -1]), strict=True))
+
+
+def _gaps(decider: Decider, columns: Columns) -> Any:
+    """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is no case."""
+    at = TermColumns()
+    count = len(next(iter(columns.values())))
+    with np.errstate(all="ignore"):
+        good: Any = np.ones(count, dtype=bool)
+        for relation in decider.hypotheses:
+            if relation.over or relation.op not in TESTS:
+                raise Unsupported
+            good &= TESTS[relation.op](at.of(relation.left, columns), at.of(relation.right, columns))
+        for name in decider.tuples.indices:
+            symbol = decider.context.symbols[name]
+            assert symbol.lowest is not None and symbol.highest is not None
+            good &= columns[name] >= size_column(symbol.lowest, columns)
+            good &= columns[name] <= size_column(symbol.highest, columns)
+        left, right = (at.of(side, columns) for side in (decider.claim.left, decider.claim.right))
+        if decider.claim.op in (">", ">="):
+            left, right = right, left
+        size = np.maximum(np.maximum(np.abs(left), np.abs(right)), 1e-300)
+        gap = np.where(left == right, 0.0, (left - right) / size)
+        gap = {"=": np.abs(gap), "!=": -np.abs(gap)}.get(decider.claim.op, gap)
+        return np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf)
+
+
+def _certified(decider: Decider, columns: Columns, gaps: Any) -> Finding | None:
+    """The finding if one of the most promising tuples, and of the smallest that look false, refutes."""
+    least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(decider.claim.op, SURE)
+    failing = np.flatnonzero(gaps >= least)
+    if not len(failing):
+        return None
+    total = sum(columns[n][failing] for n in decider.tuples.sizes)
+    first = failing[np.argsort(total, kind="stable")[: CERTIFIED // 2]]
+    worst = failing[np.argsort(-gaps[failing], kind="stable")[: CERTIFIED // 2]]
+    for place in dict.fromkeys([*first, *worst]):
+        env = {name: int(column[place]) for name, column in columns.items()}
+        if found := exactly(decider, env):
+            return found
+    return None
+
+
+def exactly(decider: Decider, env: dict[str, int]) -> Finding | None:
+    """The finding if one tuple refutes when it is compared exactly."""
+    if any(env[n] < 1 for n in decider.tuples.sizes) or not decider.tuples.feasible(env):
+        return None
+    sizes: dict[str, Any] = {n: env[n] for n in decider.tuples.sizes}
+    point = Point(sizes, {n: Spot(env[n], env[n]) for n in decider.tuples.indices}, 0, (0,), ())
+    found = judged(decider, point) or judged(decider, point, each=EACH)
+    return found if isinstance(found, Finding) else None
+
+
+__all__ = ["exactly", "size_sweep"]

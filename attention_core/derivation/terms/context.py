@@ -1,0 +1,169 @@
+"""The record of declarations and hypotheses.
+
+What a document has declared up to a place: sizes, indices, arrays, families, definitions, hypotheses.
+A heading ends what was said below it; restating a symbol drops everything that mentions it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.terms.terms import Relation, Size, Term, Type
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """Words or a relation of the prose that may be a hypothesis and were not assumed.
+
+    `names` are the declared symbols it is about, None where it names none and may be about all; `formula` is a relation
+    that can be tried as a hypothesis; `random` says that it may tell how a symbol is random; `plain` that it was meant
+    as an assumption beyond doubt, so that even a step that is expected to be refuted depends on it. `words` are those
+    that nobody knows to be harmless: such a caveat is the last that is looked at.
+    """
+
+    line: int
+    quote: str
+    level: int
+    names: frozenset[str] | None
+    formula: str = ""
+    random: bool = False
+    plain: bool = False
+    words: tuple[str, ...] = ()
+    maybe: tuple[str, ...] = ()  # words that matter to assignments, or to steps without symbols
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One symbol. `kind`: size, index, array, family, definition, function.
+
+    An array or family has `type`; an index and a family have `lowest` and `highest`; `lower` and `upper` are the ends
+    of an interval its entries lie in, each (term, strict) or None; `law` says how it is random (see `moments`); a
+    definition has `term` with `params`, the indices it is written with; a function has its written `body` and `params`.
+    """
+
+    name: str
+    kind: str
+    line: int
+    level: int
+    type: Type | None = None
+    lowest: Size | None = None
+    highest: Size | None = None
+    lower: tuple[Term, bool] | None = None
+    upper: tuple[Term, bool] | None = None
+    values: tuple[int, ...] = ()
+    law: Law | None = None
+    term: Term | None = None
+    params: tuple[str, ...] = ()
+    body: Any = None
+    mentions: frozenset[str] = frozenset()
+    bold: bool | None = None  # whether it is declared in bold, if that is known
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of a random symbol: `name` (normal, uniform, bernoulli, geometric, categorical, range), its parameters.
+
+    `joint` numbers the sentence it was declared in; `independent` says that the sentence says "independent"; `index`
+    is the letter that stands for the member in the parameters of a family's law.
+    """
+
+    name: str
+    parameters: tuple[Term, ...]
+    joint: int
+    independent: bool
+    index: str = ""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A relation that cases are constructed to satisfy."""
+
+    relation: Relation
+    line: int
+    level: int
+    text: str
+    mentions: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A paragraph of declarations that could not be read, and why."""
+
+    paragraph: Paragraph
+    level: int
+    message: str
+
+
+@dataclass
+class Context:
+    """Everything that holds at one place of a document."""
+
+    symbols: dict[str, Declared] = field(default_factory=dict)
+    hypotheses: list[Hypothesis] = field(default_factory=list)
+    dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+    level: int = 0
+    broadcast: int | None = None  # the level at which the document says that sums are broadcast
+    formal: int | None = None  # the level at which it says that all hypotheses are declared as formulas
+    understood: list[tuple[int, str]] = field(default_factory=list)
+    same: dict[str, Size] = field(default_factory=dict)  # sizes that equations settle, see `same_sizes`
+    caveats: list[Caveat] = field(default_factory=list)  # see `caveats`
+    readings: frozenset[str] = frozenset()  # conventions other than ours, see `conventions`
+    failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
+    applied: int = 0  # how often functions of the document have been applied in the step that is read
+
+    def copy(self) -> Context:
+        """A context of its own with the same content."""
+        tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
+        later = self.same, list(self.caveats), self.readings
+        found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
+        found.failed = list(self.failed)
+        return found
+
+    def heading(self, level: int) -> None:
+        """A heading ends what was declared under one of its own or a lower level."""
+        for name in [n for n, d in self.symbols.items() if d.level >= level]:
+            self.dropped[name] = (self.symbols.pop(name).line, "the section of its declaration has ended")
+        self.hypotheses = [h for h in self.hypotheses if h.level < level]
+        self.caveats = [c for c in self.caveats if c.level < level]
+        self.failed = [f for f in self.failed if f.level < level]
+        if self.broadcast is not None and self.broadcast >= level:
+            self.broadcast = None
+        if self.formal is not None and self.formal >= level:
+            self.formal = None
+        self.level = level
+
+    def declare(self, symbol: Declared) -> None:
+        """Add a symbol; what mentioned its name before is dropped."""
+        self.forget(symbol.name, symbol.line)
+        self.dropped.pop(symbol.name, None)
+        self.symbols[symbol.name] = symbol
+
+    def forget(self, name: str, line: int) -> None:
+        """Drop every declaration and hypothesis that mentions a name, and what mentions those."""
+        gone = {name} if name in self.symbols else set()
+        while gone:
+            more = {n for n, d in self.symbols.items() if n not in gone and d.mentions & gone}
+            if not more:
+                break
+            gone |= more
+        for one in gone:
+            self.symbols.pop(one, None)
+            self.dropped[one] = (line, f"line {line} restates {name}, which its declaration mentions")
+        self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
+
+    def assume(self, hypothesis: Hypothesis) -> None:
+        """Add a hypothesis."""
+        self.hypotheses.append(hypothesis)
+
+    def find(self, match: Callable[[Declared], Any]) -> list[Declared]:
+        """The symbols that match."""
+        return [d for d in self.symbols.values() if match(d)]
+
+
+def has_entries(symbol: Declared) -> bool:
+    """Whether a symbol may be indexed."""
+    kind = symbol.type if symbol.term is None else symbol.term.type
+    return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")

@@ -1,0 +1,143 @@
+"""Names and hypotheses that matter to a step.
+
+What a step is about: the symbols it mentions, those they depend on, and the hypotheses that speak of any of them.
+Everything else a document has declared is left out, so that it is neither drawn nor shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.probability.distributions import every_outcome
+from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.terms import Relation, Term
+
+
+def relevant(
+    context: Context, roots: Sequence[Term], extra: Sequence[Relation] = ()
+) -> tuple[list[Declared], list[Relation], set[str]]:
+    """The symbols a step depends on, the hypotheses about them, and the names of sizes and indices among them."""
+    names: set[str] = set()
+    for root in roots:
+        names |= mentioned(context, root)
+    pool = [*(h.relation for h in context.hypotheses), *extra]
+    chosen: list[Relation] = list(extra)
+    for relation in extra:
+        names |= relation_names(context, relation)
+    changed = True
+    while changed:
+        changed = False
+        for relation in pool:
+            if any(relation is c for c in chosen):
+                continue
+            about = relation_names(context, relation)
+            if about & names or not about:
+                chosen.append(relation)
+                names |= about
+                changed = True
+        for name in list(names):
+            more = symbol_names(context, name) - names
+            if more:
+                names |= more
+                changed = True
+    sides = [side for relation in chosen for side in (relation.left, relation.right)]
+    free = set().union(*(exposed(context, root) for root in [*roots, *sides]))
+    averaged = set().union(*(averaged_over(context, root) for root in roots))
+    tied = averaged & set().union(*(exposed(context, side) for side in sides))
+    if tied:
+        raise Unsettled(
+            f"{sorted(tied)[0]} is averaged and a hypothesis restricts it: conditional averages are not understood"
+        )
+    symbols = [
+        d
+        for d in context.symbols.values()
+        if d.name in names and d.kind in ("array", "family") and (d.law is None or d.name in free)
+    ]
+    symbols = [d if d.law is None else every_outcome(d) for d in symbols]
+    ordered = [r for r in pool if any(r is c for c in chosen)]
+    return symbols, ordered, {n for n in names if context.symbols[n].kind in ("size", "index")}
+
+
+def exposed(context: Context, term: Term) -> set[str]:
+    """The random symbols outside expectations: the claim is about every value they can take."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    stack = [term]
+    while stack:
+        part = stack.pop()
+        if id(part) in seen or part.op == "expect":
+            continue
+        seen.add(id(part))
+        stack.extend(part.args)
+        if part.op in ("leaf", "member") and (symbol := context.symbols.get(part.data)) and symbol.law is not None:
+            found.add(part.data)
+    return found
+
+
+def connected(context: Context, claims: Sequence[Relation], hypotheses: Sequence[Relation]) -> set[str]:
+    """The names that a counterexample shows: those of the claim, and what hypotheses tie to its arrays and numbers.
+
+    Hypotheses that only share a size with the claim still hold at every case, but their symbols say nothing about it.
+    """
+    names = {n for claim in claims for n in relation_names(context, claim)}
+    changed = True
+    while changed:
+        before = len(names)
+        for name in list(names):
+            names |= symbol_names(context, name)
+        for relation in hypotheses:
+            about = relation_names(context, relation)
+            tied = {n for n in about if context.symbols[n].kind != "size"}
+            if tied & names or not tied:
+                names |= about
+        changed = len(names) > before
+    return names
+
+
+def averaged_over(context: Context, term: Term) -> set[str]:
+    """The random symbols inside expectations."""
+    inside = [part.args[0] for part in term.walk() if part.op == "expect"]
+    found = {p.data for body in inside for p in body.walk() if p.op in ("leaf", "member")}
+    return {n for n in found if n in context.symbols and context.symbols[n].law is not None}
+
+
+def relation_names(context: Context, relation: Relation) -> set[str]:
+    """The declared names a relation mentions."""
+    found = mentioned(context, relation.left) | mentioned(context, relation.right)
+    for _, first, last in relation.over:
+        found |= mentioned(context, first) | mentioned(context, last)
+    for test in relation.where:
+        found |= mentioned(context, test)
+    return found
+
+
+def mentioned(context: Context, term: Term) -> set[str]:
+    """The declared names in a term, those in its shapes included."""
+    found: set[str] = set()
+    for part in term.walk():
+        if part.op in ("leaf", "member", "int") and part.data in context.symbols:
+            found.add(part.data)
+        if part.op == "size":
+            found |= part.data.symbols()
+        if part.type.kind == "matrix":
+            found |= part.type.rows.symbols() | part.type.cols.symbols()
+    return {n for n in found if n in context.symbols}
+
+
+def symbol_names(context: Context, name: str) -> set[str]:
+    """The names that one declaration depends on."""
+    symbol = context.symbols[name]
+    found: set[str] = set()
+    if symbol.type is not None:
+        found |= symbol.type.rows.symbols() | symbol.type.cols.symbols()
+    for size in (symbol.lowest, symbol.highest):
+        if size is not None:
+            found |= size.symbols()
+    for bound in (symbol.lower, symbol.upper):
+        if bound is not None:
+            found |= mentioned(context, bound[0])
+    if symbol.law is not None:
+        for parameter in symbol.law.parameters:
+            found |= mentioned(context, parameter)
+    return {n for n in found if n in context.symbols}

@@ -1,0 +1,154 @@
+r"""What stands in the prose of a document, may be a hypothesis, and was not assumed.
+
+A step that is false without such a hypothesis may be true with it, so it is not REFUTED: see `doubts`. A caveat holds
+until the heading that ends its section, like a declaration, and concerns the steps that share a symbol with it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attention_core.derivation.document.sentences import Sentence
+from attention_core.derivation.elaborate.hypotheses import all_names
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
+from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
+from attention_core.derivation.words.paragraphs import cut_at_commas
+from attention_core.derivation.words.vocabulary import (
+    ASSUMES,
+    CLAIM,
+    CONDITION,
+    DEGREE,
+    GOAL,
+    HARD,
+    NOUN,
+    PROPERTY,
+    RANDOM,
+)
+
+MAX_QUOTE = 120
+_VERBS = ("assume", "assumed", "assumes", "assuming", "suppose", "supposed", "supposing", "require", "requires",
+          "required", "restrict", "impose", "postulate", "demand")  # fmt: skip
+LAW_IN_WORDS = re.compile(
+    r"\b(?:mean|variance|covariance|deviation|expectation|rank|trace|determinant|sum|average|norm|length)s?"
+    r"(?: (?:of|is|are|equals?|equal to))? (?:0|zero|1|one|unity|\$\$)",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(r"\b(?:first|leading|lowest) order|neglect|ignor|dropping", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:unless|except|without|not|never|no)\b[^,;]*$", re.IGNORECASE)
+_RELATES = frozenset({"=", "!=", "<", "<=", ">", ">=", "~", ">>", "<<", "in", "sim", "perp", "->"})
+
+
+def quoted(text: str) -> str:
+    """The words to show of a sentence."""
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE].rsplit(" ", 1)[0] + " ..."
+
+
+def declared_names(context: Context, formula: str, line: int) -> frozenset[str]:
+    """The declared symbols that a formula mentions, read as far as it can be."""
+    try:
+        tokens = tokenize(formula, line)
+    except Unreadable:
+        return frozenset(
+            n for n in context.symbols if re.search(rf"(?<![a-zA-Z\\]){re.escape(n)}(?![a-zA-Z])", formula)
+        )
+    found = {t.value for t in tokens if t.kind == "NAME"}
+    for piece in cut_at_commas(tokens):
+        try:
+            found |= set().union(*(all_names(chain) for chain in parse_tokens(piece).chains))
+        except (Unreadable, RecursionError):
+            continue
+    return frozenset(found & set(context.symbols))
+
+
+def relation_in(formula: str, line: int) -> bool:
+    """Whether an inline formula relates anything, and does not only define or name it."""
+    try:
+        tokens = tokenize(formula, line)
+    except Unreadable:
+        return bool(re.search(r"[=<>]|\\(?:in|sim|leq?|geq?|neq?|perp|to)\b", formula))
+    return any(t.kind == "REL" and t.value in _RELATES for t in tokens)
+
+
+def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> list[Caveat]:
+    """What a sentence that is not read as an assumption may say about the steps below it.
+
+    Args:
+        context: What is declared there.
+        sentence: The sentence.
+        leads: Whether it leads into a display.
+
+    Returns:
+        One caveat for its words, where they may restrict a symbol, and one for each relation that is no claim.
+    """
+    names = frozenset().union(*(declared_names(context, f, sentence.line) for f in sentence.formulas))
+    out = [one for one in (_of_words(context, sentence, names, leads),) if one is not None]
+    claimed = ""
+    for place, part in enumerate(sentence.parts):
+        if place % 2 == 0:
+            claimed += " " + part
+        elif (
+            relation_in(part, sentence.line) and not is_claim(claimed) and not _names_anew(context, part, sentence.line)
+        ):
+            about = declared_names(context, part, sentence.line)
+            if about:
+                assumes = ASSUMES.match(claimed.strip())
+                plain = assumes is not None and assumes.group("verb").lower() in _VERBS
+                quote = quoted(sentence.text)
+                part = "" if _DENIED.search(claimed) else part
+                out.append(Caveat(sentence.line, quote, context.level, about, part, "sim" in part, plain))
+    return out
+
+
+def _names_anew(context: Context, formula: str, line: int) -> bool:
+    """Whether a formula only gives a new letter to what is known: `o = V^\\top p`."""
+    try:
+        (chain,) = chains_of(formula, line)
+    except (Unreadable, RecursionError, ValueError):
+        return False
+    name = name_of(chain.exprs[0])
+    base = chain.exprs[0]
+    while isinstance(base, Sub):
+        base = base.base
+    known = name in context.symbols or name_of(base) in context.symbols
+    return chain.ops == ("=",) and name is not None and not known and name not in all_names(chain.exprs[1])
+
+
+def is_claim(before: str) -> bool:
+    """Whether the words in front of a relation announce a result, with no condition behind them."""
+    ends = [found.end() for found in CLAIM.finditer(before)]
+    return bool(ends) and not CONDITION.search(before, ends[-1])
+
+
+def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
+    prose = sentence.prose
+    if leads and CLAIMED_SUM.match(prose):
+        return None
+    opened, condition = ASSUMES.match(prose), CONDITION.search(prose)
+    assumes = opened is not None and opened.group("verb").lower() in _VERBS
+    said = PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
+    if not names and not assumes:  # of words that name no symbol only those that can hardly be talk
+        said = (HARD.search(prose) or LAW_IN_WORDS.search(prose)) if NOUN.search(prose) else None
+    behind = condition is not None and said is not None and said.start() >= condition.end()
+    claimed = bool(said and (goal := GOAL.search(prose[: said.start()])) and not CONDITION.search(prose, goal.end()))
+    if assumes:
+        found = bool(names or said or NOUN.search(prose))
+    elif said:
+        found = behind or not claimed
+    else:
+        vague = DEGREE.search(prose)
+        found = bool(vague and (names or leads) and (condition or _VAGUE.search(prose)))
+    if not found:
+        return None
+    about = (sentence.line, quoted(sentence.text), context.level, names or None)
+    return Caveat(*about, random=bool(RANDOM.search(prose)), plain=assumes)
+
+
+def chains_of(formula: str, line: int) -> list[Chain]:
+    """The relations of a formula; raises `Unreadable`."""
+    chains = [chain for piece in cut_at_commas(tokenize(formula, line)) for chain in parse_tokens(piece).chains]
+    return [chain for chain in chains if not chain.alone]
