@@ -109,7 +109,7 @@ class TargetNode(pytest.Collector):
     def collect(self) -> Iterator[pytest.Item]:
         from attention_core.conformance.contracts import contract_named
         from attention_core.declaration.implementation import TargetError
-        from attention_core.declaration.options import implementation_for
+        from attention_core.registry.resolve import implementation_for
 
         try:
             implementation, _ = implementation_for(self.name, self.fields())

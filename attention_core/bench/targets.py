@@ -18,11 +18,12 @@ from attention_core.bench.workloads.inputs import Inputs
 from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.subjects.binding import Binding, bind
 from attention_core.conformance.worker.executor import Executor
-from attention_core.conformance.worker.target import load_target
 from attention_core.declaration.implementation import Implementation, TargetError
-from attention_core.declaration.options import fields_from_text, implementation_for
+from attention_core.declaration.options import fields_from_text
+from attention_core.registry.resolve import implementation_for
 from attention_core.registry.table import KERNELS
 from attention_core.registry.table import kernel as row_of
+from attention_core.worker.target import load_target
 
 AUTO = "auto"
 """`auto`, or `auto:KERNEL`: attention_core.attention, which gets structured masks as structure."""

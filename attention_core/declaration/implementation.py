@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attention_core.declaration.plain_text import plain
+from attention_core.declaration.errors import OtherForm, TargetError, Unavailable, said
+from attention_core.declaration.scales import check_fill, check_scale
+
+__all__ = [
+    "ALIASES", "CHOICES", "CLAIMS", "DTYPES", "Implementation", "OtherForm", "TargetError", "Unavailable", "said",
+    "usual_dead_rows",
+]  # fmt: skip
 
 CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
 """The parameters of the attention contract that a signature can claim."""
@@ -46,33 +52,6 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 def usual_dead_rows(contract: str) -> str:
     """What `dead_rows` is where nobody declares it: libraries of modules differ, so nothing is asked of theirs."""
     return "unspecified" if contract == "multi-head" else "zeros"
-
-
-class TargetError(Exception):
-    """The target cannot be tested as given: one line that says what is wrong and how to mend it."""
-
-
-class OtherForm(TargetError):
-    """The target is not called as its contract has it, but perhaps as another one has it.
-
-    Args:
-        message: one line, as of any `TargetError`.
-        changes: fields of the record under which it may be judged.
-    """
-
-    def __init__(self, message: str, changes: Mapping[str, Any]) -> None:
-        super().__init__(message)
-        self.changes = changes
-
-
-def said(error: BaseException) -> str:
-    """An exception in one line: its class and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return plain(f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)
-
-
-class Unavailable(Exception):
-    """A known target that cannot run on this machine; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +170,6 @@ class Implementation:
         return "float64" in self.dtypes and self.dtypes is not DTYPES
 
     def _check_scale_and_axes(self) -> None:
-        from attention_core.declaration.scales import check_fill, check_scale
-
         object.__setattr__(self, "scale", check_scale(self.scale))
         object.__setattr__(self, "mask_fill", check_fill(self.mask_fill))
         if self.axes not in (2, 3, 4):

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_core.peers.source import standalone
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -34,14 +32,6 @@ class Kernel:
     known_failures: Mapping[str, str] = field(default_factory=dict)
     untested: Mapping[str, str] = field(default_factory=dict)
     compiles: bool = False
-
-
-def peer(name: str, where: str, about: str, **fields: Any) -> Kernel:
-    """A row for an adapter "module:function" in `peers`, whose source counterexamples carry."""
-    known, untested = fields.pop("known_failures", {}), fields.pop("untested", {})
-    parameters = {"snippet": standalone(*where.split(":")), **fields.pop("parameters", {})}
-    record = {"parameters": parameters, **fields}
-    return Kernel(name, f"attention_core.peers.{where}", about, record, known_failures=known, untested=untested)
 
 
 SDPA_CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")

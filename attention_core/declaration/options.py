@@ -6,12 +6,11 @@ Values are parsed as data: numbers, literals and a small arithmetic of sizes. No
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.subjects.declared_sizes import NAMES, OF_ATTENTION
-from attention_core.declaration.implementation import CHOICES, CLAIMS, DTYPES, Implementation, TargetError
+from attention_core.declaration.implementation import CHOICES, CLAIMS, DTYPES, TargetError
+from attention_core.declaration.sizes import NAMES, OF_ATTENTION, SizeCondition
 
 DECLARED: Mapping[str, tuple[str, ...]] = {
     "kind": (
@@ -32,15 +31,6 @@ DECLARED: Mapping[str, tuple[str, ...]] = {
     "pairing": ("half", "interleaved"),
 }
 """Parameters of other contracts that have options of their own: `--kind`, `--pairing`."""
-SIZE_NAMES = OF_ATTENTION
-_ANY_SIZE = tuple(dict.fromkeys(name for names in NAMES.values() for name in names))
-_BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
-    ast.FloorDiv: operator.floordiv, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
-
 FLAGS = (
     "deterministic", "gradients", "mask_gradient", "second_gradients", "validates", "factory", "always_causal",
     "dropped_weights",
@@ -71,7 +61,7 @@ HELP: Mapping[str, str] = {
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
     "untested": "Parameters that no law tests, comma separated: accepted, and named in the verdict. Repeatable.",
-    "sizes": f"Supported sizes as a condition over {', '.join(SIZE_NAMES)} (of other contracts: B, n, H, d, ...), "
+    "sizes": f"Supported sizes as a condition over {', '.join(OF_ATTENTION)} (of other contracts: B, n, H, d, ...), "
     "e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d); of self-attention 2 for (n, E).",
@@ -230,112 +220,6 @@ def crosses(value: Any) -> bool:
     if isinstance(value, dict):
         return all(crosses(k) and crosses(v) for k, v in value.items())
     return value is None or isinstance(value, bool | int | float | str)
-
-
-class SizeCondition:
-    """A condition over the sizes of a case, such as `d % 8 == 0 and n_q <= n_kv`.
-
-    Comparisons, `and`, `or`, `not`, + - * // %, whole numbers, tuples of them, and n_q, n_kv, d, d_v, H, H_kv in this
-    order, or the sizes of another contract by name.
-
-    Example:
-        >>> SizeCondition("d % 8 == 0 and H == H_kv")(5, 7, 16, 16, 4, 4), SizeCondition("n > 2")(B=1, n=2)
-        (True, False)
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._known: dict[tuple[tuple[str, int], ...], bool] = {}
-        try:
-            self.tree = ast.parse(text, mode="eval").body
-            self._value(self.tree, dict.fromkeys(_ANY_SIZE, 8) | dict(zip(SIZE_NAMES, (2, 3, 8, 8, 4, 2), strict=True)))
-        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
-            reason = error.msg if isinstance(error, SyntaxError) else error
-            raise TargetError(
-                f"sizes={text[:80]!r} is not understood ({reason}): write a condition over {', '.join(SIZE_NAMES)}"
-            ) from None
-        except ZeroDivisionError:
-            raise TargetError(f"sizes={text!r} divides by zero") from None
-
-    def __call__(self, *sizes: int, **named: int) -> bool:
-        names = named or dict(zip(SIZE_NAMES, sizes, strict=True))
-        key = tuple(names.items())
-        if key not in self._known:
-            try:
-                self._known[key] = bool(self._value(self.tree, names))
-            except ZeroDivisionError:  # at these sizes it says nothing, so they are not among those it names
-                self._known[key] = False
-            except ValueError as error:
-                raise TargetError(f"sizes={self.text!r}: {error}; there are: {', '.join(names)}") from None
-        return self._known[key]
-
-    def check_names(self, known: Sequence[str], of: str) -> None:
-        """Refuse names that are not among the sizes of a contract.
-
-        Raises:
-            TargetError: one is not.
-        """
-        unknown = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id not in known]
-        if unknown:
-            raise TargetError(f"sizes={self.text!r}: {of} has no size {unknown[0]!r}, but: {', '.join(known)}")
-
-    def _value(self, node: ast.expr, names: Mapping[str, int]) -> Any:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.Name) and node.id in names:
-            return names[node.id]
-        if isinstance(node, ast.Tuple):
-            return tuple(self._value(e, names) for e in node.elts)
-        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            left, right = self._value(node.left, names), self._value(node.right, names)
-            if not isinstance(left, int) or not isinstance(right, int):
-                raise ValueError("arithmetic is for whole numbers")
-            return _BINARY[type(node.op)](left, right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-            value = self._value(node.operand, names)
-            return (not value) if isinstance(node.op, ast.Not) else -value
-        if isinstance(node, ast.BoolOp):
-            values = [self._value(v, names) for v in node.values]
-            return all(values) if isinstance(node.op, ast.And) else any(values)
-        if isinstance(node, ast.Compare):
-            left, result = self._value(node.left, names), True
-            for op, right_node in zip(node.ops, node.comparators, strict=True):
-                if type(op) not in _BINARY:
-                    raise ValueError(f"{type(op).__name__} is not allowed")
-                right = self._value(right_node, names)
-                holds = bool(_BINARY[type(op)](left, right))
-                result = result and holds
-                left = right
-            return result
-        if isinstance(node, ast.Name):
-            raise ValueError(f"no size is called {node.id!r}")
-        raise ValueError(f"{type(node).__name__} is not allowed")
-
-
-def implementation_for(target: str, fields: Mapping[str, Any]) -> tuple[Implementation, str]:
-    """The record for a TARGET text and the origin a worker loads: a row of the kernel table, or a bare function.
-
-    Raises:
-        TargetError: the text is no target.
-    """
-    from attention_core.conformance.worker.target import split_target
-    from attention_core.registry import table as kernels
-
-    rows = {row.name: row for row in kernels.KERNELS}
-    if target in rows:
-        record = kernels.implementation(target)
-        check_applies(fields.get("contract", record.contract), fields)
-        if "parameters" in fields:
-            fields = {**fields, "parameters": {**record.parameters, **fields["parameters"]}}
-        return record.with_(**fields), rows[target].origin
-    family = target.partition(":")[0]
-    near = [name for name in rows if name.startswith(f"{family}:")]
-    if near and not target.endswith(".py"):
-        raise TargetError(f"no kernel {target!r} in the table; there are: {', '.join(near)}")
-    split_target(target)
-    check_applies(fields.get("contract", "attention"), fields)
-    fields = {"name": target, **fields}
-    return Implementation(None, **fields), target
 
 
 def choices(name: str) -> Sequence[str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.errors import TargetError
 
 DEFAULT = "1/sqrt(d)"
 RULES: Mapping[str, Callable[[int], float]] = {

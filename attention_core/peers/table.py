@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from attention_core.declaration.kernel import FLASH_FAILURES, GARBAGE, LENGTHS, TORCH, WEIGHTS, Kernel, peer
+from attention_core.declaration.kernel import FLASH_FAILURES, GARBAGE, LENGTHS, TORCH, WEIGHTS, Kernel
+from attention_core.peers.source import standalone
+
+
+def peer(name: str, where: str, about: str, **fields: Any) -> Kernel:
+    """A row for an adapter "module:function" in `peers`, whose source counterexamples carry."""
+    known, untested = fields.pop("known_failures", {}), fields.pop("untested", {})
+    parameters = {"snippet": standalone(*where.split(":")), **fields.pop("parameters", {})}
+    record = {"parameters": parameters, **fields}
+    return Kernel(name, f"attention_core.peers.{where}", about, record, known_failures=known, untested=untested)
+
 
 CUDA: dict[str, Any] = {**TORCH, "device": "cuda", "dtypes": ("float32", "bfloat16", "float16")}
 

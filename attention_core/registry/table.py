@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attention_core.declaration.implementation import Implementation
 from attention_core.declaration.kernel import FLASH_FAILURES, GARBAGE, TORCH, WEIGHTS, Kernel
+from attention_core.declaration.known_failures import KnownFailure
+from attention_core.declaration.sizes import SizeCondition
 from attention_core.peers.table import PEERS
-
-if TYPE_CHECKING:
-    from attention_core.declaration.implementation import Implementation
 
 # Ours compute two-byte inputs in float32 inside, and what is masked may hold NaN.
 CORE: dict[str, Any] = {
@@ -236,10 +236,6 @@ def implementation(name: str) -> Implementation:
     Args, Raises: as `kernel`. Returns: an `Implementation` with the row's declared conventions.
     Example: implementation("torch:flash").dead_rows is "zeros".
     """
-    from attention_core.declaration.implementation import Implementation
-    from attention_core.declaration.known_failures import KnownFailure
-    from attention_core.declaration.options import SizeCondition
-
     row = kernel(name)
     fields = dict(row.record)
     if fields.get("contract", "attention").startswith("attention"):

@@ -16,8 +16,8 @@ import torch
 from attention_core.conformance import check_implementation
 from attention_core.conformance.engine.verify import exit_status, failed_report, verify_target
 from attention_core.conformance.report.results import Report
-from attention_core.conformance.worker.target import load_target
 from attention_core.declaration.implementation import Implementation, TargetError
+from attention_core.worker.target import load_target
 
 TARGETS = """
 import torch

@@ -22,10 +22,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention_core.conformance import Implementation, TargetError, check_implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import verify_target
-from attention_core.conformance.worker.target import load_target
 from attention_core.declaration.implementation import Unavailable
 from attention_core.peers import torch_mha, torch_sdpa
 from attention_core.registry.table import KERNELS, implementation, kernel
+from attention_core.worker.target import load_target
 
 PEERS = [
     row.name for row in KERNELS if ".peers." in row.origin and row.record.get("contract", "attention") == "attention"

@@ -13,7 +13,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.report.results import LawResult
 from attention_core.conformance.search.search import run_law
-from attention_core.conformance.worker.target import load_target
+from attention_core.worker.target import load_target
 
 TESTS = Path(__file__).resolve().parents[1]
 

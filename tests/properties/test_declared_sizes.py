@@ -14,9 +14,9 @@ from mutants.judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation, TargetError
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.subjects.declared_sizes import NAMES, nearest_supported, supports
-from attention_core.conformance.subjects.parameter_case import ParameterCase
-from attention_core.declaration.options import SizeCondition, check_applies
+from attention_core.conformance.subjects.parameter_case import ParameterCase, nearest_supported, supports
+from attention_core.declaration.options import check_applies
+from attention_core.declaration.sizes import NAMES, SizeCondition
 
 
 def divides_by_d_less_2(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import option_text
 from attention_core.declaration.implementation import TargetError
-from attention_core.declaration.options import SizeCondition
+from attention_core.declaration.sizes import SizeCondition
 
 FOUND: dict[Any, dict[str, Any]] = {
     forms.plain: {},

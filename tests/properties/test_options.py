@@ -18,14 +18,14 @@ from attention_core.declaration.options import (
     FLAGS,
     HELP,
     PARAMETERS,
-    SizeCondition,
     as_flag,
     assignment,
     check_applies,
     choices,
     fields_from_text,
-    implementation_for,
 )
+from attention_core.declaration.sizes import SizeCondition
+from attention_core.registry.resolve import implementation_for
 
 SIZES = (5, 7, 16, 16, 4, 2)  # n_q, n_kv, d, d_v, H, H_kv
 

@@ -21,7 +21,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.small import BIASES, FRIENDLY, declared_sizes, small_cases
 from attention_core.conformance.cases.space import Profile, Space
 from attention_core.declaration.implementation import CLAIMS, DTYPES
-from attention_core.declaration.options import SizeCondition
+from attention_core.declaration.sizes import SizeCondition
 
 DRAWS = 300
 EVERYTHING = Profile(DTYPES, frozenset(CLAIMS), "top_left", "zeros")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_core.conformance.worker.target import load_target, split_target
 from attention_core.declaration.implementation import TargetError, Unavailable
+from attention_core.worker.target import load_target, split_target
 
 FILES = {
     "good.py": "import helper_beside\n\ndef f(): return helper_beside.N\nclass C:\n    @staticmethod\n    def g(): ...\n",

@@ -42,7 +42,7 @@ from attention_core.conformance.engine.verify import (
 from attention_core.conformance.report.results import Counterexample, LawResult, Report
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
-from attention_core.declaration.options import SizeCondition
+from attention_core.declaration.sizes import SizeCondition
 
 LAW = "agrees_with_truth"
 FIELDS: dict[str, Any] = {"dtypes": ("float32",), "gradients": False}

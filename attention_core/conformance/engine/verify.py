@@ -30,7 +30,7 @@ from attention_core.conformance.report.results import Counterexample, LawResult,
 from attention_core.conformance.report.untested import join
 from attention_core.declaration.implementation import CHOICES, Implementation, OtherForm, TargetError, Unavailable, said
 from attention_core.declaration.known_failures import KnownFailure
-from attention_core.declaration.options import implementation_for
+from attention_core.registry.resolve import implementation_for
 
 CASE_SCHEMA = 1
 KINDS = {"target": str, "law": str, "case": dict, "declared": dict}
@@ -287,7 +287,7 @@ def restored_fields(declared: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         TargetError: what is declared cannot be read; such a file may have been edited by hand.
     """
-    from attention_core.declaration.options import SizeCondition
+    from attention_core.declaration.sizes import SizeCondition
 
     try:
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in declared.items()}

@@ -170,7 +170,7 @@ def declared(implementation: Implementation, name: str) -> Any:
 
 def fields_of(implementation: Implementation, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Changes as fields of the record; those without a field are parameters of the contract."""
-    from attention_core.declaration.options import SizeCondition
+    from attention_core.declaration.sizes import SizeCondition
 
     own = {k: v for k, v in changes.items() if k in implementation.__dataclass_fields__}
     if isinstance(own.get("sizes"), str):

@@ -21,7 +21,7 @@ FILLS = ("-1e9", "-1e8", "-1e7")
 
 def declined_sizes(comparer: Comparer, record: Implementation, cases: Sequence[Case]) -> Changes:
     """The condition that sizes meet where all calls of other sizes are declined; {} where none is needed."""
-    from attention_core.declaration.options import SizeCondition
+    from attention_core.declaration.sizes import SizeCondition
 
     if record.sizes is not None:
         return {}

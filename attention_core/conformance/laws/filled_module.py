@@ -28,7 +28,6 @@ from attention_core.conformance.laws.projections import (
 )
 from attention_core.conformance.modules.form import Form, Mask
 from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
-from attention_core.conformance.subjects.declared_sizes import nearest_supported
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
@@ -38,7 +37,7 @@ from attention_core.conformance.subjects.evidence import (
     Violation,
     excess,
 )
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, nearest_supported
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
 from attention_core.declaration.scales import scale_of
 

@@ -14,7 +14,6 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.subjects.declared_sizes import supports
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
@@ -30,6 +29,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     after,
     as_argument,
+    supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation

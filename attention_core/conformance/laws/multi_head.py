@@ -16,7 +16,6 @@ from attention_core.conformance.laws.filled_module import Filled, MultiHead, way
 from attention_core.conformance.laws.sharing import LATER_CALLS
 from attention_core.conformance.modules.form import Mask
 from attention_core.conformance.modules.look import drawn_pairs
-from attention_core.conformance.subjects.declared_sizes import supports
 from attention_core.conformance.subjects.evidence import (
     NotApplicable,
     Refused,
@@ -34,6 +33,7 @@ from attention_core.conformance.subjects.parameter_case import (
     as_in_models,
     draw_parameters,
     require_same_later,
+    supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
 

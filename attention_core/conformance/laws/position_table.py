@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.laws.rotation import SINGLE, angle_error
-from attention_core.conformance.subjects.declared_sizes import supports
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
@@ -20,7 +19,13 @@ from attention_core.conformance.subjects.evidence import (
     require_same,
 )
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    ParameterSubject,
+    Sizes,
+    as_in_models,
+    supports,
+)
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 

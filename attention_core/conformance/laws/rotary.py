@@ -13,10 +13,9 @@ import numpy as np
 
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.laws.rotation import Rotary
-from attention_core.conformance.subjects.declared_sizes import supports
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models, supports
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.subjects.declared_sizes import nearest_supported, supports
 from attention_core.conformance.subjects.evidence import Refused, Violation
-from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.subjects.parameter_case import ParameterCase, nearest_supported, supports
 
 SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
     "mask-builder": ({"n_q": 16, "n_kv": 16, "size": 5, "B": 2}, {"n_q": 13, "n_kv": 13, "size": 4, "B": 3}),

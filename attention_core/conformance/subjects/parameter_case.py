@@ -2,6 +2,9 @@
 
 A mask builder or a rotary embedding is called with sizes, not with a ready tensor problem. Such a case is a few whole
 numbers that shrink towards their minimum; every array a law needs follows from them, the seed and a plainness level.
+
+A condition speaks of the contract's own sizes (n, H, d, ...), also where a case holds them in another form: a rotary
+case counts pairs of features, and d is twice their number.
 """
 
 from __future__ import annotations
@@ -9,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.subjects.binding import BUILD, other_contract
-from attention_core.conformance.subjects.declared_sizes import TRIES, nearest_supported, supports
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation, require_same
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import LOST, check_response
@@ -28,6 +30,9 @@ FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)
 """The numbers of built objects."""
+WIDER = (8, 16, 32, 64, 128)
+"""Sizes that are tried where none of a law's own range is declared."""
+TRIES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +114,38 @@ class ParameterCase:
     def from_json(data: Mapping[str, Any]) -> ParameterCase:
         """The inverse of `to_json`."""
         return ParameterCase(**{k: v for k, v in data.items() if k != "type"})
+
+
+def named_sizes(sizes: Mapping[str, int]) -> list[dict[str, int]]:
+    """The sizes that a case asks for, by the names of its contract; two sets where its laws ask for two widths.
+
+    Example:
+        >>> named_sizes({"n": 3, "half": 4})
+        [{'n': 3, 'd': 8}]
+    """
+    plain = {name: value for name, value in sizes.items() if name not in ("half", "start", "shift")}
+    if "H" in plain and "d" in plain:
+        plain |= {"E": plain["H"] * plain["d"], "H_kv": plain.get("H_kv", plain["H"])}
+    if "half" not in sizes:
+        return [plain]
+    paired = {**plain, "d": 2 * sizes["half"]}
+    return [plain, paired] if "d" in plain else [paired]
+
+
+def supports(implementation: Implementation, case: ParameterCase) -> bool:
+    """Whether a case lies within the sizes that are declared."""
+    condition = implementation.sizes
+    return condition is None or all(condition(**sizes) for sizes in named_sizes(case.sizes))
+
+
+def nearest_supported(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:
+    """The case, or the first with some of its sizes replaced by usual larger ones that are declared; None without."""
+    names = [name for name in case.sizes if name not in ("start", "shift")]
+    for values in product(*((case[name], *WIDER) for name in names)):
+        other = case.with_(**dict(zip(names, values, strict=True)))
+        if supports(implementation, other):
+            return other
+    return None
 
 
 class ParameterSubject:

@@ -18,8 +18,8 @@ from typing import Any
 
 from attention_core.conformance.worker import wire
 from attention_core.conformance.worker.executor import Executor, describe_failure
-from attention_core.conformance.worker.target import load_target
 from attention_core.declaration.implementation import TargetError, Unavailable, said
+from attention_core.worker.target import load_target
 
 PR_SET_PDEATHSIG = 1
 
