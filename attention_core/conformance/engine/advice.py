@@ -52,8 +52,8 @@ def known_of_others(
                 theirs.setdefault(name, row.name)
     if not theirs:
         return []
-    told = ", ".join(f"{name} ({row})" for name, row in theirs.items())
+    failures = ", ".join(f"{name} ({row})" for name, row in theirs.items())
     return [
-        f"known kernels break this too: {told}; if yours calls one, see docs/findings.md for a way round it, "
+        f"known kernels break this too: {failures}; if yours calls one, see docs/findings.md for a way round it, "
         "or declare it with --known-failures"
     ]

@@ -65,7 +65,7 @@ def works_with(array: str, contract: Contract, subject: Any, description: Mappin
             runner.close()
 
 
-def told(array: str, own: str) -> str:
+def array_advice(array: str, own: str) -> str:
     """What to say: nothing was judged, and how to have it judged."""
     return (
         f"the plain call fails with arrays of {array} and works with those of {own}: "

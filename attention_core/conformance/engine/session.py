@@ -17,7 +17,7 @@ from typing import Any
 
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library
-from attention_core.conformance.engine.other_arrays import own_library, told
+from attention_core.conformance.engine.other_arrays import array_advice, own_library
 from attention_core.conformance.engine.second_judgement import EXPLAINED
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
@@ -170,7 +170,7 @@ class Session:
             self.looks, start = False, time.perf_counter()
             try:
                 found = self.contract.look(self.runner, self.implementation, self.description, self.seed)
-            except TargetError:  # what cannot be called as declared is told by the laws
+            except TargetError:  # what cannot be called as declared is reported by the laws
                 found = None
             self._first_look = found and replace(found, seconds=time.perf_counter() - start)
         return self._first_look
@@ -374,7 +374,7 @@ class Session:
             self.misnamed = ""
             if result.status != "held" and not getattr(self.subject, "lost", 0):
                 own = own_library(self.contract, self.subject, self.description)
-                self.misnamed = told(self.implementation.array, own) if own else ""
+                self.misnamed = array_advice(self.implementation.array, own) if own else ""
         return bool(self.misnamed)
 
     def _run_known(self, law: Law, known: KnownFailure, effort: str) -> LawResult:

@@ -30,11 +30,11 @@ def if_different(subject: Any, law: Law, violation: Violation) -> Violation:
         again = [number(subject.runner, shown) for _ in range(2)]
         numbers = [x for x in again if x is not None]
         if first is not None and len(numbers) == 2 and differ([first, *numbers], evidence.bound):
-            return told(subject, law, violation, shown, [first, *numbers])
+            return report_difference(subject, law, violation, shown, [first, *numbers])
     return violation
 
 
-def told(subject: Any, law: Law, violation: Violation, shown: Shown, numbers: list[float]) -> Violation:
+def report_difference(subject: Any, law: Law, violation: Violation, shown: Shown, numbers: list[float]) -> Violation:
     """The violation in other words, with the one call that shows it, or with all that came before it."""
     evidence, where = violation.evidence, ", ".join(map(str, shown.index))
     bound, (first, *again) = evidence.bound or 0.0, numbers

@@ -171,8 +171,10 @@ def readable(snippet: str) -> tuple[str, int]:
         return snippet, 0
     lines = snippet.splitlines()
     long = [line for line in lines if len(line) > LONG]
-    told = [line if len(line) <= LONG else f"# {line[:40]} ... ({len(line)} characters, left out)" for line in lines]
-    return "\n".join(told), len(long)
+    readable_lines = [
+        line if len(line) <= LONG else f"# {line[:40]} ... ({len(line)} characters, left out)" for line in lines
+    ]
+    return "\n".join(readable_lines), len(long)
 
 
 def verdict_line(report: Report) -> str:

@@ -216,13 +216,13 @@ class Report:
         """What refuted it, the most telling first: laws by name; what any law would have met, once."""
         ordered = by_telling(self.with_status("refuted"))
         met = Counter(r.counterexample.event for r in ordered if r.counterexample is not None)
-        told: dict[str, str] = {}
+        lines: dict[str, str] = {}
         for r in ordered:
             event = "" if r.counterexample is None else r.counterexample.event
             laws = f" ({count(met[event], 'law')})" if met[event] > 1 else ""
             what = r.message.removeprefix("the call did not return: ").removeprefix(f"{SAME_CALL}: ")
-            told.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
-        return list(told.values())
+            lines.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
+        return list(lines.values())
 
     def _mended(self) -> str:
         names = [r.law for r in self.with_status("unexpected_pass")]
@@ -305,8 +305,8 @@ def looked(laws: Sequence[LawResult]) -> str:
 def chosen_held(laws: Sequence[LawResult]) -> str:
     """What came of chosen laws of which none is refuted."""
     held, known = (sum(r.status == status for r in laws) for status in ("held", "known_failure"))
-    told = [f"the {count(held, 'chosen law')} held"] if held or not known else []
-    return ", ".join(told + ([f"{count(known, 'known failure')} still there"] if known else []))
+    facts = [f"the {count(held, 'chosen law')} held"] if held or not known else []
+    return ", ".join(facts + ([f"{count(known, 'known failure')} still there"] if known else []))
 
 
 def always_refused(laws: Sequence[LawResult]) -> str:

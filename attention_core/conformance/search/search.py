@@ -199,8 +199,8 @@ def weigh(result: LawResult, subject: Any, effort: str) -> None:
     weak = weak_nulls(result.law, subject, effort)
     if weak:
         result.minimum_met = False
-        told = ", ".join(f"{null} ({count})" for null, count in weak.items())
-        result.message = f"fewer than {MINIMUM[effort]} problems could tell these null models from the truth: {told}"
+        names = ", ".join(f"{null} ({count})" for null, count in weak.items())
+        result.message = f"fewer than {MINIMUM[effort]} problems could tell these null models from the truth: {names}"
 
 
 def judge_one(law: Law, subject: Any, case: Any) -> LawResult:

@@ -345,8 +345,8 @@ def why_packed(evidence: Evidence) -> str:
 def guarded(line: str, event: str, message: str) -> list[str]:
     """The call that is lost, as lines that fail where it is: an exit, and what does not end, would say nothing."""
     if event == "exit" and "sys.exit" in message:
-        told = repr(" ".join(message.split()))
-        return ["try:", f"    {line}", "except SystemExit:", f"    raise AssertionError({told}) from None"]
+        text = repr(" ".join(message.split()))
+        return ["try:", f"    {line}", "except SystemExit:", f"    raise AssertionError({text}) from None"]
     limit = re.search(r"no answer within ([\d.e+]+) s", message)
     if event in ("hang", "flood") and limit:
         stop = f"faulthandler.dump_traceback_later({limit[1]}, exit=True)"
