@@ -147,3 +147,16 @@ def first_key_head_mask() -> Mutant:
 
     last: dict[str, int] = {}
     return build(expand=faulty, bias=change)
+
+
+def heads_axis_taken_for_batch() -> Mutant:
+    """A mask (H, n_q, n_kv) is read as (B, n_q, n_kv); what fits neither is refused, as are masks to be added."""
+    right = build()
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        if attn_mask is not None and attn_mask.dtype != torch.bool:
+            raise ValueError("bool masks only")
+        folded = attn_mask is not None and attn_mask.dim() == 3 and query.dim() == 4
+        return right(query, key, value, attn_mask[:, None] if folded and attn_mask is not None else attn_mask)
+
+    return attention

@@ -565,6 +565,18 @@ class context_kept_by_its_shape(Crossing):  # noqa: N801
         return (q, *self.kept[context.shape])
 
 
+class projections_kept_by_identity(Crossing):  # noqa: N801
+    """In evaluation the keys and values of a context are kept as long as the same tensor comes."""
+
+    def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        kept = self.__dict__.setdefault("kept", [])
+        if self.training or context.requires_grad:
+            return super().parts(x, context)
+        if not kept or kept[0] is not context:
+            kept[:] = [context, self.k_proj(context).detach(), self.v_proj(context).detach()]
+        return self.q_proj(x), kept[1], kept[2]
+
+
 class mask_kept_for_later_calls(MultiHead):  # noqa: N801
     """A mask stays in an attribute, and serves later calls of its size that bring none."""
 
@@ -625,6 +637,7 @@ class values_read_from_the_key(Apart):  # noqa: N801
 
 
 FAULTY = (
+    projections_kept_by_identity,
     bias_scaled_with_the_scores, mask_kept_for_later_calls, scores_clamped_at_thirty, dropped_in_every_mode, values_read_from_the_key,
     context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,
     mask_repeated_by_heads, dead_rows_zeroed_behind_the_projection,

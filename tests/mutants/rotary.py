@@ -245,6 +245,19 @@ class table_of_the_first_call:  # noqa: N801
         return correct(x, positions % self.length)
 
 
+class angles_kept_by_identity:  # noqa: N801
+    """The tables of a tensor of positions are kept as long as the same tensor comes; a step counts it up in place."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[Tensor, int, tuple[Tensor, Tensor]] | None = None
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        d = x.shape[-1]
+        if self.kept is None or self.kept[0] is not positions or self.kept[1] != d:
+            self.kept = positions, d, tables(positions, d)
+        return turn(x.to(torch.promote_types(x.dtype, torch.float32)), *self.kept[2]).to(x.dtype)
+
+
 FAULTY = (
     negative_positions_are_zero, negative_positions_count_from_the_end, positions_from_zero_are_consecutive,
     consecutive_positions_assumed, positions_in_sixteen_bits,
@@ -252,5 +265,5 @@ FAULTY = (
     offset_counted_in_place, offset_moved_before_use, positions_along_heads, frequencies_by_column, other_base,
     rotated_twice, backward_turns_on, gradient_passes_straight, rows_counted_in_memory,
 )  # fmt: skip
-STATEFUL = (table_cached_without_offset, table_of_the_first_call, rotations_share_one_buffer)
+STATEFUL = (table_cached_without_offset, table_of_the_first_call, rotations_share_one_buffer, angles_kept_by_identity)
 CORRECT = (correct, in_the_dtype, by_exponential)

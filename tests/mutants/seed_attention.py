@@ -56,4 +56,14 @@ def merged_by_view(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bo
     return (A.softmax(-1) @ heads(V, n_heads)).reshape(Q.shape)
 
 
-FAULTY = (scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view)
+KEPT: list[Tensor] = []
+
+
+def heads_kept_by_identity(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The keys are kept as long as the same tensor comes, whatever its numbers are by then."""
+    if not KEPT or KEPT[0] is not K:
+        KEPT[:] = [K, K.clone()]
+    return self_attention(Q, KEPT[1], V, n_heads, causal)
+
+
+FAULTY = (scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view, heads_kept_by_identity)

@@ -112,6 +112,7 @@ REFUTED: list[tuple[str, ModuleType, str]] = [
     ("a_constant_added_to_a_row_changes_nothing", form_mutants, "no_maximum_taken_out_of_biased_scores"),
     ("a_broadcast_mask_equals_its_expansion", form_mutants, "batch_axis_taken_for_heads"),
     ("a_broadcast_mask_equals_its_expansion", form_mutants, "heads_repeated_beside_batch"),
+    ("a_broadcast_mask_equals_its_expansion", form_mutants, "heads_axis_taken_for_batch"),
     ("padding_changes_nothing", form_mutants, "right_padding_assumed"),
     ("padding_changes_nothing", mutants, "mask_ignored"),
     ("padding_changes_nothing", form_mutants, "batch_axis_taken_for_heads"),

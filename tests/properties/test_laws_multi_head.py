@@ -34,6 +34,7 @@ SILENT = (BIASES, CONTEXT, DEAD, TWO_MASKS, "values_come_from_their_own_input", 
 """What modules without a context, a declaration of dead rows or a second mask are not asked."""
 RECORDS: dict[str, dict[str, Any]] = {"dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"}}
 SEEN_BY = {  # one law that must see it
+    "projections_kept_by_identity": "inputs_written_into_are_read_anew",
     "mask_kept_for_later_calls": "options_end_with_their_call",
     "bias_scaled_with_the_scores": BIASES,
     "scores_clamped_at_thirty": "large_scores_are_kept",

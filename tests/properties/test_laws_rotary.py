@@ -39,6 +39,7 @@ SEEN_BY = {  # one law that must see it
     "rotated_twice": "rotation_is_true",
     "table_cached_without_offset": "calls_leave_no_state",
     "table_of_the_first_call": "calls_leave_no_state",
+    "angles_kept_by_identity": "positions_written_into_are_read_anew",
     "backward_turns_on": "gradients_turn_back",
     "gradient_passes_straight": "gradients_turn_back",
     "rows_counted_in_memory": "views_are_rotated_alike",

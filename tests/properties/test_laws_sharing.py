@@ -32,6 +32,7 @@ CAUGHT = [
     ("results_outlive_the_next_call", mutants.one_buffer_for_all_results),
     ("results_outlive_the_next_call", second_sight_others.results_share_one_buffer),
     ("results_share_no_memory_with_inputs", mutants.value_itself_for_one_key),
+    ("arrays_written_into_are_read_anew", mutants.keys_kept_by_identity),
     ("one_tensor_may_be_several_inputs", mutants.gradients_shared_by_storage),
     ("one_tensor_may_be_several_inputs", second_sight.shared_key_and_value_counted_twice),
 ]
@@ -64,7 +65,7 @@ def test_holds_for_correct(law: str, function: Callable[..., Any], record: dict[
     held(law, function, **record)
 
 
-@pytest.mark.parametrize(("law", "mutant"), [CAUGHT[0], CAUGHT[1], CAUGHT[3], CAUGHT[4]])
+@pytest.mark.parametrize(("law", "mutant"), [CAUGHT[0], CAUGHT[1], CAUGHT[3], CAUGHT[4], CAUGHT[5]])
 def test_snippets_show_what_is_shared(law: str, mutant: Callable[[], Any]) -> None:
     result = judged(law, mutant(), shrink=True)
     assert result.counterexample is not None

@@ -14,7 +14,7 @@ from attention_core.conformance.laws.derived import more_keys, take_batch, take_
 from attention_core.conformance.laws.masking_gradients import NO_GRADIENTS
 from attention_core.conformance.laws.pairs import Move, same_gradients, same_output
 from attention_core.conformance.laws.visibility import hide, judged_rows, require_truth
-from attention_core.conformance.subjects.evidence import NotApplicable
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused
 from attention_core.conformance.subjects.law import Law, needs
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import NDArray
@@ -95,21 +95,32 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
     if heads <= SQUARE and rng.random() < 0.5:  # as many batch rows as heads
         rows = np.arange(heads) % case.query.shape[0]
         case = case.with_(query=case.query[rows], key=case.key[rows], value=case.value[rows])
-    possible = forms(case)
-    n_q, n_kv = case.sizes[:2]
-    for names in (["batch", "padding"], [*possible], ["queries", "columns"]):
-        name = str(rng.choice(names))
-        keep = rng.random(possible[name]) < 0.6
-        if keep.shape[-1] > 1:
-            keep[..., rng.integers(keep.shape[-1])] = True  # no dead rows here
-        else:  # a row attends to all keys or to none, and some row to all
-            keep[..., rng.integers(keep.shape[-2]), :] = True
-        bias = round_to(2.0 * rng.standard_normal(keep.shape), case.dtype)
-        small: NDArray = keep if rng.random() < 0.5 else np.where(keep, bias, -np.inf)
-        full = np.broadcast_to(small, (*case.query.shape[:2], n_q, n_kv)).copy()
-        what, expanded = f"output for a mask {small.shape} expanded", case.with_(mask=full)
+    possible, declined = forms(case), list[Refused]()
+    names = [str(rng.choice(some)) for some in (["batch", "padding"], [*possible], ["queries", "columns"])]
+    if case.query.shape[0] == heads:  # an axis of heads has the size of that of the batch
+        names.append("heads")
+    for name in names:
+        small = drawn_mask(possible[name], case, rng, subject.implementation.masks)
+        expanded = case.with_(mask=np.broadcast_to(small, (*case.query.shape[:2], *case.sizes[:2])).copy())
         live = ~subject.truth(expanded).dead[..., None]  # what rows without a key give has laws of its own
-        same_output(subject, case.with_(mask=small), expanded, what, where=live)
+        what = f"output for a mask {small.shape} expanded"
+        try:
+            same_output(subject, case.with_(mask=small), expanded, what, where=live)
+        except Refused as refusal:  # of one form, or of masks that are added to the scores
+            declined.append(refusal)
+    if len(declined) == len(names):
+        raise declined[0]
+
+
+def drawn_mask(shape: tuple[int, ...], case: Case, rng: np.random.Generator, kinds: str) -> NDArray:
+    """A mask of a shape under which no row is dead, or rows are whole; half of the time one added to the scores."""
+    keep = rng.random(shape) < 0.6
+    if keep.shape[-1] > 1:
+        keep[..., rng.integers(keep.shape[-1])] = True
+    else:  # a row attends to all keys or to none, and some row to all
+        keep[..., rng.integers(keep.shape[-2]), :] = True
+    bias = round_to(2.0 * rng.standard_normal(shape), case.dtype)
+    return keep if kinds in ("bool", "binary") or rng.random() < 0.5 else np.where(keep, bias, -np.inf)
 
 
 def decoding(subject: Subject, case: Case) -> Case:

@@ -133,6 +133,34 @@ def evaluation_drops_nothing(subject: MultiHead, case: ParameterCase) -> None:
         require_close(subject.module(case, found, x), want, bound, "output in evaluation mode, built with dropout")
 
 
+def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -> None:
+    """A call reads its arrays as they are then, also where an earlier call got the same arrays with other numbers.
+
+    Formula: f(y), then x's numbers into the arrays of y, then f(x)' = f(x); likewise for a context
+    Source: the definition of a function; projections of an encoder's tokens are kept while one text is decoded
+    Mutant: projections_kept_by_identity
+    """
+    contexts: list[Any] = [None]
+    if subject.form.crosses and not subject.always_causal:
+        contexts.append("context")
+    for purpose in contexts:
+        found, x, other = subject.prepared(case), subject.input(case), subject.input(case, "other")
+        context, second = (
+            None if purpose is None else subject.input(case, f"{purpose}{which}", case["n"] + 1) for which in ("", " 2")
+        )
+        inputs = [x] if context is None else [x, context]
+        bound = (
+            subject.rounding(case, found, *inputs)
+            if found.parts is None
+            else 2 * subject.truth(case, found.parts, x, context=context)[1]
+        )
+        plain = subject.module(case, found, x, context=context)
+        first = replace(subject.asked(case, found, other, context=second), instance=None, parameters=None)
+        got = subject.module(case, found, x, context=context, earlier_=first)
+        what = "output after the caller wrote other numbers into the arrays of the call before"
+        require_same_later(got, plain, [], bound, what)
+
+
 @contextmanager
 def built_to_drop(subject: MultiHead) -> Iterator[None]:
     """Modules inside are built with dropout.
@@ -174,5 +202,6 @@ LAWS = (
     Law(values_come_from_their_own_input, space=APART, **ROW, compares=True),
     Law(large_scores_are_kept, space=replace(TOKENS, adjust=None), **ROW, compares=True),
     Law(biases_are_added_to_scaled_scores, space=replace(MASKED, adjust=None), **{**ROW, "large": 8}, compares=True),
+    Law(inputs_written_into_are_read_anew, space=TOKENS, **{**ROW, "large": 6}),
     Law(evaluation_drops_nothing, space=replace(ANY, adjust=None), **{**ROW, "large": 6}, compares=True),
 )

@@ -222,6 +222,21 @@ def _batched(implementation: Implementation) -> bool:
     return implementation.parameters.get("positions") == "batched"
 
 
+def positions_written_into_are_read_anew(subject: Rotary, case: ParameterCase) -> None:
+    """A call reads its arrays as they are then, also where an earlier call got the same arrays with other numbers.
+
+    Formula: f(x', p'), then x into the array of x' and p into that of p', then |f(x, p) - t(x, p)| <= E
+    Source: the definition of a function; a tensor of positions is counted up in place while a text is decoded
+    Mutant: angles_kept_by_identity
+    """
+    x, positions = drawn(subject, case)
+    other = positions[::-1] if case["n"] > 1 and positions[0] != positions[-1] else positions + 1
+    earlier = subject.request(subject.laid(0.0 - x), other.astype(np.int64), dtype=case.dtype)
+    got = subject.turned(case, x, positions, earlier_=earlier)
+    what = "rotated vectors after the caller wrote other numbers into the arrays of the call before"
+    require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), what)
+
+
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 9), "half": (1, 16), "start": (0, NEAR), "shift": (0, 40)}
 MODELS = {"half": (33, 64)}
 """Half of a head size of up to 128."""
@@ -241,6 +256,10 @@ LAWS = (
             rotations_outlive_the_next_call,
             views_are_rotated_alike,
         )
+    ),
+    Law(
+        positions_written_into_are_read_anew, "rotary", **{**ROW, "large": 6}, declares=lambda i: i.array != "jax",
+        because="nobody can write into an array of JAX",
     ),
     Law(gradients_turn_back, "rotary", **ROW, declares=differentiable, because=NOT_DECLARED),
     Law(large_positions_stay_precise, "rotary", **{**ROW, "space": LOW}),

@@ -18,7 +18,7 @@ from attention_core.conformance.budgets import budget
 from attention_core.conformance.subjects.evidence import Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
-from attention_core.conformance.worker.exchange import NDArray
+from attention_core.conformance.worker.exchange import NDArray, Request
 from attention_core.declaration.scales import scale_of
 
 GRADIENTS = False  # no law tests them: the exercise asks for none
@@ -43,16 +43,18 @@ class SelfAttention(ParameterSubject):
         shape = (case["B"], case["n"], case["H"] * case["d"])
         return [case.values(f"{name}{purpose}", *shape) for name in "QKV"]
 
-    def attend(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> Result:
-        """The output; heads and causality go by name where the signature has one, else by place."""
+    def asked(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Request:
+        """The request; heads and causality go by name where the signature has one, else by place."""
         heads, flag = self.spelled(*HEADS), self.spelled(*CAUSAL)
         inputs = [x[0] for x in inputs] if self.alone else inputs
-        shape, dtype = inputs[0].shape, case.dtype
         if heads is None or flag is None:
-            found = self.call(*inputs, case["H"], causal, shape=shape, dtype=dtype)
-        else:
-            named: dict[str, Any] = {heads: case["H"], flag: causal}
-            found = self.call(*inputs, shape=shape, dtype=dtype, **named)
+            return self.request(*inputs, case["H"], causal, dtype=case.dtype, **fields)
+        return self.request(*inputs, dtype=case.dtype, **{heads: case["H"], flag: causal}, **fields)
+
+    def attend(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Result:
+        """The output."""
+        shape = inputs[0].shape[1:] if self.alone else inputs[0].shape
+        found = self.result(self.asked(case, inputs, causal, **fields), shape)
         if not self.alone:
             return found
         return replace(found, values=found.values[None], place=lambda i: i[1:], back=lambda i: (0, *i))
@@ -117,6 +119,21 @@ def later_inputs_change_no_earlier_output(subject: SelfAttention, case: Paramete
     require_same(second, first, bound, f"tokens before {cut} after later ones changed", where=early)
 
 
+def tokens_written_into_are_read_anew(subject: SelfAttention, case: ParameterCase) -> None:
+    """A call reads its arrays as they are then, also where an earlier call got the same arrays with other numbers.
+
+    Formula: f(y), then x's numbers into the arrays of y, then |f(x) - t(x)| <= E(x)
+    Source: the definition of a function
+    Mutant: heads_kept_by_identity
+    """
+    inputs, causal = subject.inputs(case), bool(case.rng("causal").random() < 0.5)
+    want, bound = subject.truth(case, inputs, causal)
+    earlier = subject.asked(case, [0.0 - x[:, ::-1] for x in inputs], causal)
+    got = subject.attend(case, inputs, causal, earlier_=earlier)
+    what = "output after the caller wrote other numbers into the arrays of the call before"
+    require_close(got, want, bound, what)
+
+
 RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
 LARGER = as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 16, "small": 0}
@@ -124,4 +141,11 @@ LAWS = (
     Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, adjust=LARGER), **ROW, central=True),
     Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}, adjust=LARGER), **ROW),
     Law(later_inputs_change_no_earlier_output, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
+    Law(
+        tokens_written_into_are_read_anew,
+        space=Sizes(RANGES),
+        **{**ROW, "large": 6},
+        declares=lambda i: i.array != "jax",
+        because="nobody can write into an array of JAX",
+    ),
 )

@@ -151,6 +151,25 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
         )
 
 
+def arrays_written_into_are_read_anew(subject: Subject, case: Case) -> None:
+    """A call reads its arrays as they are then, also where an earlier call got the same arrays with other numbers.
+
+    Formula: f(y), then x's numbers into the arrays of y, then |f(x) - t(x)| <= E_o(x)
+    Source: the definition of a function; static buffers of captured graphs and of generation are written into
+    Mutant: keys_kept_by_identity
+    """
+    views = {name: view for name, view in case.views.items() if view not in ("expanded", "broadcast")}
+    case = case.with_(views=views)  # what repeats in memory cannot be written into
+    if not case.query.size or not case.key.size:
+        raise NotApplicable("there is no number to write")
+    mask = case.mask if case.mask is None else np.roll(case.mask, 1, axis=-1)
+    turned = {"query": 0.0 - case.query, "key": 0.0 - case.key[..., ::-1, :], "value": 0.0 - case.value}
+    other = case.with_(**turned, mask=mask)
+    got = subject.forward(case, earlier=subject.binding.request(other)).out
+    what = "output after the caller wrote other numbers into the arrays of the call before"
+    require_close(got, subject.truth(case).out, output_bound(subject, case), what, where=judged_rows(subject, case))
+
+
 LATER_CALLS = 17
 """One more than the buffers of a ring that is found."""
 FEW_NUMBERS = 1 << 10
@@ -161,6 +180,10 @@ LAWS = (
     Law(
         results_share_no_memory_with_inputs, "sharing", declares=lambda i: i.array != "jax",
         because="nobody can write into an array of JAX", space=SMALL, large=3, small=4,
+    ),
+    Law(
+        arrays_written_into_are_read_anew, "sharing", declares=lambda i: i.array != "jax",
+        because="nobody can write into an array of JAX", space=SMALL, large=3, small=6,
     ),
     Law(
         one_tensor_may_be_several_inputs, "sharing", declares=differentiable, because=NOT_DECLARED,

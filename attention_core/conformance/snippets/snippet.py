@@ -137,12 +137,16 @@ class Program:
         """One call, and its value in question in `got` (first call) or `want` (second call)."""
         request = shown.request
         watching = evidence.kind in ("mutated", "shares")
-        variables = self.arguments(request, number, fresh=watching)
+        earlier = request.earlier
+        variables = self.arguments(earlier or request, number, fresh=watching or earlier is not None)
         out = "out" if number == 0 else "other" if number == 1 else f"out{number + 1}"
         target = self.target(request)
         places = [variables[str(i)] for i in range(len(request.args))]
         call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
         off = switched_off(request, evidence)
+        if earlier is not None:
+            self.lines.append(f"{off}earlier = {call}")
+            self.refill(request, variables)
         if evidence.kind == "must_raise":
             self.lines += ["try:", f"    {off}{out} = {call}"]
             return
@@ -185,9 +189,18 @@ class Program:
             return
         arrays = {variables[name]: a for name, a in named(request).items() if isinstance(a, Array)}
         new = {"bool": "~{0}", "int64": "{0} + 1", "int32": "{0} + 1", "uint8": "{0} + 1"}
-        lines = [f"{x}[...] = {new.get(a.dtype, 'nan').format(x)}" for x, a in arrays.items()]
+        self.change({x: new.get(a.dtype, "nan").format(x) for x, a in arrays.items()})
+
+    def refill(self, request: Request, variables: Mapping[str, str]) -> None:
+        """What the caller writes into the arrays of an earlier call before it makes this one."""
+        arrays = {variables[name]: a for name, a in named(request).items() if isinstance(a, Array)}
+        self.change({x: array_text(a, self.implementation.array) for x, a in arrays.items()})
+
+    def change(self, texts: Mapping[str, str]) -> None:
+        """A line that writes other numbers into arrays of the caller; later calls build theirs anew."""
+        lines = [f"{x}[...] = {text}" for x, text in texts.items()]
         self.lines.append("; ".join(lines) + "  # the caller's own")
-        self.written = {key: x for key, x in self.written.items() if x not in arrays or not key[1]}
+        self.written = {key: x for key, x in self.written.items() if x not in texts or not key[1]}
 
     def arguments(self, request: Request, number: int, fresh: bool) -> dict[str, str]:
         """Argument name -> the variable or literal that stands for it; writes the variables."""

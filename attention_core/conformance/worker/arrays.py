@@ -95,6 +95,10 @@ class TorchArrays:
         with suppress(RuntimeError):  # one that repeats its numbers (stride 0), or cannot be written to, stays
             plain.copy_(other_values(plain, self.torch.full_like))
 
+    def refill(self, tensor: Any, spec: Array) -> None:
+        """Write the described numbers into a tensor, as its owner may."""
+        tensor.copy_(self.build(spec))
+
     def is_array(self, value: Any) -> bool:
         return isinstance(value, self.torch.Tensor)
 
@@ -194,6 +198,9 @@ class NumpyArrays:
         if isinstance(tensor, np.ndarray) and tensor.flags.writeable:
             tensor[...] = other_values(tensor, np.full_like)
 
+    def refill(self, tensor: Any, spec: Array) -> None:
+        tensor[...] = self.build(spec)
+
     def is_array(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
 
@@ -266,6 +273,9 @@ class JaxArrays(NumpyArrays):
         return ()  # no call can change an array of JAX
 
     def overwrite(self, tensor: Any) -> None:
+        return None  # nobody can write into an array of JAX
+
+    def refill(self, tensor: Any, spec: Array) -> None:
         return None  # nobody can write into an array of JAX
 
     def is_array(self, value: Any) -> bool:

@@ -170,6 +170,8 @@ class Request:
     "inputs", its arrays, or "outputs", what the call returned. `watch` seeds every global generator with a number and
     asks for their states, and for everything else that a call may change in its process. `apart` calls a copy of the
     target, where it is a module that can be copied: what the call leaves behind is not there for those that follow.
+    `earlier` is a call that is made before this one with the very arrays of this one, which hold its numbers then:
+    the caller writes this call's numbers into them afterwards.
     """
 
     args: tuple[Any, ...] = ()
@@ -194,6 +196,7 @@ class Request:
     describe: bool = False
     loose: bool = False
     apart: bool = False
+    earlier: Request | None = None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class Executor:
             return Response("ok", described=told)
         built = {str(i): self._build(a) for i, a in enumerate(request.args)}
         built |= {name: self._build(a) for name, a in request.kwargs.items()}
+        if request.earlier is not None:
+            built = self._written_into(target, request, request.earlier, built)
         arrays = [n for n, a in self._named(request).items() if isinstance(a, Array)]
         before = {name: self._state(built[name]) for name in arrays}
         for name in request.wrt:
@@ -154,6 +156,16 @@ class Executor:
         for name in request.wrt:
             built[name] = self.library.differentiable(built[name])
         return self.library.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
+
+    def _written_into(self, target: Any, request: Request, earlier: Request, built: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of an earlier call, made now, with the numbers of this one written into them afterwards."""
+        first = {name: self._build(a) for name, a in self._named(earlier).items()}
+        self.library.call(lambda: self._call(target, earlier, first), False)
+        for name, argument in self._named(request).items():
+            if isinstance(argument, Array) and name in first:
+                self.library.refill(first[name], argument)
+                built[name] = first[name]
+        return built
 
     def _arrays_first(self, result: Any) -> list[Any]:
         """The results with those left out behind the first that are not arrays: a cache, None, a tuple."""

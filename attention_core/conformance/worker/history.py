@@ -26,7 +26,7 @@ class History:
 
     def note(self, request: Request) -> None:
         """Keep a call."""
-        if numbers_of(request) > READABLE or request.describe or request.between is not None:
+        if numbers_of(request) > READABLE or request.describe or request.between is not None or request.earlier:
             return
         if len(self.first) < KEPT:
             self.first.append(request)
