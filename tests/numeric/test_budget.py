@@ -136,7 +136,7 @@ def test_every_formula_named_in_the_code_is_derived() -> None:
     derived = set(re.findall(r"\\tag\{([\w-]+)\}|\(([a-zA-Z][\w-]*)\)", document))
     names = set()
     for module in ("budget", "error_rows", "error_backward", "error_merge"):
-        code = (root / "attention_core" / "conformance" / f"{module}.py").read_text()
+        code = (root / "attention_core" / "conformance" / "budgets" / f"{module}.py").read_text()
         for comment in re.findall(r'#.*|""".*', code):
             names |= set(re.findall(r"\(([a-zA-Z][\w-]*)\)", comment))
     assert len(names) > 15 and names <= {a or b for a, b in derived}

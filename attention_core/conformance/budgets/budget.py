@@ -122,12 +122,15 @@ def forward_bound(
         inside = Forwarded(rows, *forward(rows, truth, stored_lse=True))
         out, lse = inside.error, inside.lse
         out = _judged(out.reshape(truth.out.shape), truth.out, fmt.huge)
-        at_dead = np.broadcast_to(_dead(rows, _means(truth, dead_rows), blocks), rows.grouped(out).shape)
-        out = np.where(truth.dead[..., None], at_dead.reshape(out.shape), out)
-        lse = np.where(rows.dead, 0.0, lse).reshape(rows.heads)
+        lse = lse.reshape(rows.heads)
+        if truth.dead.any():
+            at_dead = np.broadcast_to(_dead(rows, _means(truth, dead_rows), blocks), rows.grouped(out).shape)
+            out = np.where(truth.dead[..., None], at_dead.reshape(out.shape), out)
+            lse = np.where(truth.dead, 0.0, lse)
         finite = truth.dead | (rows.finite.reshape(rows.heads) & np.isfinite(out).all(axis=-1))
-        out[~finite] = np.inf
-        lse[~finite] = np.inf
+        if not finite.all():
+            out[~finite] = np.inf
+            lse[~finite] = np.inf
         exact = rows.exact.reshape(rows.heads) & finite
     return ForwardBounds(out=out, lse=lse, exact=exact, finite=finite, inside=inside)
 

@@ -66,8 +66,13 @@ def sum_count(n: int, blocks: int | None) -> int:
 
 def magnitude(x: Array) -> Array:
     """|x|, and 0 for what is not finite: a truth that reads it is not finite either, and is not judged."""
-    x = np.abs(x)
-    return x if np.isfinite(x).all() else np.where(np.isfinite(x), x, 0.0)
+    return finite_part(np.abs(x))
+
+
+def finite_part(x: Array) -> Array:
+    """x, and 0 for what is not finite; x itself where all of it is."""
+    finite = np.isfinite(x)
+    return x if finite.all() else np.where(finite, x, 0.0)
 
 
 class Rows:
@@ -86,24 +91,27 @@ class Rows:
         q, k, v = (np.asarray(x, dtype=np.float64) for x in inputs)
         self.batch = truth.lse.shape[:-2]
         self.parts = q.shape[-3] > k.shape[-3] or any(x.shape[:-3] != self.batch for x in (q, k, v))
-        q = np.broadcast_to(q, (*self.batch, *q.shape[-3:]))
+        if q.shape[:-3] != self.batch:
+            q = np.broadcast_to(q, (*self.batch, *q.shape[-3:]))
         self.fmt, self.n_kv, self.d = fmt, k.shape[-2], q.shape[-1]
         self.scale = 1 / math.sqrt(max(self.d, 1)) if scale is None else abs(float(scale))
         H_kv = k.shape[-3]
         self.group = q.shape[-3] // H_kv if H_kv else 0
         self.rows = (*self.batch, H_kv, self.group * q.shape[-2])
         self.heads = truth.lse.shape
-        self.bad = ~(np.isfinite(truth.lse) & np.isfinite(truth.out).all(axis=-1)).reshape(self.rows)
-        self.bad &= ~truth.dead.reshape(self.rows)
+        fine = np.isfinite(truth.lse) & np.isfinite(truth.out).all(axis=-1)
+        self.bad = ~(fine | truth.dead).reshape(self.rows)
         self.dead = truth.dead.reshape(self.rows)
+        lost = self.dead | self.bad
+        self.lost: BoolArray | None = lost if lost.any() else None
         self.q, self.k, self.v = magnitude(self.grouped(q)), magnitude(k), magnitude(v)
-        self.signed_v = np.where(np.isfinite(v), v, 0.0)
+        self.signed_v = finite_part(v)
         self.p, self.s = self.grouped(truth.weights), self.grouped(truth.scores)
-        self.lse = np.where(self.dead | self.bad, 0.0, truth.lse.reshape(self.rows))[..., None]
+        self.lse = self.unless_lost(truth.lse.reshape(self.rows)[..., None])
+        hidden = self.masked = self.s == -np.inf
         if self.bad.any():
             self.p = np.where(self.bad[..., None], 0.0, self.p)
-        self.masked = self.s == -np.inf
-        hidden = self.masked | self.bad[..., None] if self.bad.any() else self.masked
+            hidden = self.masked | self.bad[..., None]
         self.hidden: BoolArray | None = hidden if hidden.any() else None
         self.bias = None
         if mask is not None and np.asarray(mask).dtype != np.bool_:
@@ -124,8 +132,12 @@ class Rows:
     def hide(self, x: Array) -> Array:
         """Exact zeros, in place, where a query may not attend."""
         if self.hidden is not None:
-            np.copyto(x, 0.0, where=self.hidden)
+            np.putmask(x, self.hidden, 0.0)  # in half the time of copyto
         return x
+
+    def unless_lost(self, x: Array) -> Array:
+        """x (grouped, one row of numbers for each query), and 0 in rows that are dead or bad."""
+        return x if self.lost is None else np.where(self.lost[..., None], 0.0, x)
 
     def delta(self, stored_lse: bool) -> Array:
         """Delta_ij, the error of a score as the exponential sees it (score), (exponent), (stored)."""
@@ -176,19 +188,28 @@ class Rows:
         loose = np.asarray(self.total[..., 0] > 1 / 16)
         if loose.any():
             L[loose] = (self.p[loose] * np.exp(-delta[loose])).sum(axis=-1, keepdims=True)
-        L[self.dead | self.bad] = 1.0
+        if self.lost is not None:
+            L[self.lost] = 1.0
         return excess, L
 
     def hull(self, out: Array) -> tuple[Array, Array]:
         """How far the attended values of a slice lie from out, and their largest magnitude (hull)."""
-        seen: Array | float = 0.0
-        if self.hidden is not None:
-            seen = np.where(self.hidden.all(axis=-2), np.inf, 0.0)[..., None]
-        low = (self.signed_v + seen).min(axis=-2, keepdims=True, initial=np.inf)
-        high = (self.signed_v - seen).max(axis=-2, keepdims=True, initial=-np.inf)
-        nothing = low > high
-        low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+        low = high = self.signed_v
+        unseen = self.unseen_keys()
+        if unseen is not None:
+            low, high = np.where(unseen, np.inf, low), np.where(unseen, -np.inf, high)
+        low, high = low.min(axis=-2, keepdims=True, initial=np.inf), high.max(axis=-2, keepdims=True, initial=-np.inf)
+        if unseen is not None or not self.n_kv:
+            nothing = low > high
+            low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
         return np.maximum(np.maximum(high - out, out - low), 0.0), np.maximum(np.abs(low), np.abs(high))
+
+    def unseen_keys(self) -> BoolArray | None:
+        """(..., n_kv, 1), true at keys that no row of their group attends; None where there is none."""
+        if self.hidden is None:
+            return None
+        unseen: BoolArray = self.hidden.all(axis=-2)
+        return unseen[..., None] if unseen.any() else None
 
     def spread(self, excess: Array, out: Array) -> Array:
         """sum_j A_ij |v_j - o_i|, exactly where small, else by Cauchy-Schwarz; destroys `excess`."""
@@ -201,12 +222,13 @@ class Rows:
         # (spread-cs): the largest weight apart, as its value is close to out where it dominates.
         first = self.p.argmax(axis=-1)[..., None]
         lead = np.take_along_axis(excess, first, axis=-1)
-        near = np.abs(np.take_along_axis(v, first, axis=-2) - out)
+        near = np.abs(rows_at(v, first[..., 0]) - out)
         np.put_along_axis(excess, first, 0.0, axis=-1)
         centre = out.mean(axis=-2, keepdims=True)
         x = v - centre
-        if self.hidden is not None:
-            np.copyto(x, 0.0, where=np.asarray(self.hidden.all(axis=-2))[..., None])
+        unseen = self.unseen_keys()
+        if unseen is not None:
+            np.copyto(x, 0.0, where=unseen)
         unit = np.maximum(np.abs(x).max(axis=-2, keepdims=True, initial=0.0), 1e-300)
         x, y = x / unit, (out - centre) / unit
         mass = excess.sum(axis=-1, keepdims=True)
@@ -214,6 +236,13 @@ class Rows:
         square = np.maximum(square, 0.0) + 8 * (self.n_kv + 8) * ORACLE * (1 + y * y) * mass
         # two roots: the product of weights near 1e-200 with as small a mass would underflow
         return np.asarray(lead * near + unit * (np.sqrt(mass) * np.sqrt(square)))
+
+
+def rows_at(x: Array, index: npt.NDArray[np.intp]) -> Array:
+    """x (..., n, c) at an index (..., m) of its rows: whole rows, where `take_along_axis` takes number by number."""
+    *batch, n, c = x.shape
+    flat = index.reshape(-1, index.shape[-1]) + n * np.arange(math.prod(batch))[:, None]
+    return x.reshape(-1, c)[flat.reshape(-1)].reshape(*index.shape, c)
 
 
 @dataclass(frozen=True)
@@ -232,8 +261,7 @@ def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, A
     f = rows.fmt
     delta = rows.delta(stored_lse)
     excess, L = rows.excess(delta)
-    out = rows.grouped(truth.out)
-    out = np.where((rows.dead | rows.bad)[..., None], 0.0, out)
+    out = rows.unless_lost(rows.grouped(truth.out))
     rho = (1 + rows.c_sum) * (1 + gamma(2, f.w)) * (1 + gamma(2, f.u)) - 1 + rows.n_kv * f.flush  # (rho)
     mixed = rows.p + excess
     mixed += f.flush / rho  # (underflow) of a weight

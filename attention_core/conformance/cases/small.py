@@ -5,7 +5,7 @@ What fails here is already a case a person can read.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 
@@ -24,34 +24,53 @@ FRIENDLY = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, -3.0, 4.0, 8.0)
 BIASES = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5)
 
 
+_EITHER = st.booleans()
+
+
+@cache
+def _one_of(options: tuple[Any, ...]) -> Any:
+    """Hypothesis's strategy, made once: making and checking one takes longer than a draw from it."""
+    return st.sampled_from(options)
+
+
+@cache
+def _number(low: int, high: int) -> Any:
+    return st.integers(low, high)
+
+
+@cache
+def _bytes(count: int) -> Any:
+    return st.binary(min_size=count, max_size=count)
+
+
 @st.composite
 def small_cases(draw: Any, space: Space, profile: Profile) -> Case:
     """A case of `space` (already restricted to `profile`) with sizes up to 4."""
-    dtype = draw(st.sampled_from(space.dtypes or profile.dtypes))
-    batch = draw(st.integers(space.min_batch, max(2, space.min_batch))) if profile.axes > 2 else 1
+    dtype = draw(_one_of(space.dtypes or profile.dtypes))
+    batch = draw(_number(space.min_batch, max(2, space.min_batch))) if profile.axes > 2 else 1
     n_q, n_kv, d, d_v, heads, kv_heads = sizes = _sizes(draw, space)
     if not profile.allows(sizes):
-        n_q, n_kv, d, d_v, heads, kv_heads = draw(st.sampled_from(declared_sizes(space, profile)))
-    causal = draw(st.sampled_from(space.causal))
-    kind = draw(st.sampled_from(space.masks))
-    scale = draw(st.sampled_from((None, 1.0, 2.0, 0.5))) if space.scales else None
+        n_q, n_kv, d, d_v, heads, kv_heads = draw(_one_of(declared_sizes(space, profile)))
+    causal = draw(_one_of(space.causal))
+    kind = draw(_one_of(space.masks))
+    scale = draw(_one_of((None, 1.0, 2.0, 0.5))) if space.scales else None
     query = _array(draw, (batch, heads, n_q, d), FRIENDLY)
     key = _array(draw, (batch, kv_heads, n_kv, d), FRIENDLY)
     value = _array(draw, (batch, kv_heads, n_kv, d_v), FRIENDLY)
-    dead = space.dead > 0 and draw(st.booleans())
+    dead = space.dead > 0 and draw(_EITHER)
     mask = _mask(draw, kind, (batch, heads, n_q, n_kv), dead)
-    seed = draw(st.integers(0, 3))
+    seed = draw(_number(0, 3))
     return Case(dtype, query, key, value, mask, causal, scale, seed, default_scale=profile.default_scale)
 
 
 def _sizes(draw: Any, space: Space) -> Sizes:
     """Sizes of a space, each drawn on its own."""
-    n_kv = draw(st.integers(max(space.min_kv, 1), 4))
-    n_q = n_kv if space.square else draw(st.integers(max(space.min_q, 1), 4))
-    d, d_v = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    group = draw(st.sampled_from((1, 2, 2, 3))) if space.grouped else 1
+    n_kv = draw(_number(max(space.min_kv, 1), 4))
+    n_q = n_kv if space.square else draw(_number(max(space.min_q, 1), 4))
+    d, d_v = draw(_number(1, 4)), draw(_number(1, 4))
+    group = draw(_one_of((1, 2, 2, 3))) if space.grouped else 1
     fewest = -(-space.min_heads // group)
-    kv_heads = draw(st.integers(fewest, max(4 // group if group > 1 else 2, fewest)))
+    kv_heads = draw(_number(fewest, max(4 // group if group > 1 else 2, fewest)))
     return n_q, n_kv, d, d_v, kv_heads * group, kv_heads
 
 
@@ -69,7 +88,7 @@ def declared_sizes(space: Space, profile: Profile) -> tuple[Sizes, ...]:
 def _array(draw: Any, shape: tuple[int, ...], elements: tuple[float, ...]) -> NDArray:
     """Elements by index, one byte each: a single draw for Hypothesis, which shrinks it byte by byte."""
     count = int(np.prod(shape))
-    indices = np.frombuffer(draw(st.binary(min_size=count, max_size=count)), np.uint8)
+    indices = np.frombuffer(draw(_bytes(count)), np.uint8)
     drawn: NDArray = np.array(elements)[indices % len(elements)].reshape(shape)
     return drawn
 
@@ -77,12 +96,12 @@ def _array(draw: Any, shape: tuple[int, ...], elements: tuple[float, ...]) -> ND
 def _mask(draw: Any, kind: str, shape: tuple[int, ...], dead: bool) -> NDArray | None:
     if kind == "none":
         return None
-    form = draw(st.sampled_from((shape, shape[-2:], (shape[0], 1, 1, shape[-1]))))
+    form = draw(_one_of((shape, shape[-2:], (shape[0], 1, 1, shape[-1]))))
     if kind == "finite":
         return _array(draw, form, BIASES)
     keep = _array(draw, form, (1.0, 0.0)) == 1.0
     if dead:  # left to chance, a row would lose every key in one case of fifteen
-        keep[..., draw(st.integers(0, form[-2] - 1)), :] = False
+        keep[..., draw(_number(0, form[-2] - 1)), :] = False
     else:
         keep[..., 0] = True  # key 0 is allowed by every causal alignment unless n_q > n_kv bottom-right
     if kind == "bool":

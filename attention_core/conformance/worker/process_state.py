@@ -94,6 +94,7 @@ LOADED: tuple[Setting, ...] = (
             lambda s: s.getrecursionlimit(), lambda s, v: s.setrecursionlimit(v)),
 )  # fmt: skip
 """What a call may change that loads a library for the first time; a call that does it again does it on its own."""
+OWN = {"os": os, "sys": sys, "warnings": warnings}
 GENERATORS: Mapping[str, tuple[str, str]] = {
     "torch": ("torch.manual_seed({})", "torch.get_rng_state().tolist()"),
     "numpy": ("np.random.seed({})", "np.random.get_state()[1].tolist()"),
@@ -132,8 +133,9 @@ class ProcessState:
         try:
             yield
         finally:
-            for setting, module, value in before:
-                self._put_back(setting, module, value, value)
+            if [setting.read(module) for setting, module, _ in before] != [value for *_, value in before]:
+                for setting, module, value in before:
+                    self._put_back(setting, module, value, value)
             for setting, module, value in loaded:
                 self._put_back(setting, module, self.first[setting.name], value)
 
@@ -146,9 +148,8 @@ class ProcessState:
 
 
 def _present(settings: Sequence[Setting]) -> list[tuple[Setting, Any]]:
-    modules = {"os": os, "sys": sys, "warnings": warnings}
-    found = ((s, modules.get(s.module) or sys.modules.get(s.module)) for s in settings)
-    return [(setting, module) for setting, module in found if module is not None]
+    modules = {**{name: sys.modules.get(name) for name in ("torch", "numpy")}, **OWN}
+    return [(setting, module) for setting in settings if (module := modules[setting.module]) is not None]
 
 
 def shown(before: Any, after: Any) -> tuple[str, str]:
