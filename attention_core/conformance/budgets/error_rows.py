@@ -208,7 +208,7 @@ class Rows:
         """(..., n_kv, 1), true at keys that no row of their group attends; None where there is none."""
         if self.hidden is None:
             return None
-        unseen: BoolArray = self.hidden.all(axis=-2)
+        unseen = np.asarray(self.hidden.all(axis=-2))
         return unseen[..., None] if unseen.any() else None
 
     def spread(self, excess: Array, out: Array) -> Array:
@@ -242,7 +242,7 @@ def rows_at(x: Array, index: npt.NDArray[np.intp]) -> Array:
     """x (..., n, c) at an index (..., m) of its rows: whole rows, where `take_along_axis` takes number by number."""
     *batch, n, c = x.shape
     flat = index.reshape(-1, index.shape[-1]) + n * np.arange(math.prod(batch))[:, None]
-    return x.reshape(-1, c)[flat.reshape(-1)].reshape(*index.shape, c)
+    return np.asarray(x.reshape(-1, c)[flat.reshape(-1)]).reshape(*index.shape, c)
 
 
 @dataclass(frozen=True)
