@@ -1,7 +1,7 @@
 """What an implementation of each contract must be: the texts of `attention-core contracts`.
 
-Those of attention and its parts stand in interfaces.md, which docs/verify.md repeats. A contract that another package
-adds says it in docstrings: of its factory, of its laws' file, of its subject, and of what these name in backticks.
+Those of attention and its parts stand in interfaces.md, which docs/contracts.md repeats. Another package that adds a
+contract says it in docstrings: of its factory, of its laws' file, of its subject, and of what these name in backticks.
 """
 
 from __future__ import annotations

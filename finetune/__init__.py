@@ -28,7 +28,7 @@
 * `selection`, `selection_result`, `study`, `locks`, `out_of_memory`: many runs, chosen by dev, shared by processes.
 * `memory`, `memory_formula`, `memory_worker`: what a training step holds, and the largest batch.
 * `data.tokenize`: byte pairs and WordPiece to read; everything else uses the library `tokenizers`.
-* `optimiser`: decay groups by module, warm-up and cosine by tokens. `train_config`: how to train, as numbers.
+* `optimizer`: decay groups by module, warm-up and cosine by tokens. `train_config`: how to train, as numbers.
   `train.Trainer`: knows no model; it is given a model, a loss that returns (sum, tokens) and a source. `checkpoint`:
   all of a run's state, written atomically.
 * `evaluate`: greedy answers, accuracy, "not known" from log-probabilities. `recipes`: the source's numbers. `cli`.

@@ -32,7 +32,7 @@ class Finite(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
-            self.fail(f"{found} is no finite number.", param, ctx)
+            self.fail(f"{found} is not a finite number.", param, ctx)
         return found
 
 

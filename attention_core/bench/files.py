@@ -43,13 +43,13 @@ def check_writable(path: str | Path, said: str) -> None:
 
 
 def mode_of(path: str | Path) -> int | None:
-    """The permissions of a file, None where there is none. Raises: OSError where it is no regular file."""
+    """The permissions of a file, None where there is none. Raises: OSError if it is not a regular file."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(mode):
-        raise OSError(0, "it is a folder" if stat.S_ISDIR(mode) else "it is no regular file")
+        raise OSError(0, "it is a folder" if stat.S_ISDIR(mode) else "it is not a regular file")
     return stat.S_IMODE(mode)
 
 

@@ -144,7 +144,7 @@ def key_of(kind: Any, key: str, where: str) -> Any:
 
 
 def plain(kind: Any, value: Any, where: str) -> Any:
-    """A value that is no dataclass: of its very type (True is no number), finite, and text that can be written."""
+    """A value that is not a dataclass: of exactly its type (True is not a number), finite, and writable text."""
     if kind is Any:
         kind = type(value)
         for inner in value if kind is list else [*value, *value.values()] if kind is dict else ():

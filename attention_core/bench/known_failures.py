@@ -28,7 +28,7 @@ def check_known(kernel: Named, known: Known) -> None:
     laws = {law.name for law in contract_named(kernel.implementation.contract).laws} if known else set()
     for name in known:
         if name not in laws:
-            raise TargetError(f"known failures name {name!r} of {kernel.name}, which is no law of its contract")
+            raise TargetError(f"known failures name {name!r} of {kernel.name}, which is not a law of its contract")
 
 
 def not_asked(names: Iterable[str], listed: Mapping[str, Known]) -> list[str]:

@@ -18,7 +18,7 @@ HEAD = struct.Struct("<Q")
 
 
 class Ended(Exception):
-    """The other side has closed its end, or sent what is no message."""
+    """The other side has closed its end, or sent something that is not a message."""
 
 
 class TimedOut(Exception):

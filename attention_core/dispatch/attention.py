@@ -50,7 +50,7 @@ def attention(
         Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
     Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other; TypeError for what
-        is no tensor. Second derivatives, forward-mode ones and torch.func want `kernel="torch:math"`: fused kernels
+        is not a tensor. Second derivatives, forward-mode ones and torch.func need `kernel="torch:math"`: fused kernels
         have none, and auto may choose one where torch would have fallen back to that.
     Example: attention(q, k, v, causal() & padding(lengths)).
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.

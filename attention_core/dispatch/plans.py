@@ -145,7 +145,7 @@ def _plan(
 
 
 def is_plain(query: Tensor) -> bool:
-    """Whether a tensor is no stand-in (of an exporter, nested, distributed): those are left to torch's own function."""
+    """Whether this is a plain tensor, not a fake, nested or distributed one, which torch's own function handles."""
     return type(query) in (Tensor, Parameter)
 
 
@@ -175,7 +175,7 @@ def of_no_more_axes(mask: Tensor, axes: int) -> Tensor:
 
 def shares_heads(query: Tensor, key: Tensor) -> bool:
     """Whether query heads share key heads, to judge by their numbers."""
-    # A branch, since a comparison of sizes is no bool while a compiler reads it.
+    # A branch, since a comparison of sizes is not a bool while a compiler traces it.
     if query.ndim < 3 or key.ndim < 3 or query.shape[-3] == key.shape[-3]:  # noqa: SIM103
         return False
     return True

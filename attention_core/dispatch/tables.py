@@ -86,7 +86,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
         raise ValueError(f"{path} is not JSON: {error}") from None
     if not isinstance(table, dict) or table.get("format") != FORMAT or not isinstance(table.get("classes"), dict):
         raise ValueError(
-            f"{path} is no tuning table of format {FORMAT}: write it again with attention-core bench --tune"
+            f"{path} is not a tuning table of format {FORMAT}: write it again with attention-core bench --tune"
         )
     for name, entry in table["classes"].items():
         numbers: list[Any] = [entry.get(key) for key in NUMBERS] if isinstance(entry, dict) else [None]

@@ -83,7 +83,7 @@ class SynthesizerSelfAttention(nn.Module):
         weights.
     """
 
-    matrices = ("w2",)  # what an optimiser's weight decay applies to, beside the weights of linear layers
+    matrices = ("w2",)  # what an optimizer's weight decay applies to, beside the weights of linear layers
 
     def __init__(
         self, embed_dim: int, num_heads: int, max_len: int, form: Form = "per_head", dropout: float = 0.0

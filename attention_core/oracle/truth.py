@@ -85,7 +85,7 @@ def prepare(
     if v.shape[-3] != H_kv:
         raise ValueError(f"heads of key and value differ: {H_kv} and {v.shape[-3]}")
     if (H % H_kv) if H_kv else H:
-        raise ValueError(f"query heads {H} are no multiple of key heads {H_kv}")
+        raise ValueError(f"query heads {H} are not a multiple of key heads {H_kv}")
     return q, k, v, 1.0 / np.sqrt(max(q.shape[-1], 1)) if scale is None else float(scale)
 
 

@@ -15,7 +15,7 @@ def implementation_for(target: str, fields: Mapping[str, Any]) -> tuple[Implemen
     """The record for a TARGET text and the origin a worker loads: a row of the kernel table, or a bare function.
 
     Raises:
-        TargetError: the text is no target.
+        TargetError: the text does not name a target.
     """
     rows = {row.name: row for row in KERNELS}
     if target in rows:

@@ -59,7 +59,7 @@ def adapted(model: Any, method: str, length: int = 128, dropout: float = 0.1) ->
 
 
 class OpenPrompt(nn.Module):
-    """The assignment's `prefix`: vectors before the embedded text, and a base that only the optimiser leaves alone."""
+    """The assignment's `prefix`: vectors before the embedded text, and a base that only the optimizer leaves alone."""
 
     def __init__(self, model: Any, length: int) -> None:
         super().__init__()

@@ -308,7 +308,7 @@ def page(told: argparse.Namespace, found: Mapping[str, Any]) -> Iterator[str]:
     yield "## Memory: the most that a step of 8 texts of 128 tokens holds at once beyond weights, MiB"
     yield ""
     yield "By torch.profiler; prompt and prefix of 128. *The assignment's* prompt stands before a base that only the"
-    yield "optimiser leaves alone."
+    yield "optimizer leaves alone."
     yield ""
     sides = list(dict.fromkeys(side for row in found["peaks"].values() for side in row))
     yield f"| method | {' | '.join(sides)} |"

@@ -25,7 +25,7 @@ Step = Callable[[dict[str, Tensor]], tuple[float, int]]
 
 
 class MinGPT:
-    """minGPT's model and optimiser, in the order of its trainer: forward, zero_grad, backward, clip, step."""
+    """minGPT's model and optimizer, in the order of its trainer: forward, zero_grad, backward, clip, step."""
 
     def __init__(self, folder: Path, config: GPTConfig, learning_rate: float) -> None:
         if not (folder / "mingpt" / "model.py").is_file():

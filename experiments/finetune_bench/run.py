@@ -186,7 +186,7 @@ def checkpoints(bench: Bench) -> tuple[float, float, int]:
         trainer.path = Path(folder) / "run.checkpoint"
         for p in trainer.model.parameters():
             p.grad = torch.zeros_like(p)
-        trainer.optimizer.step()  # now the optimiser has its state
+        trainer.optimizer.step()  # now the optimizer has its state
         for _ in range(5):
             start = time.perf_counter()
             trainer.save()

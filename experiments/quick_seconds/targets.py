@@ -66,7 +66,7 @@ def whole_nan_in_dead_rows(
 
 
 class MultiHead(nn.Module):
-    """The module of docs/verify.md."""
+    """The module of docs/contracts.md."""
 
     late = False
 
@@ -93,7 +93,7 @@ class MultiHeadBlind(MultiHead):
 
 
 class Cache:
-    """The cache of docs/verify.md."""
+    """The cache of docs/contracts.md."""
 
     shift = 0
 

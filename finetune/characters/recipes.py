@@ -96,7 +96,7 @@ def _sizes(path: str | Path, config: dict[str, Any], weights: dict[str, Tensor])
     try:
         own = GPTConfig(**config)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"{path} tells sizes that are no model's: {error}") from None
+        raise BadInput(f"{path} holds sizes that no model can have: {error}") from None
     blocks = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
     table = tuple(weights["tok_emb.weight"].shape) if "tok_emb.weight" in weights else ()
     places = weights["pos_emb"].shape[1] if "pos_emb" in weights else own.block_size

@@ -63,7 +63,7 @@ class Monitor:
         return loss, torch.tensor(labels.numel(), device=labels.device)
 
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """Evaluate on dev, keep the best, tell the listeners. Raises: BadInput where the loss on dev is no number."""
+        """Evaluate on dev, keep the best, tell the listeners. Raises: BadInput if the loss on dev is not finite."""
         dev = self.evaluate()
         if not math.isfinite(dev.loss):
             raise BadInput(

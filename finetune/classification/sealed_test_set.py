@@ -56,7 +56,9 @@ class SealedTest:
         try:
             before = json.loads(read_text(self.ledger))
         except ValueError as error:
-            raise BadInput(f"{self.ledger} is no JSON ({error}): it says what the test set was read for") from None
+            raise BadInput(
+                f"{self.ledger} is not valid JSON ({error}); it records each reading of the test set"
+            ) from None
         if not isinstance(before, dict) or not {"choice", "data", "found"} <= set(before):
-            raise BadInput(f"{self.ledger} is no ledger of a test set")
+            raise BadInput(f"{self.ledger} is not the ledger of a test set")
         return before

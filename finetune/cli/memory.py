@@ -74,7 +74,7 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
             "forward (profiler)": [step.forward / MIB for step in steps],
             "saved (hooks)": [step.saved / MIB for step in steps],
             "gradients": [step.gradients / MIB for step in steps],
-            "optimiser": [step.state / MIB for step in steps],
+            "optimizer": [step.state / MIB for step in steps],
             "peak (profiler)": [step.peak / MIB for step in steps],
         }
         bars([step.method for step in steps], groups, output, ylabel="MiB")
@@ -86,7 +86,7 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
     for name, n in lengths.items():
         if n < length:
             click.echo(f"{name}: texts of {n} tokens, for which the model has room")
-    click.echo(f"{'method':8}{'trained':>12}{'saved':>20}{'forward':>10}{'peak':>10}{'gradients':>20}{'optimiser':>20}")
+    click.echo(f"{'method':8}{'trained':>12}{'saved':>20}{'forward':>10}{'peak':>10}{'gradients':>20}{'optimizer':>20}")
     for step in steps:
         columns = {
             name: f"{getattr(step, name) / MIB:.2f}" + (f" ({step.formula[name] / MIB:.2f})" if step.formula else "")

@@ -37,7 +37,7 @@ class Group(click.Group):
 def read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
     """Make a file's values the defaults of a command's options; what is given on the command line wins.
 
-    Raises: BadInput where the file cannot be read, is no TOML, or has a key that the command does not know.
+    Raises: BadInput if the file cannot be read, is not valid TOML, or has a key that the command does not know.
     """
     if path is None:
         return
@@ -46,7 +46,7 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     try:
         data = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is no TOML: {error}") from None
+        raise BadInput(f"{path} is not valid TOML: {error}") from None
     command = context.command.name or ""
     own, group = {p.name for p in context.command.params}, context.parent and context.parent.command
     commands = group.commands.values() if isinstance(group, click.Group) else [context.command]
@@ -60,7 +60,7 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]
     strange = [k for k, v in data.items() if isinstance(v, dict) and k not in names]
     if strange:
-        raise BadInput(f"{path}: [{strange[0]}] is no command")
+        raise BadInput(f"{path}: [{strange[0]}] is not a command")
     if unknown:
         raise BadInput(f"{path}: {command} has no option {unknown[0]!r}")
     values = {k: v for k, v in shared.items() if k in own} | table
@@ -215,7 +215,7 @@ def check_writable(*paths: str | None, read: Sequence[str | None] = (), devices:
         if target.is_dir():
             raise BadInput(f"{path} cannot be written: it is a folder")
         if target.exists() and not target.is_file() and not devices:
-            raise BadInput(f"{path} cannot be written: it is no ordinary file")
+            raise BadInput(f"{path} cannot be written: it is not a regular file")
         if not target.absolute().parent.is_dir():
             raise BadInput(f"{path} cannot be written: there is no folder {target.parent}")
         if not os.access(target if target.exists() else target.absolute().parent, os.W_OK):

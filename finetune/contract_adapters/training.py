@@ -28,7 +28,7 @@ from finetune.training.train import Batch, Loss, Trainer
 
 
 class Vanilla(nn.Module):
-    """A small GPT with dot-product attention, as `--contract causal-lm` asks for it: PAD (0) is no target."""
+    """A small GPT with dot-product attention, as `--contract causal-lm` asks for it: PAD (0) is not a target."""
 
     attention = "vanilla"
 

@@ -26,7 +26,7 @@ def mask_tokens(
 
     Args: ids (B, n); of (B,), keys; special, ids that are never chosen (padding among them).
     Returns: inputs (B, n), labels (B, n): the old id where chosen, -100 elsewhere. `ids` is left as it is.
-    Raises: BadInput where rate, masked, random are no probabilities, or masked + random > 1.
+    Raises: BadInput if rate, masked or random is not a probability, or masked + random > 1.
     Example: mask_tokens(ids, of, vocabulary_size=99, mask_id=4, special=[0, 2], rate=1.0)[1] is ids, -100 at special.
     Source: Devlin et al., "BERT" (2019), section 3.1, task 1; huggingface/transformers#11155 (padding chosen).
     """

@@ -206,7 +206,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is no JSON ({error})") from None
+        raise BadInput(f"{path} is not valid JSON ({error})") from None
     if not isinstance(data, dict):
         raise BadInput(f"{path} should hold a JSON object, got a {type(data).__name__}")
     return data

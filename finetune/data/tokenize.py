@@ -135,7 +135,7 @@ class BytePairs:
         try:
             data = json.loads(read_text(vocabulary))
         except (json.JSONDecodeError, RecursionError) as error:
-            raise BadInput(f"{vocabulary} is no JSON ({error})") from None
+            raise BadInput(f"{vocabulary} is not valid JSON ({error})") from None
         if not isinstance(data, dict) or not all(type(number) is int for number in data.values()):
             raise BadInput(f"{vocabulary} should give a whole number for each token")
         pairs: list[Pair] = []
@@ -177,12 +177,12 @@ class BytePairs:
             raise BadInput(f"the text holds half of a surrogate pair at place {error.start}") from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of some ids; bytes that are no UTF-8 become U+FFFD. Raises: BadInput for an id that is none."""
+        """The text of some ids; bytes that are not UTF-8 become U+FFFD. Raises: BadInput for an id that is none."""
         numbers = {letter: b for b, letter in byte_letters().items()}
         try:
             letters = "".join(self.tokens[number] for number in ids)
         except KeyError as error:
-            raise BadInput(f"{error.args[0]} is no id of this vocabulary") from None
+            raise BadInput(f"{error.args[0]} is not an id of this vocabulary") from None
         return bytes(numbers[c] for c in letters).decode("utf-8", "replace")
 
 
@@ -209,7 +209,7 @@ def basic_words(text: str, lower: bool) -> list[str]:
     clean = "".join(kept)
     if lower:
         clean = "".join(c for c in unicodedata.normalize("NFD", clean) if unicodedata.category(c) != "Mn")
-        clean = "".join(c.lower() for c in clean)  # one by one: a sigma at the end is no other letter
+        clean = "".join(c.lower() for c in clean)  # one by one: a final sigma stays the same letter
     return "".join(f" {c} " if is_punctuation(c) else c for c in clean).split()
 
 

@@ -74,12 +74,12 @@ def gradients(trained: int) -> int:
     return FLOAT * trained
 
 
-def optimiser_state(optimizer: str, trained: int, tensors: int) -> int:
-    """Bytes of an optimiser's state: AdamW two numbers for each trained one, Adagrad one, and a count for each tensor.
+def optimizer_state(optimizer: str, trained: int, tensors: int) -> int:
+    """Bytes of an optimizer's state: AdamW two numbers for each trained one, Adagrad one, and a count for each tensor.
 
-    Raises: BadInput for another optimiser.
+    Raises: BadInput for another optimizer.
     """
     numbers = {"adamw": 2, "adagrad": 1, "sgd": 0}.get(optimizer)
     if numbers is None:
-        raise BadInput(f"there is no formula for the optimiser {optimizer!r}")
+        raise BadInput(f"there is no formula for the optimizer {optimizer!r}")
     return FLOAT * (numbers * trained + (tensors if numbers else 0))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from finetune.classification.config import ClassifyConfig, method_of, recompute_layers
 from finetune.errors import BadInput
-from finetune.memory.formula import gradients, optimiser_state, saved_activations
+from finetune.memory.formula import gradients, optimizer_state, saved_activations
 from finetune.memory.out_of_memory import attempted
 from finetune.models.classifier import Classifier, classification_loss
 from finetune.models.encoder import Encoder
@@ -30,7 +30,7 @@ class Step:
 
     saved: of the tensors kept for the backward pass, by hooks; forward, backward: what is allocated and not given back
     in each of the passes, by the profiler; peak: the most that was held at once, beyond weights, states and batch;
-    gradients, state: of the gradients, and of the optimiser; formula: what `memory_formula` says of the first, the
+    gradients, state: of the gradients, and of the optimizer; formula: what `memory_formula` says of the first, the
     sixth and the seventh, None where it has nothing to say; parameters: (trained, all). With gradient_checkpointing the
     inputs of the layers are held beside autograd, so that `forward` has them and `saved` has not.
     """
@@ -119,7 +119,7 @@ def measured(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: i
     if isinstance(encoder, Encoder) and config.pool == "first" and not config.gradient_checkpointing:
         formula = {
             "saved": saved_activations(encoder.config, config, B, n) - len(given & set(saved)) * 8 * B * n,
-            "gradients": gradients(count[0]), "state": optimiser_state(config.optimizer, count[0], len(trained)),
+            "gradients": gradients(count[0]), "state": optimizer_state(config.optimizer, count[0], len(trained)),
         }  # fmt: skip
     held = sum(p.grad.numel() * p.grad.element_size() for p in model.parameters() if p.grad is not None)
     return Step(config.method, activations, forward, backward, peak, held, state, count, formula)
@@ -207,7 +207,7 @@ def largest_batch(step: Callable[[int], object], start: int = 32, most: int = 2*
 
 
 def training_step(make: Callable[[], nn.Module], config: ClassifyConfig, n: int) -> Callable[[int], None]:
-    """A step of training as `largest_batch` asks for: forward, backward and the optimiser, on texts of n tokens."""
+    """A step of training as `largest_batch` asks for: forward, backward and the optimizer, on texts of n tokens."""
     device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     encoder = make()
     model = prepared(encoder, config, device)

@@ -102,7 +102,7 @@ def serve(settings: str) -> None:
     except BadInput as error:
         answer(f"bad {error}")
         return
-    step(1)  # what is made once, such as the optimiser's states, is there before the limit
+    step(1)  # what is made once, such as the optimizer's states, is there before the limit
     answer("ready")
     with limited(data["bytes"]):
         for line in sys.stdin:

@@ -165,7 +165,7 @@ def classification_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[
 
 
 def masked_lm_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """The summed negative log-likelihood of the hidden tokens, in nats, and their number; -100 is no target.
+    """The summed negative log-likelihood of the hidden tokens, in nats, and their number; -100 is not a target.
 
     Only the tokens that are asked for go through the head: with 15 % of them, the large product is 7 times smaller.
 

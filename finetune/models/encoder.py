@@ -41,7 +41,7 @@ class EncoderConfig:
         in the table of positions (RoBERTa: 2); pad_id, the id of padding; activation, a key of `ACTIVATIONS`;
         norm_eps, of the norms; dropout, of embeddings and residuals; attention_dropout, of weights; kernel, a row of
         attention_core's kernel table.
-    Raises: BadInput where a size is not positive, the heads do not divide the features, or a share is no share.
+    Raises: BadInput if a size is not positive, H does not divide the features, or a share is not in [0, 1).
     """
 
     vocab_size: int = 30522

@@ -39,7 +39,7 @@ def load_classifier(folder: str | Path) -> tuple[Classifier, tuple[str, ...]]:
     written = read_json(Path(folder) / "config.json")
     problem = written.get("problem_type") or "single_label_classification"
     if problem != "single_label_classification":
-        raise BadInput(f"{folder} was trained for {problem}, which is no choice among classes")
+        raise BadInput(f"{folder} was trained for {problem}, which does not choose among classes")
     ours, others = renamed_tensors(folder, layout, config)
     inner, outer, activation = LAYERS[layout]
     head = _layer(folder, others, outer)

@@ -190,7 +190,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is no JSON ({error})") from None
+        raise BadInput(f"{path} is not valid JSON ({error})") from None
     if not isinstance(data, dict):
         raise BadInput(f"{path} should hold a JSON object, got a {type(data).__name__}")
     return data
@@ -217,7 +217,7 @@ def read_tensors(folder: str | Path) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for piece in sorted(set(named.values())):
         if Path(piece).name != piece:
-            raise BadInput(f"{index}: {piece!r} is no name of a file beside it")
+            raise BadInput(f"{index}: {piece!r} is not the name of a file beside it")
         found |= checkpoint.load_tensors(folder / piece)
     return found
 
@@ -240,7 +240,7 @@ def renamed_tensors(
         if module in table:
             ours[f"{table[module]}.{kind}"] = value
         elif plain.startswith(BACKBONE) and plain != "embeddings.position_ids":
-            raise BadInput(f"{folder}: {name} is no tensor of a {layout} of {config.n_layer} layers")
+            raise BadInput(f"{folder}: {name} is not a tensor of a {layout} of {config.n_layer} layers")
         else:
             others[plain] = value
     if not config.segments:

@@ -57,13 +57,13 @@ def from_mingpt(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _of_a_block(name: str, value: Tensor) -> dict[str, Tensor]:
     match = re.fullmatch(r"transformer\.h\.(\d+)\.(.+)\.(weight|bias)", name)
     if match is None:
-        raise BadInput(f"{name!r} is no name of a minGPT's weights")
+        raise BadInput(f"{name!r} is not the name of a weight of minGPT")
     number, part, kind = match.groups()
     if part == "attn.c_attn":
         pieces = zip(("query", "key", "value"), value.chunk(3, dim=0), strict=True)
         return {f"blocks.{number}.attn.{piece}.{kind}": each for piece, each in pieces}
     if part not in PARTS_2022:
-        raise BadInput(f"{name!r} is no name of a minGPT's weights")
+        raise BadInput(f"{name!r} is not the name of a weight of minGPT")
     return {f"blocks.{number}.{PARTS_2022[part]}.{kind}": value}
 
 

@@ -55,7 +55,7 @@ def read_adapter(folder: str | Path) -> Saved:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{folder / CONFIG} is no JSON ({error})") from None
+        raise BadInput(f"{folder / CONFIG} is not valid JSON ({error})") from None
     if not isinstance(config, dict):
         raise BadInput(f"{folder / CONFIG} should hold a JSON object, got a {type(config).__name__}")
     if not (folder / WEIGHTS).exists() and (folder / PICKLE).exists():

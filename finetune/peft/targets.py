@@ -48,7 +48,7 @@ def backbone_of(model: nn.Module) -> nn.Module:
 def head_of(model: nn.Module) -> list[str]:
     """The names of the head's parameters: what stands outside of the backbone, and the pooler behind it.
 
-    The output table of a language model is no head to be trained anew, and neither is what leads to it: none there.
+    The output table of a language model, and the layers that lead to it, are not heads to train anew.
     """
     backbone = backbone_of(model)
     if (

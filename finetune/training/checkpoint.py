@@ -118,7 +118,7 @@ def replace_file(path: str | Path, data: bytes) -> None:
     if path.is_symlink():  # links in a circle lead nowhere
         raise BadInput(f"{path} cannot be written: its symbolic links lead in a circle")
     if path.exists() and not path.is_file():  # a device or a folder, which os.replace would put an end to
-        raise BadInput(f"{path} cannot be written: it is no ordinary file")
+        raise BadInput(f"{path} cannot be written: it is not a regular file")
     part = path.with_name(f".{path.name}.part")
     try:
         with open(part, "wb") as file:
@@ -168,7 +168,7 @@ def load(path: str | Path) -> Any:
                 f"{path} is a pickle, which can run code when it is read, and is refused: save the parameters as "
                 "safetensors"
             ) from None
-        raise BadInput(f"{path} is no whole safetensors file ({error}): it may be cut short") from None
+        raise BadInput(f"{path} is not a complete safetensors file ({error}): it may be cut short") from None
     if SUM in header and header[SUM] != sum_of(tensors, header.get(KEY, "")):
         raise BadInput(f"{path} is damaged: what it holds does not have the SHA-256 that it was written with")
     if KEY not in header:
@@ -230,5 +230,5 @@ def _of_torch(path: str | Path) -> dict[str, Tensor]:
             f"state dict (read with weights_only), is loaded{line}"
         ) from None
     if not isinstance(found, dict) or not all(isinstance(v, Tensor) for v in found.values()):
-        raise BadInput(f"{path} holds a {type(found).__name__} that is no state dict: tensors by name")
+        raise BadInput(f"{path} holds a {type(found).__name__} that is not a state dict (tensors by name)")
     return {str(k): v for k, v in found.items()}

@@ -17,9 +17,9 @@ class TrainConfig:
         batch_size: examples of one step, over all processes and accumulated parts.
         learning_rate, betas, weight_decay: of AdamW; decay on matrices alone.
         clip: largest norm of all gradients together; 0 for none.
-        optimizer: a row of `optimiser.OPTIMIZERS`; betas are AdamW's alone; Muon's
+        optimizer: a row of `optimizer.OPTIMIZERS`; betas are AdamW's alone; Muon's
             momentum is 0.95, and it leaves all but matrices to AdamW.
-        warmup_tokens, final_tokens, floor, schedule: see `optimiser.rate`; tokens are targets, padding is none.
+        warmup_tokens, final_tokens, floor, schedule: see `optimizer.rate`; tokens are targets, padding is none.
         accumulate: parts in which the examples of a step are computed, one after the other; a source that has
             `widths(epoch, indices)` gets parts of like widths, and so less padding.
         precision: "float32", "bfloat16" (autocast), or "auto": bfloat16 where the processor multiplies in it.

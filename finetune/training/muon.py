@@ -1,4 +1,4 @@
-"""Muon for the matrices between a model's ends, AdamW for all else, as one optimiser with one learning rate.
+"""Muon for the matrices between a model's ends, AdamW for all else, as one optimizer with one learning rate.
 
 Facts about single documents are rare directions of a gradient; Muon steps as far along them as along the common ones.
 """
@@ -13,7 +13,7 @@ from torch import nn
 
 
 class MuonAndAdamW(torch.optim.Optimizer):
-    """Two optimisers that step together; their groups are this one's, so that a schedule reaches both.
+    """Two optimizers that step together; their groups are this one's, so that a schedule reaches both.
 
     For a matrix W (m, k) with momentum M <- mu M + (1 - mu) G, W <- (1 - lr decay) W - 0.2 lr sqrt(max(m, k)) U, where
     U is G + mu (M - G) with all singular values brought near 1 by Newton-Schulz steps in bfloat16; 0.2 sqrt(max(m, k))
@@ -42,7 +42,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
         self._share()
 
     def _share(self) -> None:
-        """Make the parts' groups and states this optimiser's own."""
+        """Make the parts' groups and states this optimizer's own."""
         self.param_groups = [group for part in self.parts.values() for group in part.param_groups]
         self.state.clear()
         for part in self.parts.values():
@@ -66,7 +66,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state. Raises: ValueError where it is of other parts or of other groups."""
         if set(state_dict) != set(self.parts):
-            raise ValueError(f"the state is of {', '.join(state_dict)}, this optimiser has {', '.join(self.parts)}")
+            raise ValueError(f"the state is of {', '.join(state_dict)}, this optimizer has {', '.join(self.parts)}")
         for name, part in self.parts.items():
             part.load_state_dict(state_dict[name])
         self._share()
@@ -75,7 +75,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
 def split_groups(model: nn.Module, groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Groups of parameters as those for Muon and those for AdamW.
 
-    Muon has the weights of linear layers but the last one, which reads the result out and is no map between features.
+    Muon has the weights of linear layers but the last one, which reads out the result.
 
     Example: of a GPT: all matrices of its blocks; embeddings, norms, biases and the head are AdamW's.
     """

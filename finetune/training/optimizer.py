@@ -73,7 +73,7 @@ OPTIMIZERS: Mapping[str, Make] = {
     "sgd": lambda model, lr, betas, decay: torch.optim.SGD(decay_groups(model, decay), lr=lr),
     "adagrad": lambda model, lr, betas, decay: torch.optim.Adagrad(decay_groups(model, decay), lr=lr),
 }
-"""Optimisers by name; SGD without momentum and Adagrad are torch's, whose decay is a part of the gradient."""
+"""Optimizers by name; SGD without momentum and Adagrad are torch's, whose decay is a part of the gradient."""
 SCHEDULES = ("cosine", "linear", "constant")
 
 

@@ -108,7 +108,7 @@ class Trainer:
     # --- state ----------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Everything that decides what comes next: weights, optimiser, generators, and the place in the data."""
+        """Everything that decides what comes next: weights, optimizer, generators, and the place in the data."""
         return {
             "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "random": random_states(),
             "epoch": self.epoch, "position": self.position, "step": self.step, "tokens": self.tokens,
@@ -123,7 +123,7 @@ class Trainer:
         """
         free = {"epochs", "log_every", "save_every"}
         if not {*STATE, "config", "examples"} <= set(state):
-            raise BadInput("this is no checkpoint of a training run: it holds parameters alone")
+            raise BadInput("this is not a checkpoint of a training run: it holds parameters only")
         if not isinstance(state["config"], dict) or not isinstance(state.get("about") or {}, dict):
             raise BadInput("the checkpoint is damaged: its configuration is not a table of values")
         # Before the numbers: some follow from what the run is about, and would be told in its place.
@@ -157,7 +157,7 @@ class Trainer:
     def save(self) -> None:
         """Write a checkpoint where there is a path; with several processes the first one does.
 
-        Raises: BadInput where a weight is no finite number: what was kept before stays.
+        Raises: BadInput if a weight is not finite; the file written before stays.
         """
         if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
             raise BadInput(
@@ -187,7 +187,7 @@ class Trainer:
         """Train to the last epoch; returns the last record of metrics.
 
         Args: resume: go on from the checkpoint at the path where there is one; stop_after: so many steps of this call.
-        Raises: BadInput where the loss is no number any more.
+        Raises: BadInput once the loss is NaN.
         """
         if not self.step:  # one that goes on keeps its generators, wherever its state came from
             torch.manual_seed(self.config.seed + self.team.rank)
@@ -221,7 +221,7 @@ class Trainer:
         return np.asarray(own(self.config.seed, self.epoch, self.config.batch_size), np.int64)
 
     def _step(self, indices: npt.NDArray[np.int64]) -> dict[str, Any] | None:
-        """One step of the optimiser; a record of metrics where one is due."""
+        """One step of the optimizer; a record of metrics where one is due."""
         start = time.perf_counter()
         self.optimizer.zero_grad(set_to_none=True)
         total, tokens = self._gradients(indices)

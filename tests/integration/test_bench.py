@@ -115,7 +115,7 @@ BAD: list[tuple[list[str], str]] = [
     (["torch:nothing"], "no kernel 'torch:nothing' in the table; there are: torch:default"),
     (["--baseline", "nonsense"], "target 'nonsense' is not understood"),
     (["--shapes", "B=0,n=3"], "B=0 is not a whole number of at least 1"),
-    (["--shapes", "H=6,H_kv=4"], "H=6 query heads are no multiple of H_kv=4"),
+    (["--shapes", "H=6,H_kv=4"], "H=6 query heads are not a multiple of H_kv=4"),
     (["--shapes", "nothing.toml"], "nothing.toml cannot be read: No such file or directory"),
     (["--shapes", "BERT-huge"], "shape 'BERT-huge' is none of BERT-base, GPT-2, Llama-3-8B"),
     (["--shapes", "n=10000000", "--mask", "bool"], "needs at least 9"),
@@ -129,9 +129,9 @@ BAD: list[tuple[list[str], str]] = [
     (["--plot", "p.gif"], "--plot p.gif: name a file that ends in .svg, .png, .pdf"),
     (["--seconds", "-1"], "-1.0 is not in the range"),
     (["--gate", "0.5"], "0.5 is not in the range"),
-    (["--seconds", "nan"], "nan is no finite number"),
-    (["--gate", "nan"], "nan is no finite number"),
-    (["--timeout", "inf"], "inf is no finite number"),
+    (["--seconds", "nan"], "nan is not a finite number"),
+    (["--gate", "nan"], "nan is not a finite number"),
+    (["--timeout", "inf"], "inf is not a finite number"),
     (["--lengths", "9" * 5000], "write whole numbers of at least 1"),
     (["--mask", "window:" + "9" * 20], "write window:N with N a whole number >= 1 of at most 15 digits"),
     (["--tune", "--dtype", "float8"], "dtype 'float8' is not one of float32"),
@@ -278,7 +278,10 @@ def test_what_is_no_file_is_refused_before_anything_is_measured(
     os.mkfifo(made)
     words = ["bench", option, "q.svg"]
     found = CliRunner().invoke(main, words)
-    assert (found.exit_code, found.stderr) == (2, f"attention-core: {said} cannot be written: it is no regular file\n")
+    assert (found.exit_code, found.stderr) == (
+        2,
+        f"attention-core: {said} cannot be written: it is not a regular file\n",
+    )
     assert Path(made).is_fifo()
     Path(made).unlink()
     Path(made).mkdir()
@@ -303,7 +306,7 @@ def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:
     path.write_text('{"kind": "something else"}')
     found = CliRunner().invoke(main, ["bench", "--json", str(path), "--resume"])
     assert found.exit_code == 2
-    assert "it is no file that `attention-core bench --json` of this version wrote" in found.stderr
+    assert "it was not written by `attention-core bench --json` of this version" in found.stderr
     assert path.read_text() == '{"kind": "something else"}'
 
 

@@ -1,7 +1,7 @@
-"""The examples of docs/verify.md.
+"""The examples of docs/contracts.md.
 
 The page for users shows a whole file for every contract; each of them must conform, as the page says.
-The examples are read from docs/verify.md and run in this process.
+The examples are read from docs/contracts.md and run in this process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import built_in
 
-PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
+PAGE = Path(__file__).parents[2] / "docs" / "contracts.md"
 EXAMPLES = re.findall(r"\*\*([a-z-]+)\*\*.*?```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 RECORDS: dict[str, dict[str, Any]] = {
     "mask-builder": {"parameters": {"kind": "sliding_window"}},

@@ -124,7 +124,7 @@ def test_options_from_a_file_and_a_run_that_is_asked_for_twice(folder: Path) -> 
         (("--model", "m", "--data", "sst", "--max_seq_length", "2"), "leaves no room for text"),
         (("--model", "m", "--data", "sst", "--device", "gpu"), "device gpu cannot be used here"),
         (("--model", "other", "--data", "sst"), "the tokenizer of another model"),
-        (("--model", "short", "--data", "sst"), "is no whole safetensors file"),
+        (("--model", "short", "--data", "sst"), "is not a complete safetensors file"),
         (("--model", "m", "--data", "sst", "--output_dir", "full/r"), "cannot be made"),
     ],
 )  # fmt: skip

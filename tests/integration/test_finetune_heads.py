@@ -68,8 +68,8 @@ def test_classes_have_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"problem_type": "regression"}, "trained for regression, which is no choice among classes"),
-        ({"problem_type": "multi_label_classification"}, "no choice among classes"),
+        ({"problem_type": "regression"}, "trained for regression, which does not choose among classes"),
+        ({"problem_type": "multi_label_classification"}, "does not choose among classes"),
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "id2label names the classes 0, 1, 2, but the head has 2"),
         ({"classifier_dropout": 1.5}, "dropout of the head should be at least 0 and below 1, got 1.5"),
         ({"intermediate_size": 20}, "do not fit its config"),

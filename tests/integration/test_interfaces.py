@@ -72,7 +72,7 @@ def test_what_laws_demand_is_said_of_a_contract_that_a_package_adds() -> None:
 
 
 def test_the_page_for_users_says_the_same() -> None:
-    assert TEXTS.read_text(encoding="utf-8").strip() in (HOME / "docs" / "verify.md").read_text(encoding="utf-8")
+    assert TEXTS.read_text(encoding="utf-8").strip() in (HOME / "docs" / "contracts.md").read_text(encoding="utf-8")
 
 
 def test_an_unknown_name_is_one_line_with_the_known_ones() -> None:

@@ -163,7 +163,7 @@ CORRECT = (Run, InAFolder)
 
 
 class moments_not_saved(Run):  # noqa: N801  # faults are called as laws name them
-    """The optimiser begins anew."""
+    """The optimizer begins anew."""
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore({**state, "optimizer": self.optimizer.state_dict()})

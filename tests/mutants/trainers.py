@@ -286,7 +286,7 @@ class betas_of_the_default(Loop):  # noqa: N801
 
 
 class optimizer_new_each_epoch(Loop):  # noqa: N801
-    """The optimiser, and its moments with it, are made anew in each epoch."""
+    """The optimizer, and its moments with it, are made anew in each epoch."""
 
     def run(self) -> None:
         self.checked()

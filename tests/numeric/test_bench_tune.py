@@ -308,7 +308,7 @@ def test_a_table_that_cannot_be_written_is_told_before_anything_is_measured(
     monkeypatch.setattr(tune, "tune", lambda *_, **__: pytest.fail("measured"))
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "fifo")
-    for name, why in (("fifo", "it is no regular file"), ("file/t.json", "Not a directory|File exists")):
+    for name, why in (("fifo", "it is not a regular file"), ("file/t.json", "Not a directory|File exists")):
         monkeypatch.setenv("ATTENTION_CORE_TUNING", str(tmp_path / name))
         with pytest.raises(TargetError, match=f"cannot tune: .*/{name} cannot be written: ({why})$"):
             tune.keep_tuning("cpu", ["float32"])

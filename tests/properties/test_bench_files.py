@@ -54,7 +54,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "to_fifo").symlink_to("fifo")
     (tmp_path / "round").symlink_to("round")
     for name, words in (
-        ("fifo", "it is no regular file"), ("to_fifo", "it is no regular file"), ("folder", "it is a folder"),
+        ("fifo", "it is not a regular file"), ("to_fifo", "it is not a regular file"), ("folder", "it is a folder"),
         ("round", "symbolic links"),
     ):  # fmt: skip
         with pytest.raises(TargetError, match=f"--json {name} cannot be written: .*{words}"):

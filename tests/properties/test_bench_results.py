@@ -53,7 +53,7 @@ def test_infinite_ends_are_null() -> None:
 BAD = {
     "not json": "is not JSON",
     "[]": "holds no results",
-    "{}": "it is no file that `attention-core bench --json` of this version wrote",
+    "{}": "it was not written by `attention-core bench --json` of this version",
     '{"kind": "attention-core bench", "schema_version": 99}': "of this version",
     '{"kind": "attention-core bench", "schema_version": 1}': "cannot be read: it lacks 'machine'",
     '{"kind": "attention-core bench", "schema_version": true}': "of this version",
@@ -74,7 +74,7 @@ def test_files_that_hold_no_results(text: str, tmp_path: Path) -> None:
 def test_a_workload_edited_by_hand_is_told(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(example().to_json().replace('"H_kv": 8', '"H_kv": 3'))
-    with pytest.raises(TargetError, match="no multiple of H_kv=3"):
+    with pytest.raises(TargetError, match="not a multiple of H_kv=3"):
         read_results(path)
 
 

@@ -90,7 +90,7 @@ def test_names() -> None:
     [
         ({"B": -1}, "B=-1 is not a whole number"),
         ({"n_q": 0}, "n_q=0 is not a whole number"),
-        ({"H": 6, "H_kv": 4}, "H=6 query heads are no multiple of H_kv=4"),
+        ({"H": 6, "H_kv": 4}, "H=6 query heads are not a multiple of H_kv=4"),
         ({"dtype": "float8"}, "dtype 'float8' is not one of float32"),
         ({"direction": "sideways"}, "direction 'sideways' is not one of fwd, bwd"),
         ({"n_q": 8, "n_kv": 4, "mask": read_mask("causal")}, "leaves queries without a key"),

@@ -398,8 +398,8 @@ def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
     ("text", "words"),
     [
         ("{", "is not JSON"),
-        ("[]", "no tuning table of format 2"),
-        ('{"format": 1, "classes": {}}', "no tuning table of format 2"),
+        ("[]", "not a tuning table of format 2"),
+        ('{"format": 1, "classes": {}}', "not a tuning table of format 2"),
         ('{"format": 2, "classes": {"cpu/float32/forward": {"groups": 1}}}', "needs a number for each of decoding"),
         (json.dumps({"format": 2, "classes": {"x": {**entry(1), "piece": "1"}}}), "class 'x' needs a number"),
         *(

@@ -97,7 +97,7 @@ def test_pickles_are_refused_and_not_run(tmp_path: Path) -> None:
     for name, words in {
         "plain": "is a pickle, which can run code .* refused: save the parameters as safetensors",
         "torch": "holds more than tensors.*only safetensors.*weights_only.*is loaded$",
-        "list": "holds a list that is no state dict",
+        "list": "holds a list that is not a state dict",
     }.items():
         with pytest.raises(BadInput, match=words) as caught:
             checkpoint.load(tmp_path / name)
@@ -138,7 +138,7 @@ def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read"):
         checkpoint.load(tmp_path)
     path.write_text("hello, this is a text")
-    with pytest.raises(BadInput, match="no whole safetensors file"):
+    with pytest.raises(BadInput, match="not a complete safetensors file"):
         checkpoint.load(path)
     for header, words in {
         json.dumps({"schema": 9, "tree": 1}): "has the form 9 of checkpoints",

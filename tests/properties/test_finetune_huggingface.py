@@ -96,7 +96,7 @@ def index(names: Any) -> Callable[[Path], object]:
 
 WRONG: list[tuple[dict[str, Any], Callable[[Path], object], str]] = [
     ({}, lambda folder: (folder / "config.json").unlink(), "no such file: .*config.json"),
-    ({}, lambda folder: (folder / "config.json").write_text("{"), "config.json is no JSON"),
+    ({}, lambda folder: (folder / "config.json").write_text("{"), "config.json is not valid JSON"),
     ({}, lambda folder: (folder / "config.json").write_text("[]"), "should hold a JSON object, got a list"),
     ({"model_type": "gpt2"}, lambda _: None, "model_type 'gpt2' is none of bert, roberta"),
     ({"model_type": ["bert"]}, lambda _: None, "model_type"),
@@ -108,14 +108,14 @@ WRONG: list[tuple[dict[str, Any], Callable[[Path], object], str]] = [
     ({"hidden_dropout_prob": "half"}, lambda _: None, "hidden_dropout_prob should be at least 0 and below 1"),
     ({"hidden_act": ["gelu"]}, lambda _: None, "hidden_act should be a string"),
     ({"hidden_act": "mish"}, lambda _: None, "activation 'mish' is none of"),
-    ({"num_hidden_layers": 1}, lambda _: None, "encoder.layer.1.* is no tensor of a bert of 1 layers"),
+    ({"num_hidden_layers": 1}, lambda _: None, "encoder.layer.1.* is not a tensor of a bert of 1 layers"),
     ({"num_hidden_layers": 3}, lambda _: None, "blocks.2.attn.query.weight is missing"),
     ({"vocab_size": V + 1}, lambda _: None, r"tok_emb.weight has the shape \(23, 12\), but should have \(24, 12\)"),
     ({}, rewrite(lambda s: s.pop("bert.embeddings.LayerNorm.bias")), "ln_emb.bias is missing"),
     ({}, cut, "it may be cut short"),
     ({}, only_a_pickle, "pytorch_model.bin is a pickle, which is not read"),
     ({}, lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors in"),
-    ({}, index({"a": "../model.safetensors"}), "no name of a file beside it"),
+    ({}, index({"a": "../model.safetensors"}), "not the name of a file beside it"),
     ({}, index(["a"]), "weight_map should give a file for every tensor"),
     ({}, index({"a": "model-1.safetensors"}), "no such file: .*model-1.safetensors"),
 ]

@@ -65,7 +65,7 @@ def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
         ),
         (mutants.attention_unused, "the_token_before_counts", "got a change of 0 by another token at"),
         (mutants.head_is_a_copy, "tied_weights_are_one", "got the same logits of token"),
-        (mutants.prompt_lost, "greedy_takes_the_likeliest", "got another prompt in front"),
+        (mutants.prompt_lost, "greedy_takes_the_likeliest", "got another prompt"),
     ],
 )
 def test_the_message_says_what_was_got_and_what_should_be(mutant: Any, law: str, words: str) -> None:

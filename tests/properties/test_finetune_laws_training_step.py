@@ -63,7 +63,7 @@ def test_a_step_alone_is_asked_for_the_step_alone() -> None:
         ("mean_of_the_batches", r"a step over \d batches: after step 1 got \S+ in \S+, but should be"),
         ("frozen_shrink", r"frozen: got \S+ in f\.weight, but should be \S+ as at first"),
         ("base_frozen_in_the_optimizer_alone", "frozen: got gradients, but should have none"),
-        ("stepped_for_every_batch", r"got \[\d, \d\] steps of the optimiser, but should be 1 in each"),
+        ("stepped_for_every_batch", r"got \[\d, \d\] steps of the optimizer, but should be 1 in each"),
         ("last_batch_forgotten", r"step 1: got examples \[.*0.*\] times, but should be each once"),
         ("evaluation_as_a_mean_of_means", "the mean loss over all targets: got"),
     ],

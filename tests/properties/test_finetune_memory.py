@@ -38,8 +38,8 @@ def test_profiler_hooks_and_formula_agree(method: str) -> None:
     assert found.peak >= found.forward
 
 
-def test_a_frozen_base_keeps_nothing_and_a_base_left_out_of_the_optimiser_keeps_all() -> None:
-    """The fault: freezing by leaving parameters out of the optimiser saves neither activations nor gradients."""
+def test_a_frozen_base_keeps_nothing_and_a_base_left_out_of_the_optimizer_keeps_all() -> None:
+    """The fault: freezing by leaving parameters out of the optimizer saves neither activations nor gradients."""
     head = measured(encoder, ClassifyConfig("m", method="head", device="cpu"), 4, 10)
     full = measured(encoder, ClassifyConfig("m", device="cpu"), 4, 10)
     assert head.saved == 4 * 64 * 4 and head.gradients == 4 * (2 * 64 + 2)

@@ -12,7 +12,7 @@ import torch
 
 from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
-from finetune.memory.formula import gradients, optimiser_state, saved_activations
+from finetune.memory.formula import gradients, optimizer_state, saved_activations
 from finetune.memory.measure import batch_of, prepared, saved_tensors
 from finetune.models.encoder import Encoder, EncoderConfig
 
@@ -46,20 +46,20 @@ def test_in_evaluation_there_is_no_dropout() -> None:
     assert saved_activations(config, run, 3, 7, training=False) < saved_activations(config, run, 3, 7)
 
 
-def test_gradients_and_states_are_those_of_the_optimiser() -> None:
+def test_gradients_and_states_are_those_of_the_optimizer() -> None:
     for name, made in (("adamw", torch.optim.AdamW), ("sgd", torch.optim.SGD), ("adagrad", torch.optim.Adagrad)):
         layer = torch.nn.Linear(5, 7)
         optimizer: Any = made(layer.parameters(), lr=0.1)
         layer(torch.ones(5)).sum().backward()
         optimizer.step()
         state = [v for row in optimizer.state.values() for v in row.values() if isinstance(v, torch.Tensor)]
-        assert sum(v.numel() * v.element_size() for v in state) == optimiser_state(name, 42, 2)
+        assert sum(v.numel() * v.element_size() for v in state) == optimizer_state(name, 42, 2)
         assert sum(p.grad.numel() * 4 for p in layer.parameters() if p.grad is not None) == gradients(42)
 
 
 def test_what_has_no_formula_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadInput, match="no formula for the optimiser 'lion'"):
-        optimiser_state("lion", 1, 1)
+    with pytest.raises(BadInput, match="no formula for the optimizer 'lion'"):
+        optimizer_state("lion", 1, 1)
     run = ClassifyConfig("m", method="bias")
     object.__setattr__(run, "method", "other")
     with pytest.raises(BadInput, match="no formula for the method 'other'"):

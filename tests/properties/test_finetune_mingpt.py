@@ -91,7 +91,7 @@ def test_the_assignments_names_are_ours_and_masks_are_left_out(attention: str) -
 
 def test_names_of_another_model_are_refused() -> None:
     for name in ("encoder.layer.0.weight", "transformer.h.0.attn.c_other.weight", "transformer.h.x.ln_1.weight"):
-        with pytest.raises(BadInput, match="no name of a minGPT"):
+        with pytest.raises(BadInput, match="not the name of a weight of minGPT"):
             from_mingpt({name: torch.zeros(1)})
 
 

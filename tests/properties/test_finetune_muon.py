@@ -1,6 +1,6 @@
-"""Muon and AdamW as one optimiser.
+"""Muon and AdamW as one optimizer.
 
-finetune.training.muon: which matrices Muon has, that one rate and one state reach both optimisers, and the size of its step.
+finetune.training.muon: which matrices Muon has, that one rate and one state reach both optimizers, and the size of its step.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_a_run_goes_on_from_a_state_as_if_it_had_not_stopped() -> None:
 
 def test_a_state_of_other_parts_is_refused() -> None:
     alone = MuonAndAdamW([], [{"params": [nn.Parameter(torch.zeros(2))], "weight_decay": 0.0}], 0.1, (0.9, 0.95))
-    with pytest.raises(ValueError, match="the state is of muon, adamw, this optimiser has adamw"):
+    with pytest.raises(ValueError, match="the state is of muon, adamw, this optimizer has adamw"):
         alone.load_state_dict(OPTIMIZERS["muon"](small(), 1e-2, (0.9, 0.95), 0.1).state_dict())
 
 

@@ -349,7 +349,7 @@ def spoilt(**config: Any) -> Callable[[Path], None]:
 
 FILES: list[tuple[Method, Callable[[Path], object], str]] = [
     (LoRA(2), lambda f: (f / "adapter_config.json").unlink(), "no such file"),
-    (LoRA(2), lambda f: (f / "adapter_config.json").write_text("{"), "is no JSON"),
+    (LoRA(2), lambda f: (f / "adapter_config.json").write_text("{"), "is not valid JSON"),
     (LoRA(2), lambda f: (f / "adapter_config.json").write_text("3"), "should hold a JSON object, got a int"),
     (
         LoRA(2),

@@ -68,8 +68,8 @@ def test_parameters_of_another_model_or_corpus_are_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"config": {**CONFIG.to_json(), "odd": 1}}, r"tells sizes that are no model's: .*odd"),
-        ({"config": {**CONFIG.to_json(), "n_layer": "1"}}, "tells sizes that are no model's"),
+        ({"config": {**CONFIG.to_json(), "odd": 1}}, r"holds sizes that no model can have: .*odd"),
+        ({"config": {**CONFIG.to_json(), "n_layer": "1"}}, "holds sizes that no model can have"),
         ({"config": {**CONFIG.to_json(), "n_embd": 10**12}}, r"1000000000000 features .* a table of \(8, 8\)"),
         ({"config": {"epochs": 3}}, "is the checkpoint of an unfinished run"),
         ({"model": 7}, "holds no parameters of a model"),

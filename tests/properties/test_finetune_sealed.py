@@ -53,7 +53,9 @@ def test_a_failed_measurement_leaves_no_ledger(tmp_path: Path) -> None:
     assert not (tmp_path / "l").exists()
 
 
-@pytest.mark.parametrize(("text", "words"), [("{", "is no JSON"), ("[]", "no ledger"), ('{"choice": 1}', "no ledger")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("{", "is not valid JSON"), ("[]", "not the ledger"), ('{"choice": 1}', "not the ledger")]
+)
 def test_a_damaged_ledger_is_told(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "l").write_text(text)
     with pytest.raises(BadInput, match=words):

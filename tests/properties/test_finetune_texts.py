@@ -131,7 +131,7 @@ def test_byte_pairs_of_two_files_are_robertas(tmp_path: Path) -> None:
         ({"tokenizer.json": "\0"}, "cannot be read"),
         ({"vocab.txt": "a\nb\n"}, "has no token for padding|cannot be read"),
         ({"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "tokenizer_config.json": "[]"}, "should hold a JSON object"),
-        ({"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "tokenizer_config.json": "{"}, "is no JSON"),
+        ({"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "tokenizer_config.json": "{"}, "is not valid JSON"),
         ({"vocab.json": "{}", "merges.txt": ""}, "has no <s> or </s>|cannot be read"),
         ({"vocab.json": "{", "merges.txt": ""}, "cannot be read"),
     ],

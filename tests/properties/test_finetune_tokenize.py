@@ -272,7 +272,7 @@ def write(path: Path, text: str) -> Path:
 BAD: list[tuple[Callable[[Path], Any], str]] = [
     (lambda f: train_byte_pairs({"ab": 1}, -1), "can be negative"),
     (lambda f: BytePairs({"a": 0, "b": 1}, [("a", "b")]), "the merge of 'a' and 'b' makes a token that is not"),
-    (lambda f: BytePairs.from_files(write(f / "v", "{"), write(f / "m", "")), "v is no JSON"),
+    (lambda f: BytePairs.from_files(write(f / "v", "{"), write(f / "m", "")), "v is not valid JSON"),
     (lambda f: BytePairs.from_files(write(f / "v", '{"a": "1"}'), write(f / "m", "")), "a whole number for each token"),
     (
         lambda f: BytePairs.from_files(write(f / "v", '{"ab": 1}'), write(f / "m", "#version: 0.2\na b\nab\n")),
@@ -280,7 +280,7 @@ BAD: list[tuple[Callable[[Path], Any], str]] = [
     ),
     (lambda f: BytePairs({"a": 0}, []).encode("b"), "'b' is not in the vocabulary"),
     (lambda f: BytePairs({"a": 0}, []).encode("\ud800"), "half of a surrogate pair at place 0"),
-    (lambda f: BytePairs({"a": 0}, []).decode([1]), "1 is no id of this vocabulary"),
+    (lambda f: BytePairs({"a": 0}, []).decode([1]), "1 is not an id of this vocabulary"),
     (lambda f: WordPiece({"a": 0}), r"'\[UNK\]', for what cannot be cut"),
     (lambda f: WordPiece.from_file(write(f / "v", "[UNK]\na\na\n")), "v, line 3: 'a' stands on line 2 already"),
 ]

@@ -162,7 +162,7 @@ def test_a_source_may_order_its_own_examples() -> None:
     assert [n for epoch, part in source.asked if epoch == 1 for n in part] == [(n + 4) % 10 for n in range(10)]
 
 
-def test_the_optimiser_and_the_schedule_are_those_asked_for() -> None:
+def test_the_optimizer_and_the_schedule_are_those_asked_for() -> None:
     """SGD, unclipped, goes by the rate of the schedule times the mean gradient."""
     source, records = Texts(), list[Any]()
     made = model().double()
@@ -270,7 +270,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=words):
             Trainer(made, next_token_loss, source, settings, path=path).run(resume=True)
     checkpoint.save(path, {"model": model().state_dict()})
-    with pytest.raises(BadInput, match="no checkpoint of a training run"):
+    with pytest.raises(BadInput, match="not a checkpoint of a training run"):
         Trainer(model(), next_token_loss, Texts(), config(), path=path).run(resume=True)
 
 

@@ -165,10 +165,10 @@ class Results:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Results:
-        """The inverse of `to_dict`. Raises: TargetError for what is no file of results of this version."""
+        """The inverse of `to_dict`. Raises: TargetError for a file that does not hold results of this version."""
         version = data.get("schema_version")
         if data.get("kind") != KIND or type(version) is not int or version != SCHEMA_VERSION:
-            raise TargetError(f"it is no file that `attention-core bench --json` of this version wrote ({KIND})")
+            raise TargetError(f"it was not written by `attention-core bench --json` of this version ({KIND})")
         rest = {k: v for k, v in data.items() if k not in ("kind", "schema_version")}
         found: Results = as_declared(Results, rest, "")
         if found.limits:

@@ -78,7 +78,7 @@ class Limits:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Limits:
-        """The inverse of `to_json`. Raises: TargetError for what is no limits."""
+        """The inverse of `to_json`. Raises: TargetError for anything but limits."""
         return Limits(**declared(Limits, data))
 
 

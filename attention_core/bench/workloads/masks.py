@@ -118,9 +118,12 @@ def _drawn(which: npt.NDArray[np.int64], n_kv: int, seed: int) -> BoolArray:
 
 
 def read_mask(text: str) -> MaskSpec:
-    """A mask from its words.
+    """Parse a mask.
 
-    Raises: TargetError for words that are no mask. Example: read_mask("window:256").parts is (("window", 256),).
+    >>> read_mask("window:256").parts
+    (('window', 256),)
+
+    Raises: TargetError for words that do not describe a mask.
     """
     parts: list[tuple[str, int]] = []
     for word in text.split("+") if text != "none" else []:

@@ -68,7 +68,7 @@ class Workload:
             if not isinstance(size, int) or isinstance(size, bool) or size < 1:
                 raise TargetError(f"{name}={size!r} is not a whole number of at least 1")
         if self.H % self.H_kv:
-            raise TargetError(f"H={self.H} query heads are no multiple of H_kv={self.H_kv} key heads")
+            raise TargetError(f"H={self.H} query heads are not a multiple of H_kv={self.H_kv} key heads")
         if self.dtype not in DTYPES:
             raise TargetError(f"dtype {self.dtype!r} is not one of {', '.join(DTYPES)}")
         if self.direction not in DIRECTIONS:
@@ -168,7 +168,7 @@ class Workload:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Workload:
-        """The inverse of `to_json`. Raises: TargetError for what is no workload."""
+        """The inverse of `to_json`. Raises: TargetError for anything but a workload."""
         known = declared(Workload, data)
         return Workload(**{**known, "mask": read_mask(known["mask"])})
 

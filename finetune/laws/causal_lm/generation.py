@@ -45,7 +45,7 @@ def check_greedy(subject: Model, case: ParameterCase, held: Held, n: int, steps:
     got = subject.generate(case, held, ids, steps, do_sample=False)
     text = got.values.astype(int)
     if (text[:, :n] != ids).any() or text.min() < 0 or text.max() >= case["vocab"]:
-        raise wrong(held, got, "got another prompt in front, or what is no token, but should be prompt and tokens")
+        raise wrong(held, got, "got another prompt, or a number that is not a token, but should be prompt and tokens")
     for place in range(n, n + steps):
         logits = after_all_of_it(subject, case, held, text[:, :place])
         last = logits.values[:, -1]
@@ -151,7 +151,7 @@ def compare(held: Held, got: Result, p: NDArray, options: str) -> None:
     """Raise where a token was drawn that may not be, or one too often or too seldom."""
     drawn = got.values[:, -1].astype(int)
     if drawn.min() < 0 or drawn.max() >= len(p):
-        raise wrong(held, got, "got something that is no token, but should be tokens")
+        raise wrong(held, got, "got a number that is not a token, but should be tokens")
     share = np.bincount(drawn, minlength=len(p)) / DRAWS
     L = math.log(2 * len(p) / ALARM)
     bound = np.where(p > 0, np.sqrt(2 * p * (1 - p) * L / DRAWS) + 2 * L / (3 * DRAWS), 0.0)

@@ -116,7 +116,7 @@ class Model(ParameterSubject):
         return Result(result.values.reshape(1), request, result.quantity, None, result.extra, lambda _: _number(place))
 
     def send(self, request: Request) -> Response:
-        """One request; a method that the model does not have is no fault of it."""
+        """One request; a model may lack a method without being at fault."""
         try:
             return super().send(request)
         except Violation as violation:

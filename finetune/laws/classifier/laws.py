@@ -71,7 +71,7 @@ def logits_are_no_probabilities(subject: Classified, case: ParameterCase) -> Non
     got = subject.scored(case, held, subject.batch(subject.texts(case)))
     if (got.values >= 0).all() and (np.abs(got.values.sum(1) - 1) <= case["classes"] * noise(got)).all():
         with held.told():
-            message = "logits: got numbers from 0 to 1 with the sum 1 in every row, but should be no probabilities"
+            message = "logits: got numbers from 0 to 1 with the sum 1 in every row, but should not be probabilities"
             raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
 
 

@@ -140,7 +140,7 @@ class Masking(ParameterSubject):
         return self.request(batch.ids, batch.special, batch.vocab, batch.mask_id, seed, **fields)
 
     def hidden(self, batch: Batch, seed: int, **fields: Any) -> Hidden:
-        """What comes back. Raises: Violation where it is no pair of whole numbers of the shape of the ids."""
+        """What comes back. Raises: Violation unless it is a pair of whole numbers of the shape of the ids."""
         request = self.asked(batch, seed, **fields)
         outputs = self.send(request).outputs
         wanted = (2, 3) if not self.parameters.get("attention_mask") else (3,)

@@ -175,7 +175,7 @@ class Adapted(nn.Module):
         return wide([b.detach().reshape(-1) for b in self.adapted.buffers()] or [torch.zeros(0)])
 
     def learn(self, cotangent: Tensor, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """One step of SGD by an optimiser that was given all parameters; for each number, whether it got a gradient."""
+        """One step of SGD by an optimizer that was given all parameters; for each number, whether it got a gradient."""
         with torch.enable_grad():
             for parameter in self.adapted.parameters():
                 parameter.grad = None

@@ -75,7 +75,7 @@ class Adapting(Interrupted):
         return request, response
 
     def send(self, request: Request) -> Response:
-        """One request; what the method lacks is no fault of it."""
+        """One request; a method may lack what it calls without being at fault."""
         try:
             return super().send(request)
         except Refused as refusal:

@@ -39,7 +39,7 @@ def as_many_numbers_are_trained_as_the_formula_says(subject: Adapting, case: Par
 
 
 def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: ParameterCase) -> None:
-    """A step of an optimiser that was given every parameter changes each trained one, and no bit of the others.
+    """A step of an optimizer that was given every parameter changes each trained one, and no bit of the others.
 
     Formula: frozen: theta' = theta bit by bit, and no gradient; trained: theta' != theta wherever it matters
     Source: microsoft/LoRA#34, Lightning-AI/lit-llama PR185 (train() and eval() do more than they say)

@@ -21,7 +21,7 @@ Train = Callable[[nn.Module, Callable[[nn.Module, Mapping[str, Tensor]], tuple[T
 
 
 class Table(nn.Module):
-    """A bare parameter of two axes, as positions are kept; no name tells that it is no matrix that multiplies."""
+    """A bare parameter of two axes, as positions are kept; no name shows that it does not multiply anything."""
 
     def __init__(self, n: int, width: int) -> None:
         super().__init__()

@@ -35,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the optimiser: which examples, in how many parts, and where its first call stands."""
+    """One step of the optimizer: which examples, in how many parts, and where its first call stands."""
 
     examples: NDArray
     first: int

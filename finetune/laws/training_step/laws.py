@@ -1,7 +1,7 @@
 """Laws of one step: `training_step.step_probe.graded(step, evaluate)` of `step(model, optimizer, loss, batches, clip)`.
 
-The gradients are known and the optimiser is SGD with momentum, so the parameters after every step follow in closed
-form. What makes a run of steps (the optimiser, its groups, schedules, epochs, seeds) is for the contract `trainer`.
+The gradients are known and the optimizer is SGD with momentum, so the parameters after every step follow in closed
+form. What makes a run of steps (the optimizer, its groups, schedules, epochs, seeds) is for the contract `trainer`.
 """
 
 from __future__ import annotations
@@ -125,16 +125,16 @@ def happened_twice(subject: Steps, case: ParameterCase, events: tuple[str, ...] 
 
 
 def the_optimiser_is_stepped_once(subject: Steps, case: ParameterCase) -> None:
-    """However many batches a step is computed in, the optimiser makes one step.
+    """However many batches a step is computed in, the optimizer makes one step.
 
-    Formula: steps of the optimiser = 1 for each call
+    Formula: steps of the optimizer = 1 for each call
     Source: a step for every batch in place of an accumulation: moments and schedules run ahead
     Mutant: stepped_for_every_batch
     """
     found = happened_twice(subject, case)
     made = found.facts[:, 2].astype(int)
     if (made != 1).any():
-        raise Violation(f"got {made.tolist()} steps of the optimiser, but should be 1 in each", found.told())
+        raise Violation(f"got {made.tolist()} steps of the optimizer, but should be 1 in each", found.told())
 
 
 def every_batch_counts_once(subject: Steps, case: ParameterCase) -> None:

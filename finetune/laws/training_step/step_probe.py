@@ -47,7 +47,7 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
     """What `--contract training-step` grades: `step` (and `evaluate`) put to a model with known gradients.
 
     Args:
-        step: `step(model, optimizer, loss, batches, clip)` makes one step of the optimiser for several batches that
+        step: `step(model, optimizer, loss, batches, clip)` makes one step of the optimizer for several batches that
             together are one, and may return the mean loss over their targets. `loss(model, batch)` gives the summed
             loss of a batch {"x": (B, n), "y": (B, n)} and the number of its targets; y = 0 is padding. `clip` is the
             largest norm of all gradients together.

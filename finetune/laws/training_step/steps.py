@@ -24,7 +24,7 @@ class Happened:
     """What came of some events: parameters before the first and after each, the calls of the loss, and the facts.
 
     Rows of `calls`: event, whether all modules were in training mode, whether any was, gradients enabled, a draw. Rows
-    of `facts`: the number returned, whether it holds a graph, steps of the optimiser, whether the batches are as they
+    of `facts`: the number returned, whether it holds a graph, steps of the optimizer, whether the batches are as they
     were, whether the gradients are, frozen parameters with a gradient, whether a number was returned,
     whether the same parameters ask for gradients.
     """
@@ -54,7 +54,7 @@ class Happened:
 
 
 class Steps(Training):
-    """A function of arrays made by `training_step.step_probe.graded`. Nothing is declared: the optimiser is given."""
+    """A function of arrays made by `training_step.step_probe.graded`. Nothing is declared: the optimizer is given."""
 
     def happened(self, run: Run, events: Sequence[Event], clip: float = NO_CLIP, training: bool = False) -> Happened:
         """What the target made of some events; `training` is the mode that it finds the model in."""

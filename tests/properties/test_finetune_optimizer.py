@@ -84,7 +84,7 @@ def test_a_warm_up_longer_than_the_schedule_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimiser_decays_matrices_alone(name: str) -> None:
+def test_every_optimizer_decays_matrices_alone(name: str) -> None:
     made = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Embedding(4, 3))
     optimizer = OPTIMIZERS[name](made, 0.5, (0.8, 0.9), 0.25)
     decayed, plain = optimizer.param_groups
