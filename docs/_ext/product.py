@@ -15,8 +15,8 @@ import click
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from mutants.catalogue.rows import Row  # noqa: E402
-from mutants.catalogue.table import FAULTS, named  # noqa: E402
+from attention_core.faults.row import Row  # noqa: E402
+from attention_core.faults.catalogue import FAULTS, named  # noqa: E402
 
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402
 from attention_core.conformance.subjects.law import Law  # noqa: E402

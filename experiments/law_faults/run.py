@@ -17,8 +17,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from mutants.catalogue.rows import Row  # noqa: E402
-from mutants.catalogue.table import FAULTS  # noqa: E402
+from attention_core.faults.row import Row  # noqa: E402
+from attention_core.faults.catalogue import FAULTS  # noqa: E402
 
 from attention_core.conformance import Implementation  # noqa: E402
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402

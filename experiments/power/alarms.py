@@ -22,7 +22,7 @@ import run
 import shared
 import store
 import trial
-from mutants.catalogue.odd import CORRECT, NEEDS
+from attention_core.faults.odd import CORRECT, NEEDS
 
 from attention_core.bench.timing.machine import describe_machine
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import run
 import store
-from mutants.catalogue.table import FAULTS
+from attention_core.faults.catalogue import FAULTS
 from rich.progress import track
 
 SAME = ("refuting", "laws", "odd")

@@ -17,8 +17,8 @@ import peers
 import run
 import store
 import torch
-from mutants.catalogue.odd import CORRECT
-from mutants.catalogue.table import FAULTS
+from attention_core.faults.odd import CORRECT
+from attention_core.faults.catalogue import FAULTS
 
 ROWS = {row.name: row for row in (*FAULTS, *CORRECT)}
 

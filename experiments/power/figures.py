@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from mutants.catalogue.rows import Row
+from attention_core.faults.row import Row
 from scipy.stats import beta
 
 Line = Mapping[str, Any]

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 import store
-from mutants.catalogue.odd import CORRECT
+from attention_core.faults.odd import CORRECT
 
 LEDGER = Path(__file__).with_name("alarms.json")
 EFFORTS = ("quick", "standard")

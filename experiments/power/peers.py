@@ -15,7 +15,7 @@ from typing import Any
 import hypothesis
 import torch
 from hypothesis import strategies as st
-from mutants.catalogue.rows import Row
+from attention_core.faults.row import Row
 from torch import Tensor
 
 from attention_core.declaration.implementation import ALIASES

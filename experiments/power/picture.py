@@ -9,7 +9,7 @@ from typing import Any
 import figures
 import matplotlib as mpl
 import numpy as np
-from mutants.catalogue.rows import Row
+from attention_core.faults.row import Row
 
 from attention_core.conformance.contracts import contract_named
 

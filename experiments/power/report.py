@@ -27,9 +27,9 @@ import peers
 import picture
 import run
 import store
-from mutants.catalogue.known import NOT_REDUCIBLE
-from mutants.catalogue.odd import CORRECT
-from mutants.catalogue.table import FAULTS
+from attention_core.faults.known import NOT_REDUCIBLE
+from attention_core.faults.odd import CORRECT
+from attention_core.faults.catalogue import FAULTS
 
 from attention_core.conformance.contracts import contract_named
 
@@ -108,7 +108,7 @@ def opening(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator
         f"{' at quick and '.join(rates)} at standard are refuted today (a dash: not run).", "",
         "What this does not speak of: every target ran on a processor, in torch, NumPy or JAX; faults that show on a",
         "GPU alone, at lengths above about 2000, or below a dtype's derived rounding budget are not among them.", "",
-        "Every fault of the catalogue (`tests/mutants/catalogue/table.py`) against every law of its contract, in one",
+        "Every fault of the catalogue (`attention_core/faults/catalogue.py`) against every law of its contract, in one",
         "run. Written by `tox run -e power`; nothing is typed by hand. Seconds are processor seconds on one thread,",
         "from the start of a session to the first refutation, before the counterexample is made small.",
         "At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left",
@@ -247,7 +247,7 @@ def false_alarms(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
     """Runs of correct targets."""
     yield from (
         "## False alarms", "",
-        "A false alarm is a law that refutes a target of `tests/mutants/catalogue/odd.py`, each of which does what its",
+        "A false alarm is a law that refutes a target of `attention_core/faults/odd.py`, each of which does what its",
         "declaration says: correct ones written in unusual ways, and rows that look like bugs and are none.", "",
     )  # fmt: skip
     if not alarms:

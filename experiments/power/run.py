@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import store
 import trial
-from mutants.catalogue.table import FAULTS, named
+from attention_core.faults.catalogue import FAULTS, named
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 RESULTS = store.ROOT / "build" / "power"

@@ -62,8 +62,8 @@ def module(name: str) -> str:
 @cache
 def rows() -> dict[str, Any]:
     """The rows of the catalogue by name; read where a key is asked for, since that imports every mutant."""
-    from mutants.catalogue.odd import CORRECT
-    from mutants.catalogue.table import FAULTS
+    from attention_core.faults.odd import CORRECT
+    from attention_core.faults.catalogue import FAULTS
 
     return {row.name: row for row in (*FAULTS, *CORRECT)}
 

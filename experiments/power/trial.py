@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 import torch
-from mutants import reference
-from mutants.catalogue.rows import Row
+from attention_core.faults.bases import reference
+from attention_core.faults.row import Row
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws

@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 def rows(folder: Path) -> Iterator[Row]:
     """All targets; the functions are written into files of a folder."""
-    from mutants import module_forms
+    from attention_core.faults import module_forms
 
     for number, form in enumerate(FORMS):
         for faulty in (False, True):

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from mutants.catalogue.table import FAULTS
+from attention_core.faults.catalogue import FAULTS
 
 from attention_core.conformance.contracts import contracts
 

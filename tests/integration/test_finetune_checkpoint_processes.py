@@ -23,8 +23,8 @@ def mutants_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("target", "law"),
     [
-        ("mutants.checkpoints:kept_in_the_process", "a_new_process_goes_on"),
-        ("mutants.checkpoints:slowly_written_in_place", "a_kill_in_the_midst_keeps_a_whole_one"),
+        ("finetune.faults.checkpoints:kept_in_the_process", "a_new_process_goes_on"),
+        ("finetune.faults.checkpoints:slowly_written_in_place", "a_kill_in_the_midst_keeps_a_whole_one"),
     ],
 )
 def test_a_wrong_target_is_refuted(target: str, law: str) -> None:
@@ -36,7 +36,7 @@ def test_a_wrong_target_is_refuted(target: str, law: str) -> None:
 @pytest.mark.parametrize(
     ("target", "laws"),
     [
-        ("mutants.checkpoints:slowly_written_beside", ["a_kill_in_the_midst_keeps_a_whole_one"]),
+        ("finetune.faults.checkpoints:slowly_written_beside", ["a_kill_in_the_midst_keeps_a_whole_one"]),
         (
             "finetune.contract_adapters.training:Interrupted",
             ["a_full_disk_keeps_the_last_whole_one", "a_new_process_goes_on"],

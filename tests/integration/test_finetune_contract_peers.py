@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from mutants.judging_contracts import conforming
+from judging_contracts import conforming
 from torch import Tensor, nn
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from lazy import lazily
-from mutants.judging import held, refuted
-from mutants.judging_contracts import conforming
+from judging import held, refuted
+from judging_contracts import conforming
 from torch import Tensor
 
 from finetune.laws.classifier.logits_probe import graded

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import training as mutants
+from finetune.faults import training as mutants
 
 from finetune.characters.evaluate import answers
 from finetune.data.names import NamePlaces

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import reference
-from mutants.catalogue.odd import CORRECT
-from mutants.catalogue.table import FAULTS, named
+from attention_core.faults.bases import reference
+from attention_core.faults.odd import CORRECT
+from attention_core.faults.catalogue import FAULTS, named
 
 POWER = Path(__file__).resolve().parents[2] / "experiments" / "power"
 
@@ -132,10 +132,10 @@ def test_keys_follow_what_a_row_declares(power: dict[str, ModuleType], monkeypat
 
 def test_keys_follow_what_a_mutant_imports(power: dict[str, ModuleType]) -> None:
     store = power["store"]
-    assert store.module("mutants.catalogue.hard_tiles") != store.module("mutants.catalogue.hard_inputs")
-    imported = store.sources("mutants.catalogue.hard_tiles")
-    assert {"mutants.catalogue.tiles", "mutants.reference"} <= imported.keys()
-    assert "mutants.catalogue.table" not in imported
+    assert store.module("attention_core.faults.hard_tiles") != store.module("attention_core.faults.hard_inputs")
+    imported = store.sources("attention_core.faults.hard_tiles")
+    assert {"attention_core.faults.bases.tiles", "attention_core.faults.bases.reference"} <= imported.keys()
+    assert "attention_core.faults.catalogue" not in imported
 
 
 def test_a_suite_that_judges_alike_has_the_keys_of_the_older_one(
@@ -162,13 +162,13 @@ def test_a_result_that_differs_is_told(power: dict[str, ModuleType], name: str, 
 
 def test_keys_of_the_contracts_of_finetune_follow_their_laws(power: dict[str, ModuleType]) -> None:
     store = power["store"]
-    other = store.key("mutants.causal_lm", "x"), store.key("mutants.value", "x")
+    other = store.key("finetune.faults.causal_lm", "x"), store.key("attention_core.faults.value", "x")
     before, store.FINETUNE = store.FINETUNE, (store.FINETUNE[0], "finetune/models")
     try:
-        assert store.key("mutants.causal_lm", "x") != other[0] and store.key("mutants.value", "x") == other[1]
+        assert store.key("finetune.faults.causal_lm", "x") != other[0] and store.key("attention_core.faults.value", "x") == other[1]
     finally:
         store.FINETUNE = before
-    assert (store.key("mutants.causal_lm", "x"), store.key("mutants.value", "x")) == other
+    assert (store.key("finetune.faults.causal_lm", "x"), store.key("attention_core.faults.value", "x")) == other
 
 
 def test_a_line_cut_off_is_left_out(power: dict[str, ModuleType], tmp_path: Path) -> None:

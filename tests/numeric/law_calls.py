@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from mutants.reference import bias, correct, scores
+from attention_core.faults.bases.reference import bias, correct, scores
 from torch import Tensor
 
 from attention_core import oracle

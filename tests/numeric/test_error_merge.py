@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants.catalogue.correct import halves_merged_by_lse, parts_at_their_shares
-from mutants.judging import held, judged, refuted
+from attention_core.faults.correct import halves_merged_by_lse, parts_at_their_shares
+from judging import held, judged, refuted
 
 from attention_core import oracle
 from attention_core.conformance import Implementation

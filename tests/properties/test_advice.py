@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import reference
-from mutants.reference import build, correct
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build, correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation

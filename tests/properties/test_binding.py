@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants.judging import held, judged
-from mutants.reference import correct
+from judging import held, judged
+from attention_core.faults.bases.reference import correct
 from torch import Tensor, nn
 
 from attention_core.conformance.cases.case import Case

@@ -11,19 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from mutants.catalogue import (
-    fifth_witnesses,
-    fourth_witnesses,
-    known,
-    second_witnesses,
-    stated,
-    third_witnesses,
-    witnesses,
-)
-from mutants.catalogue.odd import CORRECT, NEEDS
-from mutants.catalogue.rows import Row, row
-from mutants.catalogue.table import FAULTS, named
-from mutants.judging import judged, refuted
+from witnesses import fifth as fifth_witnesses
+from witnesses import fourth as fourth_witnesses
+from attention_core.faults import known
+from witnesses import second as second_witnesses
+from witnesses import stated
+from witnesses import third as third_witnesses
+from witnesses import calls as witnesses
+from attention_core.faults.odd import CORRECT, NEEDS
+from attention_core.faults.row import Row, row
+from attention_core.faults.catalogue import FAULTS, named
+from judging import judged, refuted
 
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.engine.session import Session

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 import torch
-from mutants.reference import build, correct
-from mutants.value import wrong_scale
+from attention_core.faults.bases.reference import build, correct
+from attention_core.faults.value import wrong_scale
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation

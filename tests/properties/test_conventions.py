@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import conventions
-from mutants.judging import refuted
-from mutants.reference import correct
+from attention_core.faults import conventions
+from judging import refuted
+from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation

@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import bias, kv_cache, multi_head, position_table, rotary, split_merge_heads
-from mutants.reference import correct
+from attention_core.faults import bias
+from attention_core.faults import kv_cache
+from attention_core.faults import multi_head
+from attention_core.faults import position_table
+from attention_core.faults import rotary
+from attention_core.faults import split_merge_heads
+from attention_core.faults.bases.reference import correct
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation

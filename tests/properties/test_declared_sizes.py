@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from mutants.judging_contracts import conforming, refuting
+from judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation, TargetError
 from attention_core.conformance.engine.session import Session

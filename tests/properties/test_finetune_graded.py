@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mutants.judging_contracts import conforming
+from judging_contracts import conforming
 
 from finetune.contract_adapters import training as graded
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants import causal_lm as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, counterexample, outcomes
+from finetune.faults import causal_lm as mutants
+from judging import judged, refuted
+from judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance.subjects.evidence import Result
 from attention_core.conformance.worker.exchange import Request
@@ -104,7 +104,7 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_model() -> None:
     programs = {}
     for law in ("later_tokens_change_nothing_before", "ignored_targets_do_not_count", "greedy_takes_the_likeliest"):
         (name,) = (f.__name__ for f, seen in mutants.SEEN_BY.items() if f.__name__ in CHOSEN and seen == law)
-        program = counterexample(law, f"mutants.causal_lm:{name}", CONTRACT)
+        program = counterexample(law, f"finetune.faults.causal_lm:{name}", CONTRACT)
         programs[name] = program
         programs[f"Plain for {name}"] = program.replace(name, "Plain")
     found = outcomes(programs)

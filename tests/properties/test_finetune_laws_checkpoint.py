@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import checkpoints as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, counterexample, outcomes
+from finetune.faults import checkpoints as mutants
+from judging import judged, refuted
+from judging_contracts import conforming, counterexample, outcomes
 
 from finetune.laws.checkpoint import laws as checkpoint
 from finetune.laws.checkpoint.interrupted import Place, pickles
@@ -91,7 +91,7 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_run() -> None:
     programs = {}
     for mutant in (mutants.moments_not_saved, mutants.saving_draws):
         name = mutant.__name__
-        program = counterexample(mutants.SEEN_BY[mutant], f"mutants.checkpoints:{name}", CONTRACT)
+        program = counterexample(mutants.SEEN_BY[mutant], f"finetune.faults.checkpoints:{name}", CONTRACT)
         programs[name], programs[f"Run for {name}"] = program, program.replace(name, "Run")
     try:
         found = outcomes(programs)

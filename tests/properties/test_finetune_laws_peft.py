@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import adapter_faults as faults
-from mutants import adapters
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, counterexample
+from finetune.faults import adapter_faults as faults
+from finetune.faults import adapters
+from judging import judged, refuted
+from judging_contracts import conforming, counterexample
 from torch import Tensor
 
 from attention_core.conformance import Implementation
@@ -161,7 +161,7 @@ def test_what_a_method_of_ones_own_does_not_tell_is_not_asked() -> None:
 def test_counterexamples_are_programs_that_pass_on_a_correct_method(capsys: pytest.CaptureFixture[str]) -> None:
     for fault, right in ((faults.merged_transposed, "LowRank"), (faults.mask_all_ones, "SoftPrompt")):
         name = fault.__name__
-        program = counterexample(faults.SEEN_BY[fault], f"mutants.adapter_faults:{name}", CONTRACT)
+        program = counterexample(faults.SEEN_BY[fault], f"finetune.faults.adapter_faults:{name}", CONTRACT)
         with pytest.raises(AssertionError):
             exec(compile(program, name, "exec"), {"__name__": name})
         exec(compile(program.replace(name, right), right, "exec"), {"__name__": right})

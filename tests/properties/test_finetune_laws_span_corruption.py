@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 import pytest
-from mutants import span_corruption as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming
+from finetune.faults import span_corruption as mutants
+from judging import judged, refuted
+from judging_contracts import conforming
 
 from finetune.data.span_corruption import CharCorruptionDataset
 from finetune.laws.span_corruption import laws as span_corruption

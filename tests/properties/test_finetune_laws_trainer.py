@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import trainers as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, counterexample, outcomes
+from finetune.faults import trainers as mutants
+from judging import judged, refuted
+from judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
@@ -96,7 +96,7 @@ def test_the_layout_says_which_parameters_are_which() -> None:
 def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
     programs = {}
     for name in ("summed_loss", "norms_and_biases_decay"):
-        program = counterexample(SEEN_BY[name], f"mutants.trainers:targets.{name}", CONTRACT)
+        program = counterexample(SEEN_BY[name], f"finetune.faults.trainers:targets.{name}", CONTRACT)
         programs[name], programs[f"Loop for {name}"] = program, program.replace(name, "Loop")
     found = outcomes(programs)
     assert {n: told.partition(":")[0] for n, told in found.items() if told} == {

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import training_steps as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, counterexample
+from finetune.faults import training_steps as mutants
+from judging import judged, refuted
+from judging_contracts import conforming, counterexample
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
@@ -98,7 +98,7 @@ def test_the_bounds_are_far_below_a_step() -> None:
 
 def test_counterexamples_are_programs_that_pass_on_a_correct_step(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("evaluation_as_a_mean_of_means", "frozen_shrink"):
-        program = counterexample(SEEN_BY[name], f"mutants.training_steps:targets.{name}", CONTRACT)
+        program = counterexample(SEEN_BY[name], f"finetune.faults.training_steps:targets.{name}", CONTRACT)
         with pytest.raises(AssertionError):
             exec(compile(program, name, "exec"), {"__name__": name})
         exec(compile(program.replace(name, "Plain"), "Plain", "exec"), {"__name__": "Plain"})

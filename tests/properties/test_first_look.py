@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from mutants.reference import correct
+from attention_core.faults.bases.reference import correct
 from properties import written_forms as forms
 from torch import Tensor
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants.reference import correct
+from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants import bias as mutants
-from mutants.judging import refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import bias as mutants
+from judging import refuted
+from judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import causality as mutants
-from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from attention_core.faults import causality as mutants
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance.laws import causality

@@ -6,10 +6,10 @@ Calls of few tokens: decoding over long caches and wide heads in views; each law
 from __future__ import annotations
 
 import pytest
-from mutants import decoding as mutants
-from mutants import reference
-from mutants.judging import held, judged, refuted
-from mutants.value import correct_with_weights
+from attention_core.faults import decoding as mutants
+from attention_core.faults.bases import reference
+from judging import held, judged, refuted
+from attention_core.faults.value import correct_with_weights
 
 from attention_core.conformance.laws.decoding import LAWS, SHAPES
 from attention_core.conformance.subjects.law import Law

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import dropout as mutants
-from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from attention_core.faults import dropout as mutants
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import correct
 from scipy.stats import binom
 
 from attention_core.conformance.laws import dropout, dropout_options

@@ -1,6 +1,6 @@
 """The laws of gradients: no false alarm on correct functions, and each refutes the mutant that it names.
 
-Mutants are those of tests/mutants/gradients.py, run through the same search that a person would start.
+Mutants are those of attention_core/faults/gradients.py, run through the same search that a person would start.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import gradients as mutants
-from mutants.backward import build_backward
-from mutants.catalogue import correct as odd_but_correct
-from mutants.catalogue import odd
-from mutants.judging import held, judged, refuted
-from mutants.reference import build, correct, weights
+from attention_core.faults import gradients as mutants
+from attention_core.faults.bases.backward import build_backward
+from attention_core.faults import correct as odd_but_correct
+from attention_core.faults import odd
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import build, correct, weights
 from torch import Tensor
 
 from attention_core import oracle

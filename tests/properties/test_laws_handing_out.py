@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import bias, mask_builder, position_table
-from mutants.judging import held, judged, refuted
-from mutants.judging_contracts import conforming, counterexample, outcomes, refuting
+from attention_core.faults import bias
+from attention_core.faults import mask_builder
+from attention_core.faults import position_table
+from judging import held, judged, refuted
+from judging_contracts import conforming, counterexample, outcomes, refuting
 
 from attention_core.conformance.laws.handing_out import LAWS
 from attention_core.declaration.implementation import TargetError
@@ -80,7 +82,7 @@ def test_arrays_of_numpy_are_written_into() -> None:
 
 
 def test_the_counterexample_runs_alone() -> None:
-    name = "mutants.mask_builder:one_mask_for_all_callers"
+    name = "attention_core.faults.mask_builder:one_mask_for_all_callers"
     program = counterexample(LAW, name, "mask-builder", factory=True, parameters={"kind": "causal"})
     right = program.replace("one_mask_for_all_callers", "mask_of_each_call")
     told = outcomes({"fault": program, "right": right})

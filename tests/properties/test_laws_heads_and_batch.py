@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import heads_and_batch as mutants
-from mutants.judging import held, refuted
-from mutants.reference import correct
+from attention_core.faults import heads_and_batch as mutants
+from judging import held, refuted
+from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance.laws import heads_and_batch as slices
 from attention_core.conformance.laws import permutations

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import kv_cache as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import kv_cache as mutants
+from judging import judged, refuted
+from judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import gradients as mutants
-from mutants.backward import build_backward
-from mutants.judging import held, judged, refuted
-from mutants.reference import build, correct
+from attention_core.faults import gradients as mutants
+from attention_core.faults.bases.backward import build_backward
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import build, correct
 from torch import Tensor
 
 from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF, round_to

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mutants import lse as mutants
-from mutants.judging import held, refuted
+from attention_core.faults import lse as mutants
+from judging import held, refuted
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.laws import laws_of, lse

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import mask_builder as mutants
-from mutants.judging import held, refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import mask_builder as mutants
+from judging import held, refuted
+from judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.conformance.engine.session import Session

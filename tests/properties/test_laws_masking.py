@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import dead_rows as dead_mutants
-from mutants import mask_forms as form_mutants
-from mutants import masking as mutants
-from mutants.catalogue import second_sight
-from mutants.judging import held, judged, refuted
-from mutants.reference import build, correct
+from attention_core.faults import dead_rows as dead_mutants
+from attention_core.faults import mask_forms as form_mutants
+from attention_core.faults import masking as mutants
+from attention_core.faults import second_sight
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import build, correct
 from torch import Tensor
 
 from attention_core.conformance.laws import dead_rows, mask_forms, masking, masking_gradients

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mutants import multi_head as mutants
-from mutants.judging import held, judged, refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import multi_head as mutants
+from judging import held, judged, refuted
+from judging_contracts import conforming, refuting
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation

@@ -1,7 +1,7 @@
 """The laws of floating point on mutants, on correct references and on this package's kernels.
 
 Each law of floating point refutes a fault that breaks it, and lets correct implementations pass.
-The faults stand in tests/mutants/numerics.py, one per function.
+The faults stand in attention_core/faults/numerics.py, one per function.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import numerics as mutants
-from mutants.judging import held, judged, refuted
-from mutants.reference import build, correct
+from attention_core.faults import numerics as mutants
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import build, correct
 
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mutants import position_table as mutants
-from mutants.judging import judged, refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import position_table as mutants
+from judging import judged, refuted
+from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import position_table
 from attention_core.conformance.laws.position_table import CONTRACT

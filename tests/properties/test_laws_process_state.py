@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import kv_cache, mask_builder, multi_head, position_table
-from mutants import process_state as mutants
-from mutants.judging import held, judged, refuted
-from mutants.judging_contracts import counterexample, outcomes
+from attention_core.faults import kv_cache
+from attention_core.faults import mask_builder
+from attention_core.faults import multi_head
+from attention_core.faults import position_table
+from attention_core.faults import process_state as mutants
+from judging import held, judged, refuted
+from judging_contracts import counterexample, outcomes
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import built_in
@@ -152,7 +155,7 @@ def test_arrays_of_other_libraries(array: str) -> None:
 
 @pytest.mark.parametrize("name", ["seeds_numpys_generator", "sets_the_default_dtype", "goes_to_another_folder"])
 def test_counterexamples_run_alone(name: str) -> None:
-    program = counterexample(LAW, f"mutants.process_state:{name}", "attention", factory=True)
+    program = counterexample(LAW, f"attention_core.faults.process_state:{name}", "attention", factory=True)
     right = program.replace(name, "draws_without_seeding")
     found = outcomes({"right": right, "fault": program})
     assert found["right"] == "" and found["fault"].startswith("AssertionError"), program

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from mutants import refusal as mutants
-from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from attention_core.faults import refusal as mutants
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance.laws import refusal

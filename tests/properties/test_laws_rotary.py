@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants import rotary as mutants
-from mutants.judging import refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import rotary as mutants
+from judging import refuted
+from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import rotary
 from attention_core.conformance.laws.rotary import CONTRACT

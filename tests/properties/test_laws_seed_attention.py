@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mutants import seed_attention as whole
-from mutants import seed_steps as steps
-from mutants.judging import held, refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import seed_attention as whole
+from attention_core.faults import seed_steps as steps
+from judging import held, refuted
+from judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.conformance import Implementation

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import memory as memory_mutants
-from mutants import shapes as shape_mutants
-from mutants.backward import build_backward
-from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from attention_core.faults import memory as memory_mutants
+from attention_core.faults import shapes as shape_mutants
+from attention_core.faults.bases.backward import build_backward
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from mutants import split_merge_heads as mutants
-from mutants.judging import refuted
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import split_merge_heads as mutants
+from judging import refuted
+from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import split_merge_heads
 from attention_core.conformance.laws.split_merge_heads import CONTRACT

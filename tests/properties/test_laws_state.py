@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import state as mutants
-from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from attention_core.faults import state as mutants
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws

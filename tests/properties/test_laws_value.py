@@ -1,7 +1,7 @@
 """The laws of the value on mutants, on a correct reference and on this package's own kernels.
 
 Each law of the value refutes a fault that breaks it, and lets correct implementations pass.
-The faults stand in tests/mutants/value.py, one per function.
+The faults stand in attention_core/faults/value.py, one per function.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mutants import value as mutants
-from mutants.judging import held, judged, refuted
-from mutants.reference import correct
+from attention_core.faults import value as mutants
+from judging import held, judged, refuted
+from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance.laws import value, value_relations
 from attention_core.conformance.laws.value_relations import orthogonal

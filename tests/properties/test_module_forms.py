@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import module_forms as forms
-from mutants.judging_contracts import conforming, refuting
+from attention_core.faults import module_forms as forms
+from judging_contracts import conforming, refuting
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation

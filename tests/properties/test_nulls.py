@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants.judging import judged
-from mutants.reference import correct
+from judging import judged
+from attention_core.faults.bases.reference import correct
 
 from attention_core import oracle
 from attention_core.conformance import Implementation, check_implementation

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutants import reference
+from attention_core.faults.bases import reference
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import contract_named

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants import value as mutants
-from mutants.judging import judged
-from mutants.reference import correct
+from attention_core.faults import value as mutants
+from judging import judged
+from attention_core.faults.bases.reference import correct
 
 from attention_core import oracle
 from attention_core.conformance.cases.case import Case

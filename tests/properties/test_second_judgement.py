@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import module_forms as forms
+from attention_core.faults import module_forms as forms
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation

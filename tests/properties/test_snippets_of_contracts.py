@@ -8,20 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mutants.judging_contracts import counterexample, outcomes
+from judging_contracts import counterexample, outcomes
 
 from attention_core.conformance.contracts import built_in
 
-M = "mutants.snippet_targets"
+M = "snippet_targets"
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     # contract, law, faulty, correct, record
-    ("mask-builder", "rows_count_what_they_may_see", "mutants.mask_builder:window_one_wider",
+    ("mask-builder", "rows_count_what_they_may_see", "attention_core.faults.mask_builder:window_one_wider",
      f"{M}:correct_window", {"parameters": {"kind": "sliding_window"}}),
-    ("mask-builder", "mask_is_the_exact_set", "mutants.mask_builder:batch_axis_on_heads",
+    ("mask-builder", "mask_is_the_exact_set", "attention_core.faults.mask_builder:batch_axis_on_heads",
      f"{M}:correct_padding", {"parameters": {"kind": "padding"}}),
-    ("mask-builder", "sizes_may_change_between_calls", "mutants.mask_builder:mask_built_once",
-     "mutants.mask_builder:mask_of_each_call", {"factory": True, "parameters": {"kind": "causal"}}),
-    ("mask-builder", "batch_order_is_kept", "mutants.mask_builder:lengths_shared_by_the_batch",
+    ("mask-builder", "sizes_may_change_between_calls", "attention_core.faults.mask_builder:mask_built_once",
+     "attention_core.faults.mask_builder:mask_of_each_call", {"factory": True, "parameters": {"kind": "causal"}}),
+    ("mask-builder", "batch_order_is_kept", "attention_core.faults.mask_builder:lengths_shared_by_the_batch",
      f"{M}:correct_padding", {"parameters": {"kind": "padding"}}),
     ("heads", "merge_joins_heads_token_by_token", f"{M}:split,faulty_merge", f"{M}:split,correct_merge", {}),
     ("heads", "uneven_splits_are_refused", f"{M}:faulty_split,merge", f"{M}:correct_split,merge", {}),
@@ -29,32 +29,32 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      f"{M}:modules.MultiHead", {}),
     ("multi-head", "training_without_dropout_is_evaluation", f"{M}:modules.evaluation_leaves_a_trace",
      f"{M}:modules.MultiHead", {}),
-    ("rotary", "norms_are_kept", "mutants.rotary:mixed_pairings", "mutants.rotary:correct", {}),
-    ("rotary", "scores_depend_on_the_distance_alone", "mutants.rotary:mixed_pairings", "mutants.rotary:correct", {}),
-    ("rotary", "calls_leave_no_state", "mutants.rotary:table_cached_without_offset",
-     "mutants.rotary:table_of_each_call", {"factory": True}),
-    ("rotary", "rotation_is_true", "mutants.rotary:offset_counted_in_place", "mutants.rotary:correct", {}),
-    ("bias", "weight_falls_with_distance", "mutants.bias:sign_flipped", "mutants.bias:correct", {}),
-    ("bias", "last_row_serves_decoding", "mutants.bias:bias_built_over_query_length", "mutants.bias:correct", {}),
-    ("position-table", "inner_products_depend_on_the_distance", "mutants.position_table:exponent_by_column",
-     "mutants.position_table:correct", {}),
-    ("position-table", "positions_are_told_apart", "mutants.position_table:constant_table",
-     "mutants.position_table:correct", {}),
-    ("position-table", "every_size_is_served", "mutants.position_table:even_sizes_only",
-     "mutants.position_table:correct", {}),
+    ("rotary", "norms_are_kept", "attention_core.faults.rotary:mixed_pairings", "attention_core.faults.rotary:correct", {}),
+    ("rotary", "scores_depend_on_the_distance_alone", "attention_core.faults.rotary:mixed_pairings", "attention_core.faults.rotary:correct", {}),
+    ("rotary", "calls_leave_no_state", "attention_core.faults.rotary:table_cached_without_offset",
+     "attention_core.faults.rotary:table_of_each_call", {"factory": True}),
+    ("rotary", "rotation_is_true", "attention_core.faults.rotary:offset_counted_in_place", "attention_core.faults.rotary:correct", {}),
+    ("bias", "weight_falls_with_distance", "attention_core.faults.bias:sign_flipped", "attention_core.faults.bias:correct", {}),
+    ("bias", "last_row_serves_decoding", "attention_core.faults.bias:bias_built_over_query_length", "attention_core.faults.bias:correct", {}),
+    ("position-table", "inner_products_depend_on_the_distance", "attention_core.faults.position_table:exponent_by_column",
+     "attention_core.faults.position_table:correct", {}),
+    ("position-table", "positions_are_told_apart", "attention_core.faults.position_table:constant_table",
+     "attention_core.faults.position_table:correct", {}),
+    ("position-table", "every_size_is_served", "attention_core.faults.position_table:even_sizes_only",
+     "attention_core.faults.position_table:correct", {}),
     ("kv-cache", "chunks_equal_the_full_pass", f"{M}:caches.square_mask_with_cache", f"{M}:caches.Cache", {}),
     ("kv-cache", "a_reset_cache_is_empty", f"{M}:caches.position_not_reset", f"{M}:caches.Cache", {}),
     ("kv-cache", "two_caches_do_not_mix", f"{M}:caches.cache_shared_by_instances", f"{M}:caches.Cache", {}),
     ("kv-cache", "tokens_outlive_the_callers_arrays", f"{M}:caches.callers_arrays_are_kept", f"{M}:caches.Cache", {}),
     ("kv-cache", "single_steps_equal_the_full_pass", f"{M}:caches.window_one_wider", f"{M}:caches.Cache",
      {"parameters": {"window": 4}}),
-    ("self-attention", "causal_self_attention_masks_before_its_softmax", "mutants.seed_attention:masked_after_softmax",
-     "mutants.seed_attention:self_attention", {}),
-    ("self-attention", "later_inputs_change_no_earlier_output", "mutants.seed_attention:causal_ignored",
-     "mutants.seed_attention:self_attention", {}),
-    ("self-attention-steps", "a_causal_mask_is_of_bools", "mutants.seed_steps:mask_of_ones",
+    ("self-attention", "causal_self_attention_masks_before_its_softmax", "attention_core.faults.seed_attention:masked_after_softmax",
+     "attention_core.faults.seed_attention:self_attention", {}),
+    ("self-attention", "later_inputs_change_no_earlier_output", "attention_core.faults.seed_attention:causal_ignored",
+     "attention_core.faults.seed_attention:self_attention", {}),
+    ("self-attention-steps", "a_causal_mask_is_of_bools", "attention_core.faults.seed_steps:mask_of_ones",
      f"{M}:make_causal_mask", {"parameters": {"kind": "make_causal_mask"}}),
-    ("self-attention-steps", "a_step_is_as_the_exercise_defines_it", "mutants.seed_steps:scaled_by_n_embd",
+    ("self-attention-steps", "a_step_is_as_the_exercise_defines_it", "attention_core.faults.seed_steps:scaled_by_n_embd",
      f"{M}:attn_scaled", {"parameters": {"kind": "attn_scaled"}}),
 ]  # fmt: skip
 

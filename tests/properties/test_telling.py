@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 import torch
-from mutants import reference, value
-from mutants.reference import build
+from attention_core.faults.bases import reference
+from attention_core.faults import value
+from attention_core.faults.bases.reference import build
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation

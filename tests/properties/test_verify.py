@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants import split_merge_heads
-from mutants.reference import correct
-from mutants.value import wrong_scale
+from attention_core.faults import split_merge_heads
+from attention_core.faults.bases.reference import correct
+from attention_core.faults.value import wrong_scale
 from torch import Tensor
 
 from attention_core.conformance.cases.case import Case
@@ -317,4 +317,4 @@ def test_a_helper_whose_answer_nobody_awaits_ends_in_silence() -> None:
     answer, sender = Pipe(duplex=False)
     answer.close()
     options = {"effort": "quick", "seed": 0, "timeout": 5.0, "known": None, "shrink": True}
-    run_share(sender, "mutants.reference:none", {}, options, ["stays_finite"])
+    run_share(sender, "attention_core.faults.bases.reference:none", {}, options, ["stays_finite"])

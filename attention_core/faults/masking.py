@@ -1,0 +1,233 @@
+"""Faults of masking: what is hidden shows in the output or in a gradient.
+
+Each function gives an attention function with that one fault, and names the thread it came from, if any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from attention_core.faults.bases.reference import bias, build, combine, correct, scores, weights
+from torch import Tensor
+
+Mutant = Callable[..., Tensor]
+Bias = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]
+LOWEST = -math.inf
+
+
+def with_mask(change: Callable[[Tensor, Tensor], Tensor | None]) -> Mutant:
+    """The correct function after `change(mask, scores)` of the mask."""
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        return bias(s, None if attn_mask is None else change(attn_mask, s), causal)
+
+    return build(bias=faulty)
+
+
+def filled(value: float, *, additive: bool = False) -> Bias:
+    """Masked scores get a finite number, written over them or added to them."""
+
+    def fill(s: Tensor, hidden: Tensor) -> Tensor:
+        return s + value * hidden if additive else s.masked_fill(hidden, value)
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            s = fill(s, ~attn_mask)
+        elif attn_mask is not None:
+            s = fill(s + attn_mask.masked_fill(attn_mask == LOWEST, 0.0), attn_mask == LOWEST)
+        return s if causal is None else fill(s, ~causal)
+
+    return faulty
+
+
+# --- what is hidden shows ---
+
+
+def mask_ignored() -> Mutant:
+    """The mask is accepted and dropped (TransformerLensOrg/TransformerLens#1005, jax-ml/jax#23349)."""
+    return build(bias=lambda s, attn_mask, causal: bias(s, None, causal))
+
+
+def masked_fill_discarded() -> Mutant:
+    """`s.masked_fill(...)` without assignment: bool masks do nothing (lucidrains/flamingo-pytorch#10)."""
+    return with_mask(lambda m, s: None if m.dtype == torch.bool else m)
+
+
+def polarity_reversed() -> Mutant:
+    """True in a bool mask hides (rasbt/LLMs-from-scratch PR1062, lucidrains/halonet-pytorch#4)."""
+    return with_mask(lambda m, s: ~m if m.dtype == torch.bool else m)
+
+
+def additive_mask_cast_to_bool() -> Mutant:
+    """A float mask is cast by `.bool()`, so 0 hides and -inf attends (huggingface/transformers PR38094)."""
+    return with_mask(lambda m, s: m.bool())
+
+
+def mask_after_softmax() -> Mutant:
+    """Weights are set to zero after the softmax and not normalised again (pytorch-image-models PR2236)."""
+    return _after_softmax(lambda p, keep: p * keep)
+
+
+def mask_after_softmax_renormalised() -> Mutant:
+    """Weights are masked after the softmax and divided by their sum: 0/0 beside a huge masked key."""
+    return _after_softmax(lambda p, keep: p * keep / (p * keep).sum(-1, keepdim=True))
+
+
+def infinity_after_softmax() -> Mutant:
+    """-inf is filled into the weights, not into the scores (gabrielmittag/NISQA#17)."""
+    return _after_softmax(lambda p, keep: p.masked_fill(~keep, LOWEST))
+
+
+def _after_softmax(change: Callable[[Tensor, Tensor], Tensor]) -> Mutant:
+    kept: dict[str, Tensor | None] = {}
+
+    def no_bias(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        kept["keep"] = (
+            None if attn_mask is None else (attn_mask if attn_mask.dtype == torch.bool else attn_mask > LOWEST)
+        )
+        finite = None if attn_mask is None or attn_mask.dtype == torch.bool else attn_mask.clamp(min=-1e30)
+        finite = None if finite is None else finite.masked_fill(finite == -1e30, 0.0)
+        return bias(s, finite, causal)
+
+    def change_weights(s: Tensor) -> Tensor:
+        keep, p = kept.pop("keep"), weights(s)
+        return p if keep is None else change(p, keep)
+
+    return build(bias=no_bias, weights=change_weights)
+
+
+def wrong_sign_infinity() -> Mutant:
+    """Masked scores are filled with +inf (lucidrains/memory-compressed-attention#2)."""
+    return build(bias=filled(math.inf))
+
+
+def fill_1e4() -> Mutant:
+    """-1e4 is written over masked scores: too weak beside lower ones (pytorch/benchmark PR794)."""
+    return build(bias=filled(-1e4))
+
+
+def additive_fill_1e4() -> Mutant:
+    """-1e4 is added to masked scores (huggingface/transformers PR17306)."""
+    return build(bias=filled(-1e4, additive=True))
+
+
+def fill_1e9() -> Mutant:
+    """-1e9 is written over masked scores (ahrefs/ocannl#548): too weak in float64, dead rows are means."""
+    return build(bias=filled(-1e9))
+
+
+def additive_fill_1e9() -> Mutant:
+    """-1e9 is added to masked scores: a huge masked key outweighs it (ahrefs/ocannl#548)."""
+    return build(bias=filled(-1e9, additive=True))
+
+
+def masked_score_comes_back() -> Mutant:
+    """Masked scores are filled before a later factor shrinks them (huggingface/transformers PR18185)."""
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            return bias((64 * s).masked_fill(~attn_mask, -1e4) / 64, None, causal)
+        return bias(s, attn_mask, causal)
+
+    return build(bias=faulty)
+
+
+def nan_leaks_through_zero_weight() -> Mutant:
+    """Masked scores are -inf, but P @ V forms 0 * NaN (pytorch/pytorch#101967)."""
+    return correct
+
+
+def nan_leaks_in_backward() -> Mutant:
+    """The forward leaves out garbage behind zero weights, the backward forms 0 * NaN."""
+
+    def hidden_by_all(s: Tensor) -> Tensor:
+        return (s == LOWEST).all(-2)[..., :, None]
+
+    seen: dict[str, Tensor] = {}
+
+    def keep(s: Tensor) -> Tensor:
+        seen["hidden"] = hidden_by_all(s)
+        return weights(s)
+
+    def skip(p: Tensor, value: Tensor) -> Tensor:
+        hidden = seen.pop("hidden").expand(*value.shape[:-1], 1)
+        clean = p @ value.masked_fill(hidden, 0.0)
+        return clean + (p @ value - (p @ value).detach()) if torch.is_grad_enabled() else clean
+
+    return build(weights=keep, combine=skip)
+
+
+def masked_nan_removed() -> Mutant:
+    """NaN in values is replaced by zero throughout, so what is declared to propagate vanishes."""
+    return build(
+        scores=lambda q, k, scale: scores(q, k.nan_to_num(), scale),
+        combine=lambda p, v: combine(p, v.nan_to_num()),
+    )
+
+
+def masked_nan_leaves_its_slice() -> Mutant:
+    """Whether anything is NaN is decided for the whole batch."""
+
+    def faulty(p: Tensor, value: Tensor) -> Tensor:
+        return combine(p, value) + 0.0 * value.sum()
+
+    return build(combine=faulty)
+
+
+# --- the backward ---
+
+
+class _Swap(torch.autograd.Function):
+    """The first argument's value, the second one's gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, graph: Tensor) -> Tensor:  # type: ignore[override]
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]
+        return None, gradient
+
+
+def swapped_backward(value: Tensor, graph: Tensor) -> Tensor:
+    """`value` in the forward pass and the derivatives of `graph` in the backward pass."""
+    found: Tensor = _Swap.apply(value.detach(), graph)
+    return found
+
+
+def other_backward(
+    opened: Callable[[Tensor, Tensor | None, Tensor | None], Tensor | None],
+    change: Callable[[Tensor, Tensor], Tensor],
+) -> Mutant:
+    """The correct forward; the backward has the weights `change(opened scores, hidden pairs)`."""
+    kept: dict[str, tuple[Tensor | None, Tensor]] = {}
+
+    def remember(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        masked = bias(s, attn_mask, causal)
+        kept["last"] = opened(s, attn_mask, causal), masked == LOWEST
+        return masked
+
+    def faulty(s: Tensor) -> Tensor:
+        other, hidden = kept.pop("last")
+        return weights(s) if other is None else swapped_backward(weights(s), change(other, hidden))
+
+    return build(bias=remember, weights=faulty)
+
+
+def backward_ignores_mask() -> Mutant:
+    """The forward is right; the backward takes its weights from scores without the mask."""
+    return other_backward(
+        lambda s, attn_mask, causal: None if attn_mask is None else bias(s, None, causal),
+        lambda s, hidden: weights(s),
+    )
+
+
+def backward_renormalises_over_all_keys() -> Mutant:
+    """The backward's weights are zero at masked keys, but their normaliser runs over all keys."""
+    return other_backward(
+        lambda s, attn_mask, causal: None if attn_mask is None else s,
+        lambda s, hidden: weights(s).masked_fill(hidden, 0.0),
+    )

@@ -1,0 +1,56 @@
+"""Rows of the contracts that `finetune` adds: faults of its data, models, trainers and checkpoints, and correct ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from finetune.faults import causal_lm
+from finetune.faults import checkpoints
+from finetune.faults import span_corruption
+from finetune.faults import trainers
+from finetune.faults import vocabulary
+from attention_core.faults.row import Row, row
+
+DECLARED: Mapping[Any, dict[str, Any]] = {
+    **causal_lm.DECLARED,
+    **{target: trainers.DECLARED.get(target.__name__, {}) for target in trainers.CORRECT},
+    span_corruption.InTheBlock: {"variant": "block"},
+    span_corruption.WithAThirdMask: {"trailing_mask": True},
+}
+"""What some of them declare with `--parameter`."""
+
+
+def of(target: Any, contract: str, *tags: str, expected: str = "refuted") -> Row:
+    """A row of a class or function that is the target itself."""
+    found = row(target, *tags, direct=True, expected=expected, contract=contract, parameters=DECLARED.get(target, {}))
+    return replace(found, make=repeatable(target))
+
+
+def repeatable(target: Any) -> Callable[[], Any]:
+    """The target, with Python's generator put back: the data sets draw from it, and no engine seeds it."""
+
+    def make() -> Any:
+        random.seed(0)
+        return target
+
+    return make
+
+
+ROWS: tuple[Row, ...] = (
+    *(of(made, "span-corruption", "law") for made in span_corruption.FAULTY),
+    *(of(made, "vocabulary", "law") for made in vocabulary.FAULTY),
+    *(of(made, "causal-lm", "law") for made in causal_lm.FAULTY),
+    *(of(made, "trainer", "law") for made in trainers.FAULTY),
+    *(of(made, "checkpoint", "law") for made in checkpoints.FAULTY),
+)
+CORRECT: tuple[Row, ...] = (
+    *(of(made, "span-corruption", "odd", expected="conforms") for made in span_corruption.CORRECT),
+    of(vocabulary.correct, "vocabulary", "odd", expected="conforms"),
+    of(vocabulary.correct_with_a_dict, "vocabulary", "odd", expected="conforms"),
+    *(of(made, "causal-lm", "odd", expected="conforms") for made in causal_lm.CORRECT),
+    *(of(made, "trainer", "odd", expected="conforms") for made in trainers.CORRECT),
+    *(of(made, "checkpoint", "odd", expected="conforms") for made in checkpoints.CORRECT),
+)
