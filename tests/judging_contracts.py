@@ -15,7 +15,7 @@ from attention_core.conformance.report.results import LawResult
 from attention_core.conformance.search.search import run_law
 from attention_core.worker.target import load_target
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parent
 
 
 def refuting(target: Any, contract: str, effort: str = "quick", **record: Any) -> set[str]:

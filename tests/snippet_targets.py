@@ -6,13 +6,8 @@ Snippets are written for the faulty one and must fail on it; put on the correct 
 from __future__ import annotations
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import kv_cache
-from attention_core.faults import mask_builder
-from attention_core.faults import multi_head
-from attention_core.faults import position_table
-from attention_core.faults import rotary
-from attention_core.faults import split_merge_heads
+
+from attention_core.faults import bias, kv_cache, mask_builder, multi_head, position_table, rotary, split_merge_heads
 
 split, faulty_merge = split_merge_heads.merge_without_permute()
 faulty_split, merge = split_merge_heads.uneven_split_truncated()

@@ -6,35 +6,37 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from attention_core.faults import bias
-from attention_core.faults import causality
-from attention_core.faults import conventions
-from attention_core.faults import dead_rows
-from attention_core.faults import decoding
-from attention_core.faults import dropout
-from attention_core.faults import gradients
-from attention_core.faults import heads_and_batch
-from attention_core.faults import kv_cache
-from attention_core.faults import lse
-from attention_core.faults import mask_builder
-from attention_core.faults import mask_forms
-from attention_core.faults import masking
-from attention_core.faults import memory
-from attention_core.faults import module_forms
-from attention_core.faults import multi_head
-from attention_core.faults import numerics
-from attention_core.faults import position_table
-from attention_core.faults import process_state
-from attention_core.faults import refusal
-from attention_core.faults import rotary
-from attention_core.faults import seed_attention
-from attention_core.faults import seed_steps
-from attention_core.faults import shapes
-from attention_core.faults import sharing
-from attention_core.faults import split_merge_heads
-from attention_core.faults import state
-from attention_core.faults import value
-from attention_core.faults import known
+from attention_core.faults import (
+    bias,
+    causality,
+    conventions,
+    dead_rows,
+    decoding,
+    dropout,
+    gradients,
+    heads_and_batch,
+    known,
+    kv_cache,
+    lse,
+    mask_builder,
+    mask_forms,
+    masking,
+    memory,
+    module_forms,
+    multi_head,
+    numerics,
+    position_table,
+    process_state,
+    refusal,
+    rotary,
+    seed_attention,
+    seed_steps,
+    shapes,
+    sharing,
+    split_merge_heads,
+    state,
+    value,
+)
 from attention_core.faults.row import Row, row
 
 FILES = (

@@ -26,6 +26,7 @@ def distances(n_q: int, n_kv: int) -> Tensor:
 
 
 def with_slopes(m: Tensor, n_q: int, n_kv: int) -> Tensor:
+    """The bias of given slopes."""
     return -m[:, None, None] * distances(n_q, n_kv)
 
 

@@ -1,39 +1,40 @@
-"""The one table of the catalogue: every fault, and every correct target that only looks odd."""
+"""The table of the catalogue: every fault of attention, and every correct target that only looks odd."""
 
 from __future__ import annotations
 
-from attention_core.faults import beside_laws
-from finetune.faults import classifier_contracts
-from attention_core.faults import fifth_sight
-from attention_core.faults import fifth_sight_backward
-from attention_core.faults import fifth_sight_caches
-from attention_core.faults import fifth_sight_masks
-from attention_core.faults import fifth_sight_others
-from attention_core.faults import fifth_sight_state
-from attention_core.faults import fifth_sight_tiles
-from finetune.faults import finetune_contracts
-from attention_core.faults import first_sight
-from attention_core.faults import first_sight_others
-from attention_core.faults import fourth_sight
-from attention_core.faults import fourth_sight_backward
-from attention_core.faults import fourth_sight_caches
-from attention_core.faults import fourth_sight_masks
-from attention_core.faults import fourth_sight_others
-from attention_core.faults import hard_backward
-from attention_core.faults import hard_contracts
-from attention_core.faults import hard_inputs
-from attention_core.faults import hard_state
-from attention_core.faults import hard_tiles
-from attention_core.faults import known
-from attention_core.faults import second_sight
-from attention_core.faults import second_sight_others
-from attention_core.faults import third_sight
-from attention_core.faults import third_sight_backward
-from attention_core.faults import third_sight_others
-from finetune.faults import tuning_contracts
+from attention_core.faults import (
+    beside_laws,
+    fifth_sight,
+    fifth_sight_backward,
+    fifth_sight_caches,
+    fifth_sight_masks,
+    fifth_sight_others,
+    fifth_sight_state,
+    fifth_sight_tiles,
+    first_sight,
+    first_sight_others,
+    fourth_sight,
+    fourth_sight_backward,
+    fourth_sight_caches,
+    fourth_sight_masks,
+    fourth_sight_others,
+    hard_backward,
+    hard_contracts,
+    hard_inputs,
+    hard_state,
+    hard_tiles,
+    known,
+    second_sight,
+    second_sight_others,
+    third_sight,
+    third_sight_backward,
+    third_sight_others,
+)
 from attention_core.faults import reduced as reductions
+from attention_core.faults.odd import CORRECT
 from attention_core.faults.row import Row
 
+__all__ = ["CORRECT", "FAULTS", "named"]
 FAULTS: tuple[Row, ...] = (
     *known.ROWS, *reductions.ROWS, *hard_tiles.ROWS, *hard_inputs.ROWS, *hard_backward.ROWS, *hard_state.ROWS,
     *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *second_sight.ROWS,
@@ -41,9 +42,7 @@ FAULTS: tuple[Row, ...] = (
     *fourth_sight.ROWS, *fourth_sight_backward.ROWS, *fourth_sight_caches.ROWS,
     *fourth_sight_masks.ROWS, *fourth_sight_others.ROWS, *fifth_sight.ROWS, *fifth_sight_tiles.ROWS,
     *fifth_sight_masks.ROWS, *fifth_sight_backward.ROWS, *fifth_sight_state.ROWS, *fifth_sight_caches.ROWS,
-    *fifth_sight_others.ROWS, *beside_laws.ROWS, *finetune_contracts.ROWS,
-    *classifier_contracts.ROWS,
-    *tuning_contracts.ROWS,
+    *fifth_sight_others.ROWS, *beside_laws.ROWS,
 )  # fmt: skip
 
 

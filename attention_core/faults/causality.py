@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 
 import torch
-from attention_core.faults.masking import other_backward
-from attention_core.faults.bases.reference import bias, build, causal_allowed, combine, scores, weights
 from torch import Tensor
+
+from attention_core.faults.bases.reference import bias, build, causal_allowed, combine, scores, weights
+from attention_core.faults.masking import other_backward
 
 Mutant = Callable[..., Tensor]
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from attention_core.faults.bases import reference
 from torch import Tensor
+
+from attention_core.faults.bases import reference
 
 Mutant = Callable[..., Tensor]
 

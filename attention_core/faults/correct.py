@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults.bases import reference
-from attention_core.faults.bases.tiles import Flash, Tiles
-from attention_core.faults.bases.reference import build
 from torch import Tensor
+
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build
+from attention_core.faults.bases.tiles import Flash, Tiles
 
 Attention = Callable[..., Any]
 

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 
 import torch
-from attention_core.faults.masking import filled, swapped_backward
-from attention_core.faults.bases.reference import bias, build, combine, correct, weights
 from torch import Tensor
+
+from attention_core.faults.bases.reference import bias, build, combine, correct, weights
+from attention_core.faults.masking import filled, swapped_backward
 
 Mutant = Callable[..., Tensor]
 

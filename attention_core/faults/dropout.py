@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases.reference import build, correct
 from attention_core.faults.bases.reference import drop as correct_drop
-from torch import Tensor
 
 Mutant = Callable[..., Tensor]
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.arrays import by_numpy
+from attention_core.faults.bases.reference import build
 from attention_core.faults.fourth_sight import maximum_times_a_negative_scale
 from attention_core.faults.row import row
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 Given = dict[str, Any]
 

@@ -10,14 +10,15 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from attention_core.faults import fourth_sight_backward
 from attention_core.faults.bases import backward
 from attention_core.faults.bases.backward import build_backward
-from attention_core.faults import fourth_sight_backward
+from attention_core.faults.bases.reference import build
+from attention_core.faults.bases.tiles import Flash
 from attention_core.faults.fifth_sight import around
 from attention_core.faults.row import row
-from attention_core.faults.bases.tiles import Flash
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 # --- backward -------------------------------------------------------------------------------------
 

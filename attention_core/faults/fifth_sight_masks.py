@@ -10,12 +10,13 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build
 from attention_core.faults.fifth_sight import Given, around
 from attention_core.faults.fourth_sight_masks import square_masks_taken_for_padding
 from attention_core.faults.row import row
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 # --- shapes of masks ------------------------------------------------------------------------------
 

@@ -10,16 +10,13 @@ import math
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import position_table
+from torch import Tensor
+
+from attention_core.faults import bias, fourth_sight_others, lse, position_table, rotary
 from attention_core.faults.bases import reference
-from attention_core.faults import rotary
-from attention_core.faults import fourth_sight_others
-from attention_core.faults.row import row
 from attention_core.faults.mask_builder import positions
 from attention_core.faults.multi_head import MultiHead
-from torch import Tensor
+from attention_core.faults.row import row
 
 # --- positions ------------------------------------------------------------------------------------
 

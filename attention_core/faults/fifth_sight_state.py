@@ -12,11 +12,12 @@ import os
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from attention_core.faults.bases.reference import build
 from attention_core.faults.fifth_sight import Given, around
 from attention_core.faults.fourth_sight import values_by_the_strides_of_keys
 from attention_core.faults.row import row
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 # --- memory ---------------------------------------------------------------------------------------
 

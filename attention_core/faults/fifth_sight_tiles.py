@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.arrays import by_numpy
+from attention_core.faults.bases.reference import build
+from attention_core.faults.bases.tiles import Tiles
 from attention_core.faults.fifth_sight import IN_NUMPY, Given, around, over_sum
 from attention_core.faults.row import row
-from attention_core.faults.bases.tiles import Tiles
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 # --- tiles ----------------------------------------------------------------------------------------
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import position_table
+from torch import Tensor
+
+from attention_core.faults import bias, lse, position_table, rotary, split_merge_heads
 from attention_core.faults.bases import reference
-from attention_core.faults import rotary
-from attention_core.faults import split_merge_heads
-from attention_core.faults.row import row
+from attention_core.faults.bases.reference import build
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.mask_builder import positions, real_keys
 from attention_core.faults.multi_head import MultiHead
-from attention_core.faults.bases.reference import build
-from torch import Tensor
+from attention_core.faults.row import row
 
 # --- chance and memory ----------------------------------------------------------------------------
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from attention_core.faults.row import row
-from attention_core.faults.kv_cache import Cache
 from torch import Tensor
+
+from attention_core.faults.kv_cache import Cache
+from attention_core.faults.row import row
 
 
 class rolled_one_step_early(Cache):  # noqa: N801

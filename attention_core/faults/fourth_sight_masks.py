@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build
 from attention_core.faults.fourth_sight import changed
 from attention_core.faults.row import row
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 
 def head_masks_by_the_key_head() -> Any:

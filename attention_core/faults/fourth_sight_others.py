@@ -10,14 +10,12 @@ import math
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import position_table
-from attention_core.faults import rotary
-from attention_core.faults.row import row
+from torch import Tensor
+
+from attention_core.faults import bias, lse, position_table, rotary
 from attention_core.faults.mask_builder import positions, real_keys
 from attention_core.faults.multi_head import MultiHead
-from torch import Tensor
+from attention_core.faults.row import row
 
 # --- positions ------------------------------------------------------------------------------------
 

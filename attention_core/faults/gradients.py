@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.backward import (
     Masked,
@@ -22,7 +24,6 @@ from attention_core.faults.bases.backward import (
     over_group,
     probabilities,
 )
-from torch import Tensor
 
 Mutant = Callable[..., Tensor]
 

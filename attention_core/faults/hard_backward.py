@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from attention_core.faults.row import row
-from attention_core.faults.bases.tiles import Flash
 from torch import Tensor
+
+from attention_core.faults.bases.tiles import Flash
+from attention_core.faults.row import row
 
 
 class key_gradient_of_the_tail_lost(Flash):  # noqa: N801

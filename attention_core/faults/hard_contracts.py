@@ -9,16 +9,13 @@ import math
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import position_table
-from attention_core.faults import rotary
-from attention_core.faults import split_merge_heads
-from attention_core.faults.row import row
+from torch import Tensor
+
+from attention_core.faults import bias, lse, position_table, rotary, split_merge_heads
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.mask_builder import positions
 from attention_core.faults.multi_head import MultiHead
-from torch import Tensor
+from attention_core.faults.row import row
 
 # --- caches ---------------------------------------------------------------------------------------
 

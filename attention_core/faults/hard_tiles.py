@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 import torch
-from attention_core.faults.row import row
-from attention_core.faults.bases.tiles import Tiles
 from torch import Tensor
+
+from attention_core.faults.bases.tiles import Tiles
+from attention_core.faults.row import row
 
 
 class small_rises_not_rescaled(Tiles):  # noqa: N801

@@ -8,30 +8,32 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from attention_core.faults import bias
-from attention_core.faults import causality
-from attention_core.faults import dead_rows
-from attention_core.faults import dropout
-from attention_core.faults import gradients
-from attention_core.faults import heads_and_batch
-from attention_core.faults import kv_cache
-from attention_core.faults import lse
-from attention_core.faults import mask_builder
-from attention_core.faults import mask_forms
-from attention_core.faults import masking
-from attention_core.faults import memory
-from attention_core.faults import module_forms
-from attention_core.faults import multi_head
-from attention_core.faults import numerics
-from attention_core.faults import position_table
-from attention_core.faults import refusal
-from attention_core.faults import rotary
-from attention_core.faults import seed_attention
-from attention_core.faults import seed_steps
-from attention_core.faults import shapes
-from attention_core.faults import split_merge_heads
-from attention_core.faults import state
-from attention_core.faults import value
+from attention_core.faults import (
+    bias,
+    causality,
+    dead_rows,
+    dropout,
+    gradients,
+    heads_and_batch,
+    kv_cache,
+    lse,
+    mask_builder,
+    mask_forms,
+    masking,
+    memory,
+    module_forms,
+    multi_head,
+    numerics,
+    position_table,
+    refusal,
+    rotary,
+    seed_attention,
+    seed_steps,
+    shapes,
+    split_merge_heads,
+    state,
+    value,
+)
 from attention_core.faults.row import Row, row
 
 IGNORED: dict[str, Any] = {"masked_nan": "ignored"}

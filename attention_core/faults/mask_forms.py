@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 
 import torch
-from attention_core.faults.masking import LOWEST, with_mask
-from attention_core.faults.bases.reference import bias, build, expand, scores
 from torch import Tensor
+
+from attention_core.faults.bases.reference import bias, build, expand, scores
+from attention_core.faults.masking import LOWEST, with_mask
 
 Mutant = Callable[..., Tensor]
 

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults.bases.reference import bias, build, combine, correct, scores, weights
 from torch import Tensor
+
+from attention_core.faults.bases.reference import bias, build, combine, correct, scores, weights
 
 Mutant = Callable[..., Tensor]
 Bias = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]

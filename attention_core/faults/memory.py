@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
 from attention_core.faults.shapes import Mutant, wrapped
-from torch import Tensor
 
 
 def raw(x: Tensor, offset: int, strides: tuple[int, ...]) -> Tensor:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from attention_core.faults import bias
-from attention_core.faults import causality
-from attention_core.faults import dead_rows
-from attention_core.faults import dropout
-from attention_core.faults import module_forms
-from attention_core.faults import multi_head
-from attention_core.faults import position_table
-from attention_core.faults.bases import reference
-from attention_core.faults import rotary
-from attention_core.faults import state
-from attention_core.faults import value
+from torch import Tensor
+
+from attention_core.faults import (
+    bias,
+    causality,
+    correct,
+    dead_rows,
+    dropout,
+    module_forms,
+    multi_head,
+    position_table,
+    rotary,
+    state,
+    value,
+)
+from attention_core.faults.bases import arrays, reference, tiles
 from attention_core.faults.bases.backward import build_backward
-from attention_core.faults.bases import arrays
-from finetune.faults import classifier_contracts
-from attention_core.faults import correct
-from finetune.faults import finetune_contracts
-from attention_core.faults.bases import tiles
-from finetune.faults import tuning_contracts
-from attention_core.faults.row import Row, row
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.lse import build_lse
-from torch import Tensor
+from attention_core.faults.row import Row, row
 
 WIDE: dict[str, Any] = {"accumulate": "float32"}
 BOTH: dict[str, Any] = {**WIDE, "mask_gradient": True, "second_gradients": True}
@@ -112,9 +110,6 @@ CORRECT: tuple[Row, ...] = (
     *(odd(right, contract="multi-head", direct=True, **record) for right, _, record in module_forms.FORMS),
     odd(Cache, contract="kv-cache", direct=True, **WIDE),
     odd(Cache, name="kv_cache.Cache.window", contract="kv-cache", direct=True, parameters={"window": 4}, **WIDE),
-    *finetune_contracts.CORRECT,
-    *tuning_contracts.CORRECT,
-    *classifier_contracts.CORRECT,
 )  # fmt: skip
 NEEDS = {"arrays.by_jax": "jax"}
 """Row -> the package without which it cannot be built."""

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from attention_core.faults.bases.reference import build
 from torch import Tensor
+
+from attention_core.faults.bases.reference import build
 
 Mutant = Callable[..., Tensor]
 

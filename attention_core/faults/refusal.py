@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults.bases import reference
 from torch import Tensor
+
+from attention_core.faults.bases import reference
 
 Mutant = Callable[..., Tensor]
 

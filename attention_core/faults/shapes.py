@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.backward import build_backward, d_key
-from torch import Tensor
 
 Mutant = Callable[..., Tensor]
 

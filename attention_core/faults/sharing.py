@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults.bases.reference import build
 from torch import Tensor
+
+from attention_core.faults.bases.reference import build
 
 Mutant = Callable[..., Tensor]
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 Mutant = Callable[..., Tensor]
 

@@ -9,11 +9,12 @@ import math
 from typing import Any
 
 import torch
-from attention_core.faults.bases import reference
-from attention_core.faults.row import row
-from attention_core.faults.bases.tiles import Flash
-from attention_core.faults.bases.reference import build
 from torch import Tensor
+
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build
+from attention_core.faults.bases.tiles import Flash
+from attention_core.faults.row import row
 
 # --- backward -------------------------------------------------------------------------------------
 

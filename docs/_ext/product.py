@@ -15,12 +15,11 @@ import click
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from attention_core.faults.row import Row  # noqa: E402
-from attention_core.faults.catalogue import FAULTS, named  # noqa: E402
-
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402
 from attention_core.conformance.subjects.law import Law  # noqa: E402
+from attention_core.faults.row import Row  # noqa: E402
 from attention_core.interfaces import interface, one_lines, sections  # noqa: E402
+from finetune.faults.catalogue import FAULTS, named  # noqa: E402
 
 PACKAGES = ("attention_core", "finetune")
 __all__ = [

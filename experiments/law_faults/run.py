@@ -17,15 +17,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from attention_core.faults.row import Row  # noqa: E402
-from attention_core.faults.catalogue import FAULTS  # noqa: E402
-
 from attention_core.conformance import Implementation  # noqa: E402
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402
 from attention_core.conformance.engine.session import Session, select_laws  # noqa: E402
 from attention_core.conformance.search.judging import SHRINK_CALLS  # noqa: E402
 from attention_core.conformance.search.search import run_law  # noqa: E402
 from attention_core.conformance.subjects.law import Law  # noqa: E402
+from attention_core.faults.row import Row  # noqa: E402
+from finetune.faults.catalogue import FAULTS  # noqa: E402
 
 EFFORTS = ("quick", "standard")
 LONGEST_SNIPPET = 2000

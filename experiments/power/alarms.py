@@ -22,9 +22,10 @@ import run
 import shared
 import store
 import trial
-from attention_core.faults.odd import CORRECT, NEEDS
 
 from attention_core.bench.timing.machine import describe_machine
+from attention_core.faults.odd import NEEDS
+from finetune.faults.catalogue import CORRECT
 
 CORRECT_BY_NAME = {row.name: row for row in CORRECT}
 COMPILED = ("agrees_with_truth", "key_gradient_is_true", "masked_keys_are_invisible", "stays_finite")

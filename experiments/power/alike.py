@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import run
 import store
-from attention_core.faults.catalogue import FAULTS
 from rich.progress import track
+
+from finetune.faults.catalogue import FAULTS
 
 SAME = ("refuting", "laws", "odd")
 """What a seed decides of a trial: the laws that refute, how many judged, and what else happened; not the seconds."""

@@ -1,4 +1,4 @@
-"""The rules of other suites on the same mutants and the same correct targets, in one run with ours.
+"""The rules of other suites on the same faults and the same correct targets, in one run with ours.
 
 python experiments/power/compare.py --processes 2
 """
@@ -17,8 +17,8 @@ import peers
 import run
 import store
 import torch
-from attention_core.faults.odd import CORRECT
-from attention_core.faults.catalogue import FAULTS
+
+from finetune.faults.catalogue import CORRECT, FAULTS
 
 ROWS = {row.name: row for row in (*FAULTS, *CORRECT)}
 

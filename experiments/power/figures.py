@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from attention_core.faults.row import Row
 from scipy.stats import beta
+
+from attention_core.faults.row import Row
 
 Line = Mapping[str, Any]
 

@@ -14,7 +14,8 @@ from statistics import median
 from typing import Any
 
 import store
-from attention_core.faults.odd import CORRECT
+
+from finetune.faults.catalogue import CORRECT
 
 LEDGER = Path(__file__).with_name("alarms.json")
 EFFORTS = ("quick", "standard")

@@ -15,10 +15,10 @@ from typing import Any
 import hypothesis
 import torch
 from hypothesis import strategies as st
-from attention_core.faults.row import Row
 from torch import Tensor
 
 from attention_core.declaration.implementation import ALIASES
+from attention_core.faults.row import Row
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)
 CALLS = {"attention", "attention-lse"}

@@ -9,9 +9,9 @@ from typing import Any
 import figures
 import matplotlib as mpl
 import numpy as np
-from attention_core.faults.row import Row
 
 from attention_core.conformance.contracts import contract_named
+from attention_core.faults.row import Row
 
 
 def draw(quick: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Row], path: Path) -> None:

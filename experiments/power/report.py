@@ -27,11 +27,10 @@ import peers
 import picture
 import run
 import store
-from attention_core.faults.known import NOT_REDUCIBLE
-from attention_core.faults.odd import CORRECT
-from attention_core.faults.catalogue import FAULTS
 
 from attention_core.conformance.contracts import contract_named
+from attention_core.faults.known import NOT_REDUCIBLE
+from finetune.faults.catalogue import CORRECT, FAULTS
 
 ROWS = {row.name: row for row in (*FAULTS, *CORRECT)}
 Line = Mapping[str, Any]
@@ -191,11 +190,11 @@ def survivors(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterat
 
 def no_faults() -> Iterator[str]:
     """Rows that look like faults and are none."""
-    yield from ("## Not counted", "", "| mutant | why | argument |", "|---|---|---|")
+    yield from ("## Not counted", "", "| fault | why | argument |", "|---|---|---|")
     for row in FAULTS:
         if not row.faulty:
             yield f"| `{row.name}` | {row.expected} | {row.argument} |"
-    yield from ("", "Real faults without a mutant:", "")
+    yield from ("", "Real faults that no row stands for:", "")
     yield from (f"* {bug}: {why}" for bug, why in NOT_REDUCIBLE.items())
     yield ""
 

@@ -1,4 +1,4 @@
-"""Measure the suite's power: every mutant against every law of its contract, going on where an earlier run stopped.
+"""Measure the suite's power: every fault against every law of its contract, going on where an earlier run stopped.
 
 python experiments/power/run.py --processes 2          # all of it
 python experiments/power/run.py --tag hard --effort quick
@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import store
 import trial
-from attention_core.faults.catalogue import FAULTS, named
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from finetune.faults.catalogue import FAULTS, named
 
 RESULTS = store.ROOT / "build" / "power"
 

@@ -1,6 +1,6 @@
 """Results on disk: one JSON line per finished piece of work, keyed by the code that was run, so that a run goes on.
 
-A key is a hash of all that the result depends on: the suite, the mutant, what its row declares, the versions, the seed.
+A key is a hash of all that the result depends on: the suite, the fault, what its row declares, the versions, the seed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("attention_core/conformance", "attention_core/declaration", "attention_core/oracle", "attention_core/worker")
 LISTED = ("finetune_contracts", "tuning_contracts", "classifier_contracts")
-FINETUNE = (tuple(f"mutants.catalogue.{name}" for name in LISTED), "finetune/laws")
-"""The modules that list the mutants of finetune's contracts, and the folder of their laws, which they follow, too."""
+FINETUNE = (tuple(f"finetune.faults.{name}" for name in LISTED), "finetune/laws")
+"""The modules that list the faults of finetune's contracts, and the folder of their laws, which they follow, too."""
 ALIKE: dict[str, str] = {}
 """Suites by their hash, and older ones that judge alike, so that their results stand: `alike.py` runs a sample of them
 again, law by law. Rows of finetune's contracts have a hash of their own, as their laws are hashed with the suite."""
-IMPORTED = re.compile(r"^from (mutants[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+IMPORTED = re.compile(r"^from ((?:attention_core|finetune)\.faults[.\w]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
 @cache
@@ -39,12 +39,12 @@ def suite(*more: str) -> str:
 
 
 def sources(name: str) -> dict[str, str]:
-    """The text of one module of `mutants`, and of those of `mutants` that it imports, by name."""
+    """The text of one module of the faults, and of those of the faults that it imports, by name."""
     found: dict[str, str] = {}
     todo = [name]
     while todo:
         this = todo.pop()
-        path = ROOT / "tests" / (this.replace(".", "/") + ".py")
+        path = ROOT / (this.replace(".", "/") + ".py")
         if this in found or not path.exists():
             continue
         found[this] = path.read_text()
@@ -55,15 +55,14 @@ def sources(name: str) -> dict[str, str]:
 
 @cache
 def module(name: str) -> str:
-    """A hash of one module of `mutants` and of those that it imports."""
+    """A hash of one module of the faults and of those that it imports."""
     return hashlib.sha256(json.dumps(sorted(sources(name).items())).encode()).hexdigest()
 
 
 @cache
 def rows() -> dict[str, Any]:
-    """The rows of the catalogue by name; read where a key is asked for, since that imports every mutant."""
-    from attention_core.faults.odd import CORRECT
-    from attention_core.faults.catalogue import FAULTS
+    """The rows of the catalogue by name; read where a key is asked for, since that imports every fault."""
+    from finetune.faults.catalogue import CORRECT, FAULTS
 
     return {row.name: row for row in (*FAULTS, *CORRECT)}
 

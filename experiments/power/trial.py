@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any
 
 import torch
-from attention_core.faults.bases import reference
-from attention_core.faults.row import Row
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.subjects.law import Law
+from attention_core.faults.bases import reference
+from attention_core.faults.row import Row
 
 QUIET = ("held", "not_applicable", "refused", "refuted")
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import Tensor, nn
+
 from finetune.faults.adapters import (
     Biases,
     D,
@@ -21,7 +23,6 @@ from finetune.faults.adapters import (
     Tiny,
     WithStatistics,
 )
-from torch import Tensor, nn
 
 # --- what is trained ------------------------------------------------------------------
 

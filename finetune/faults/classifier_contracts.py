@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from finetune.faults import classifiers
-from finetune.faults import masked_lm
 from attention_core.faults.row import Row, row
+from finetune.faults import classifiers, masked_lm
 
 DECLARED: Mapping[str, Mapping[Any, dict[str, Any]]] = {
     "masked-lm": masked_lm.DECLARED,

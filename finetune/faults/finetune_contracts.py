@@ -7,12 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from finetune.faults import causal_lm
-from finetune.faults import checkpoints
-from finetune.faults import span_corruption
-from finetune.faults import trainers
-from finetune.faults import vocabulary
 from attention_core.faults.row import Row, row
+from finetune.faults import causal_lm, checkpoints, span_corruption, trainers, vocabulary
 
 DECLARED: Mapping[Any, dict[str, Any]] = {
     **causal_lm.DECLARED,

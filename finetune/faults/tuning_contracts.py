@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from finetune.faults import adapter_faults
-from finetune.faults import adapters
-from finetune.faults import training_steps
-from finetune.faults.finetune_contracts import of
 from attention_core.faults.row import Row
+from finetune.faults import adapter_faults, adapters, training_steps
+from finetune.faults.finetune_contracts import of
 
 ROWS: tuple[Row, ...] = (
     *(of(made, "training-step", "law") for made in training_steps.FAULTY),

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from attention_core.faults.catalogue import FAULTS
 
 from attention_core.conformance.contracts import contracts
+from finetune.faults.catalogue import FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]
 LAWS = {law.name: law for contract in contracts().values() for law in contract.laws}

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from lazy import lazily
 from judging import held, refuted
 from judging_contracts import conforming
+from lazy import lazily
 from torch import Tensor
 
 from finetune.laws.classifier.logits_probe import graded

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import torch
-from finetune.faults import training as mutants
 
 from finetune.characters.evaluate import answers
 from finetune.data.names import NamePlaces
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
 from finetune.data.world import world
+from finetune.faults import training as mutants
 from finetune.models.gpt import ATTENTIONS, GPT, GPTConfig, mean_loss, next_token_loss
 from finetune.training.config import TrainConfig
 from finetune.training.train import Trainer

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from attention_core.faults.bases import reference
-from attention_core.faults.odd import CORRECT
-from attention_core.faults.catalogue import FAULTS, named
+from finetune.faults.catalogue import CORRECT, FAULTS, named
 
 POWER = Path(__file__).resolve().parents[2] / "experiments" / "power"
 
@@ -165,7 +165,10 @@ def test_keys_of_the_contracts_of_finetune_follow_their_laws(power: dict[str, Mo
     other = store.key("finetune.faults.causal_lm", "x"), store.key("attention_core.faults.value", "x")
     before, store.FINETUNE = store.FINETUNE, (store.FINETUNE[0], "finetune/models")
     try:
-        assert store.key("finetune.faults.causal_lm", "x") != other[0] and store.key("attention_core.faults.value", "x") == other[1]
+        assert (
+            store.key("finetune.faults.causal_lm", "x") != other[0]
+            and store.key("attention_core.faults.value", "x") == other[1]
+        )
     finally:
         store.FINETUNE = before
     assert (store.key("finetune.faults.causal_lm", "x"), store.key("attention_core.faults.value", "x")) == other

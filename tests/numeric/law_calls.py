@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from attention_core.faults.bases.reference import bias, correct, scores
 from torch import Tensor
 
 from attention_core import oracle
 from attention_core.conformance import Implementation
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.faults.bases.reference import bias, correct, scores
 
 Array = npt.NDArray[np.float64]
 

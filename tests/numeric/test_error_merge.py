@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_core.faults.correct import halves_merged_by_lse, parts_at_their_shares
 from judging import held, judged, refuted
 
 from attention_core import oracle
@@ -15,6 +14,7 @@ from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.error_merge import merge_errors, part_count
 from attention_core.conformance.budgets.error_rows import float_format
 from attention_core.conformance.engine.session import Session
+from attention_core.faults.correct import halves_merged_by_lse, parts_at_their_shares
 
 DECLARED: dict[str, Any] = {"merges": "lse"}
 MOVED = (

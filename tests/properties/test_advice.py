@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults.bases import reference
-from attention_core.faults.bases.reference import build, correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.first_look.candidates import of_masks_and_causality, of_plain_calls
 from attention_core.declaration.implementation import CHOICES, CLAIMS
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build, correct
 
 LAWS = (
     "agrees_with_truth",

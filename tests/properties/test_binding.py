@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from judging import held, judged
-from attention_core.faults.bases.reference import correct
 from torch import Tensor, nn
 
 from attention_core.conformance.cases.case import Case
@@ -22,6 +21,7 @@ from attention_core.conformance.subjects.binding import Binding, bind
 from attention_core.conformance.worker.exchange import Array, decode
 from attention_core.conformance.worker.executor import Executor
 from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError
+from attention_core.faults.bases.reference import correct
 
 # Distinct sizes, so that swapped axes cannot pass: B, H, H_kv, n_q, n_kv, d, d_v.
 B, H, H_KV, N_Q, N_KV, D, D_V = 2, 6, 3, 5, 7, 4, 9

@@ -11,20 +11,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from judging import judged, refuted
+from witnesses import calls as witnesses
 from witnesses import fifth as fifth_witnesses
 from witnesses import fourth as fourth_witnesses
-from attention_core.faults import known
 from witnesses import second as second_witnesses
 from witnesses import stated
 from witnesses import third as third_witnesses
-from witnesses import calls as witnesses
-from attention_core.faults.odd import CORRECT, NEEDS
-from attention_core.faults.row import Row, row
-from attention_core.faults.catalogue import FAULTS, named
-from judging import judged, refuted
 
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.engine.session import Session
+from attention_core.faults import known
+from attention_core.faults.odd import NEEDS
+from attention_core.faults.row import Row, row
+from finetune.faults.catalogue import CORRECT, FAULTS, named
 
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
 SECOND = [r for r in FAULTS if "second_sight" in r.tags]

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults.bases.reference import build, correct
-from attention_core.faults.value import wrong_scale
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
@@ -28,6 +26,8 @@ from attention_core.conformance.subjects.evidence import Refused
 from attention_core.conformance.subjects.law import Law
 from attention_core.declaration.implementation import CLAIMS
 from attention_core.declaration.known_failures import KnownFailure
+from attention_core.faults.bases.reference import build, correct
+from attention_core.faults.value import wrong_scale
 
 LAW = "agrees_with_truth"
 CHEAP = {"dtypes": ("float32",), "gradients": False}

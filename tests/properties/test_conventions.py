@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import conventions
 from judging import refuted
-from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
@@ -18,6 +16,8 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.subjects.axes import LAYOUTS, Axes
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.declaration.scales import check_scale, scale_of
+from attention_core.faults import conventions
+from attention_core.faults.bases.reference import correct
 
 Mask = Tensor | None
 

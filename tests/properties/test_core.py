@@ -10,13 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import bias
-from attention_core.faults import kv_cache
-from attention_core.faults import multi_head
-from attention_core.faults import position_table
-from attention_core.faults import rotary
-from attention_core.faults import split_merge_heads
-from attention_core.faults.bases.reference import correct
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
@@ -24,6 +17,8 @@ from attention_core.conformance.contracts import built_in
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.core import PLAIN, SIZES
+from attention_core.faults import bias, kv_cache, multi_head, position_table, rotary, split_merge_heads
+from attention_core.faults.bases.reference import correct
 from attention_core.modules import self_attention as ours
 
 

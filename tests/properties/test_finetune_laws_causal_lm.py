@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune.faults import causal_lm as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance.subjects.evidence import Result
 from attention_core.conformance.worker.exchange import Request
+from finetune.faults import causal_lm as mutants
 from finetune.laws.causal_lm import laws as causal_lm
 from finetune.laws.causal_lm.laws import CONTRACT
 from finetune.laws.causal_lm.model import loss_bound, mean_loss

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 import torch
-from finetune.faults import checkpoints as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
+from finetune.faults import checkpoints as mutants
 from finetune.laws.checkpoint import laws as checkpoint
 from finetune.laws.checkpoint.interrupted import Place, pickles
 from finetune.laws.checkpoint.laws import CONTRACT

@@ -9,10 +9,10 @@ import re
 from typing import Any
 
 import pytest
-from finetune.faults import classifiers as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
+from finetune.faults import classifiers as mutants
 from finetune.laws.classifier import laws as classifier
 from finetune.laws.classifier.laws import CONTRACT
 
@@ -119,7 +119,9 @@ CHOSEN = {"padding_in_the_mean": "Meaned", "mask_of_the_first_text": "Plain", "p
 def test_counterexamples_are_programs_that_pass_on_a_correct_classifier() -> None:
     programs = {}
     for name, correct in CHOSEN.items():
-        program = counterexample(mutants.SEEN_BY[getattr(mutants, name)], f"finetune.faults.classifiers:{name}", CONTRACT)
+        program = counterexample(
+            mutants.SEEN_BY[getattr(mutants, name)], f"finetune.faults.classifiers:{name}", CONTRACT
+        )
         programs |= {name: program, f"{correct} for {name}": program.replace(name, correct)}
     found = outcomes(programs)
     assert {n for n, told in found.items() if told} == set(CHOSEN)

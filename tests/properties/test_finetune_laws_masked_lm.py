@@ -10,10 +10,10 @@ import re
 from typing import Any
 
 import pytest
-from finetune.faults import masked_lm as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
+from finetune.faults import masked_lm as mutants
 from finetune.laws.masked_lm import laws as masked_lm
 from finetune.laws.masked_lm.laws import CONTRACT
 
@@ -87,7 +87,9 @@ CHOSEN = ("padding_is_chosen", "labels_of_the_chosen_alone", "one_word_too_many"
 def test_counterexamples_are_programs_that_pass_on_a_correct_masking() -> None:
     programs = {}
     for name in CHOSEN:
-        programs[name] = counterexample(mutants.SEEN_BY[getattr(mutants, name)], f"finetune.faults.masked_lm:{name}", CONTRACT)
+        programs[name] = counterexample(
+            mutants.SEEN_BY[getattr(mutants, name)], f"finetune.faults.masked_lm:{name}", CONTRACT
+        )
     rate = judged("fifteen_percent_are_chosen", mutants.a_fifth_is_chosen, contract=CONTRACT).counterexample
     assert rate is not None and len(rate.snippet) < 50000
     programs["a_fifth_is_chosen"] = rate.snippet

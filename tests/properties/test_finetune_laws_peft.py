@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from finetune.faults import adapter_faults as faults
-from finetune.faults import adapters
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample
 from torch import Tensor
@@ -24,6 +22,8 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.search.search import run_law
 from finetune.contract_adapters import peft as graded_adapters
+from finetune.faults import adapter_faults as faults
+from finetune.faults import adapters
 from finetune.laws.peft import laws as peft
 from finetune.laws.peft.adapted import Adapted
 from finetune.laws.peft.formulas import matrices, within

@@ -11,17 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from finetune.faults import adapters
-from finetune.faults import causal_lm
-from finetune.faults import checkpoints
-from finetune.faults import classifiers
-from finetune.faults import trainers
-from finetune.faults import training_steps
-from finetune.faults import vocabulary
 from judging import held, refuted
 
 from attention_core.conformance.laws.process_state import SEEDED_BY_CONTRACT
 from finetune.contract_adapters import training as graded
+from finetune.faults import adapters, causal_lm, checkpoints, classifiers, trainers, training_steps, vocabulary
 
 LAW = "a_call_leaves_the_process_as_it_was"
 TARGETS: list[tuple[str, Any, str]] = [

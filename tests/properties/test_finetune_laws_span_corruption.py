@@ -11,11 +11,11 @@ import re
 from typing import Any
 
 import pytest
-from finetune.faults import span_corruption as mutants
 from judging import judged, refuted
 from judging_contracts import conforming
 
 from finetune.data.span_corruption import CharCorruptionDataset
+from finetune.faults import span_corruption as mutants
 from finetune.laws.span_corruption import laws as span_corruption
 from finetune.laws.span_corruption.laws import CONTRACT
 

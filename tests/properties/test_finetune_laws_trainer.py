@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from finetune.faults import trainers as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
+from finetune.faults import trainers as mutants
 from finetune.laws.trainer import laws as trainer
 from finetune.laws.trainer.laws import CONTRACT
 from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from finetune.faults import training_steps as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample
 
@@ -18,6 +17,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.contract_adapters import training as graded
+from finetune.faults import training_steps as mutants
 from finetune.laws.trainer.probe_layout import SIZE
 from finetune.laws.training_step import laws as training_step
 from finetune.laws.training_step import step_probe

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from finetune.faults import vocabulary as mutants
 from judging import refuted
 from judging_contracts import conforming, refuting
 
@@ -20,6 +19,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.results import LawResult
 from attention_core.conformance.search.search import run_law
 from finetune.data.vocabulary import Vocabulary
+from finetune.faults import vocabulary as mutants
 from finetune.laws.vocabulary import laws as vocabulary
 from finetune.laws.vocabulary.laws import CHARACTERS, CONTRACT, drawn
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults.bases.reference import correct
 from properties import written_forms as forms
 from torch import Tensor
 
@@ -16,6 +15,7 @@ from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import option_text
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.sizes import SizeCondition
+from attention_core.faults.bases.reference import correct
 
 FOUND: dict[Any, dict[str, Any]] = {
     forms.plain: {},

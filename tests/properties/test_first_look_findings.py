@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation
@@ -18,6 +17,7 @@ from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import command, option_text
 from attention_core.conformance.report.results import NOT_RUN, Report
 from attention_core.conformance.subjects.law import Law
+from attention_core.faults.bases.reference import correct
 
 
 @pytest.mark.parametrize(

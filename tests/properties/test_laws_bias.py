@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_core.faults import bias as mutants
 from judging import refuted
 from judging_contracts import conforming, refuting
 
@@ -20,6 +19,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import bias
 from attention_core.conformance.laws.bias import CONTRACT
 from attention_core.conformance.subjects.parameter_case import draw_parameters
+from attention_core.faults import bias as mutants
 from attention_core.modules import positions
 
 SEEN_BY = {  # one law that must see it

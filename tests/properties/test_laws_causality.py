@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import causality as mutants
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance.laws import causality
+from attention_core.faults import causality as mutants
+from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

@@ -6,13 +6,13 @@ Calls of few tokens: decoding over long caches and wide heads in views; each law
 from __future__ import annotations
 
 import pytest
-from attention_core.faults import decoding as mutants
-from attention_core.faults.bases import reference
 from judging import held, judged, refuted
-from attention_core.faults.value import correct_with_weights
 
 from attention_core.conformance.laws.decoding import LAWS, SHAPES
 from attention_core.conformance.subjects.law import Law
+from attention_core.faults import decoding as mutants
+from attention_core.faults.bases import reference
+from attention_core.faults.value import correct_with_weights
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)

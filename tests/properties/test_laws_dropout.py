@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import dropout as mutants
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 from scipy.stats import binom
 
 from attention_core.conformance.laws import dropout, dropout_options
@@ -27,6 +25,8 @@ from attention_core.conformance.laws.chance import (
 )
 from attention_core.conformance.search.search import EFFORTS
 from attention_core.declaration.implementation import CLAIMS
+from attention_core.faults import dropout as mutants
+from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 
 WEIGHTS = "returned_weights_are_before_dropout"

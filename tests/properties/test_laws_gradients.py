@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import gradients as mutants
-from attention_core.faults.bases.backward import build_backward
-from attention_core.faults import correct as odd_but_correct
-from attention_core.faults import odd
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import build, correct, weights
 from torch import Tensor
 
 from attention_core import oracle
@@ -24,6 +19,11 @@ from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.second_budget import second_bound
 from attention_core.conformance.laws import gradients
 from attention_core.conformance.laws import second_gradients as second
+from attention_core.faults import correct as odd_but_correct
+from attention_core.faults import gradients as mutants
+from attention_core.faults import odd
+from attention_core.faults.bases.backward import build_backward
+from attention_core.faults.bases.reference import build, correct, weights
 from attention_core.oracle import attention as true_attention
 from attention_core.oracle import second_gradients
 

@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import bias
-from attention_core.faults import mask_builder
-from attention_core.faults import position_table
 from judging import held, judged, refuted
 from judging_contracts import conforming, counterexample, outcomes, refuting
 
 from attention_core.conformance.laws.handing_out import LAWS
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import check_applies
+from attention_core.faults import bias, mask_builder, position_table
 
 LAW = "results_are_the_callers_own"
 FAULTY: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [

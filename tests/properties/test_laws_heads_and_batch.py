@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import heads_and_batch as mutants
 from judging import held, refuted
-from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance.laws import heads_and_batch as slices
 from attention_core.conformance.laws import permutations
 from attention_core.declaration.implementation import CLAIMS
+from attention_core.faults import heads_and_batch as mutants
+from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import kv_cache as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, refuting
 from torch import Tensor
@@ -21,6 +20,7 @@ from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import check_applies
+from attention_core.faults import kv_cache as mutants
 from attention_core.modules.cache import KeyValueCache
 from attention_core.modules.self_attention import MultiHeadSelfAttention
 

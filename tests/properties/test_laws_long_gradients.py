@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import gradients as mutants
-from attention_core.faults.bases.backward import build_backward
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import build, correct
 from torch import Tensor
 
 from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF, round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import long_gradients
 from attention_core.conformance.laws.long_gradients import PARTS, many_keys, many_rows
+from attention_core.faults import gradients as mutants
+from attention_core.faults.bases.backward import build_backward
+from attention_core.faults.bases.reference import build, correct
 from attention_core.oracle import attention as truth
 from attention_core.oracle import gradients as true_gradients
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from attention_core.faults import lse as mutants
 from judging import held, refuted
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.laws import laws_of, lse
+from attention_core.faults import lse as mutants
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import mask_builder as mutants
 from judging import held, refuted
 from judging_contracts import conforming, refuting
 from torch import Tensor
@@ -21,6 +20,7 @@ from attention_core.conformance.laws import mask_builder
 from attention_core.conformance.laws.mask_builder import CONTRACT, KINDS, MaskBuilder
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import Implementation, TargetError
+from attention_core.faults import mask_builder as mutants
 from attention_core.masking import builders
 
 FAULTY = [(kind, mutant) for kind, all_of in mutants.KINDS.items() for mutant in all_of]

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import torch
+from judging import held, judged, refuted
+from torch import Tensor
+
+from attention_core.conformance.laws import dead_rows, mask_forms, masking, masking_gradients
 from attention_core.faults import dead_rows as dead_mutants
 from attention_core.faults import mask_forms as form_mutants
 from attention_core.faults import masking as mutants
 from attention_core.faults import second_sight
-from judging import held, judged, refuted
 from attention_core.faults.bases.reference import build, correct
-from torch import Tensor
-
-from attention_core.conformance.laws import dead_rows, mask_forms, masking, masking_gradients
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from attention_core.faults import multi_head as mutants
 from judging import held, judged, refuted
 from judging_contracts import conforming, refuting
 from torch import Tensor, nn
@@ -18,6 +17,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
+from attention_core.faults import multi_head as mutants
 from attention_core.modules.self_attention import MultiHeadSelfAttention
 from attention_core.modules.shared_projection import shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module

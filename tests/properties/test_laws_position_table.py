@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from attention_core.faults import position_table as mutants
 from judging import judged, refuted
 from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import position_table
 from attention_core.conformance.laws.position_table import CONTRACT
+from attention_core.faults import position_table as mutants
 from attention_core.modules import positions
 
 SEEN_BY = {  # one law that must see it

@@ -14,11 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import kv_cache
-from attention_core.faults import mask_builder
-from attention_core.faults import multi_head
-from attention_core.faults import position_table
-from attention_core.faults import process_state as mutants
 from judging import held, judged, refuted
 from judging_contracts import counterexample, outcomes
 
@@ -28,6 +23,8 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.process_state import LAWS
 from attention_core.conformance.search.search import run_law
 from attention_core.conformance.worker.process_state import seeded
+from attention_core.faults import kv_cache, mask_builder, multi_head, position_table
+from attention_core.faults import process_state as mutants
 
 LAW = "a_call_leaves_the_process_as_it_was"
 WORDS = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from attention_core.faults import refusal as mutants
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance.laws import refusal
+from attention_core.faults import refusal as mutants
+from attention_core.faults.bases.reference import correct
 
 NAMES = [law.name for law in refusal.LAWS]
 MISMATCH = "lengths_of_key_and_value_must_agree"

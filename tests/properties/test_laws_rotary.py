@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_core.faults import rotary as mutants
 from judging import refuted
 from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import rotary
 from attention_core.conformance.laws.rotary import CONTRACT
 from attention_core.conformance.laws.rotation import angle_error
+from attention_core.faults import rotary as mutants
 from attention_core.modules import positions
 
 BATCHED = {"positions": "batched"}

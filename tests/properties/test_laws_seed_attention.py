@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from attention_core.faults import seed_attention as whole
-from attention_core.faults import seed_steps as steps
 from judging import held, refuted
 from judging_contracts import conforming, refuting
 from torch import Tensor
@@ -16,6 +14,8 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import seed_attention, seed_steps
 from attention_core.declaration.implementation import TargetError
+from attention_core.faults import seed_attention as whole
+from attention_core.faults import seed_steps as steps
 from attention_core.modules import self_attention as ours
 
 

@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import memory as memory_mutants
-from attention_core.faults import shapes as shape_mutants
-from attention_core.faults.bases.backward import build_backward
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 from torch import Tensor
 
 from attention_core.conformance import Implementation
@@ -24,6 +20,10 @@ from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import large_sizes, memory, shapes
 from attention_core.conformance.laws.shapes import SWEEP
 from attention_core.conformance.search.search import judge_one
+from attention_core.faults import memory as memory_mutants
+from attention_core.faults import shapes as shape_mutants
+from attention_core.faults.bases.backward import build_backward
+from attention_core.faults.bases.reference import correct
 
 LAWS = (*shapes.LAWS, *large_sizes.LAWS, *memory.LAWS)
 NAMES = [law.name for law in LAWS]

@@ -10,16 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import sharing as mutants
-from attention_core.faults import second_sight
-from attention_core.faults import second_sight_others
-from attention_core.faults import third_sight
-from attention_core.faults import third_sight_others
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance.laws import sharing
 from attention_core.declaration.implementation import CLAIMS
+from attention_core.faults import second_sight, second_sight_others, third_sight, third_sight_others
+from attention_core.faults import sharing as mutants
+from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

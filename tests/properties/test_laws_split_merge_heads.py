@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from attention_core.faults import split_merge_heads as mutants
 from judging import refuted
 from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import split_merge_heads
 from attention_core.conformance.laws.split_merge_heads import CONTRACT
+from attention_core.faults import split_merge_heads as mutants
 from attention_core.kernels import heads
 
 # What else a fault breaks is its own affair; these laws must see it.

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import state as mutants
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import modes, state
 from attention_core.declaration.implementation import CLAIMS
+from attention_core.faults import state as mutants
+from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

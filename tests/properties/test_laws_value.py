@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_core.faults import value as mutants
 from judging import held, judged, refuted
-from attention_core.faults.bases.reference import correct
 
 from attention_core.conformance.laws import value, value_relations
 from attention_core.conformance.laws.value_relations import orthogonal
+from attention_core.faults import value as mutants
+from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 

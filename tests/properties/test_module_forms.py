@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import module_forms as forms
 from judging_contracts import conforming, refuting
 from torch import Tensor, nn
 
@@ -16,6 +15,7 @@ from attention_core.conformance.engine.second_judgement import judge_under_found
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.fused_roles import UNSEEN
 from attention_core.declaration.implementation import TargetError
+from attention_core.faults import module_forms as forms
 
 CONTRACT = "multi-head"
 TRUTH = "heads_attend_as_the_formula_says"

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from judging import judged
-from attention_core.faults.bases.reference import correct
 
 from attention_core import oracle
 from attention_core.conformance import Implementation, check_implementation
@@ -24,6 +23,7 @@ from attention_core.conformance.search import search
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.runner import LocalRunner
+from attention_core.faults.bases.reference import correct
 
 LAW = "agrees_with_truth"
 NEEDS_FLOAT = {"bias_ignored", "bias_scaled"}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attention_core.faults.bases import reference
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import contract_named
@@ -16,6 +15,7 @@ from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import verify_target
 from attention_core.conformance.subjects.law import DIAGNOSE
 from attention_core.conformance.subjects.roles import BESIDE_OTHERS, LEAST_REFUTED, detectors_first
+from attention_core.faults.bases import reference
 
 DATA = Path(__file__).resolve().parents[2] / "docs" / "data"
 NOTE = "laws that name causes judged a quarter of their cases"

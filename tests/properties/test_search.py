@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_core.faults import value as mutants
 from judging import judged
-from attention_core.faults.bases.reference import correct
 
 from attention_core import oracle
 from attention_core.conformance.cases.case import Case
@@ -32,6 +30,8 @@ from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import Request
 from attention_core.conformance.worker.runner import LocalRunner
 from attention_core.declaration.implementation import Implementation
+from attention_core.faults import value as mutants
+from attention_core.faults.bases.reference import correct
 
 CONTRACT = contract_named("attention")
 Check = Callable[[Any, Any], int | None]

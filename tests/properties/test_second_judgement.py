@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults import module_forms as forms
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
@@ -16,6 +15,7 @@ from attention_core.conformance.first_look.findings import command
 from attention_core.conformance.report.render_text import under_found_lines
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
+from attention_core.faults import module_forms as forms
 
 
 class Kept:

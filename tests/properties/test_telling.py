@@ -14,9 +14,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_core.faults.bases import reference
-from attention_core.faults import value
-from attention_core.faults.bases.reference import build
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
@@ -33,6 +30,9 @@ from attention_core.conformance.report.ranking import (
     without_consequences,
 )
 from attention_core.conformance.report.results import Counterexample, LawResult
+from attention_core.faults import value
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.reference import build
 
 FAMILY = {law.name: law.family for contract in contracts().values() for law in contract.laws}
 

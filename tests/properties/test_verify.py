@@ -19,9 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_core.faults import split_merge_heads
-from attention_core.faults.bases.reference import correct
-from attention_core.faults.value import wrong_scale
 from torch import Tensor
 
 from attention_core.conformance.cases.case import Case
@@ -43,6 +40,9 @@ from attention_core.conformance.report.results import Counterexample, LawResult,
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 from attention_core.declaration.sizes import SizeCondition
+from attention_core.faults import split_merge_heads
+from attention_core.faults.bases.reference import correct
+from attention_core.faults.value import wrong_scale
 
 LAW = "agrees_with_truth"
 FIELDS: dict[str, Any] = {"dtypes": ("float32",), "gradients": False}

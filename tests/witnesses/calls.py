@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from attention_core.faults.row import Row
 from torch import Tensor
 
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
+from attention_core.faults.row import Row
 
 
 @dataclass(frozen=True)

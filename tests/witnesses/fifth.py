@@ -11,19 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults.bases.backward import build_backward
+from torch import Tensor
 from witnesses import fifth_others as fifth_witnesses_others
 from witnesses import fifth_state as fifth_witnesses_state
 from witnesses import fourth as fourth_witnesses
 from witnesses import third
-from attention_core.faults.bases.arrays import by_numpy
 from witnesses.fifth_state import CALLS, same_bits, some
 from witnesses.fourth import gradients, second_derivative
 from witnesses.second import leaves, normal, three
 from witnesses.third import called, forward, heads_inside, off, truth
-from attention_core.faults.bases.tiles import Flash, Tiles
+
+from attention_core.faults.bases.arrays import by_numpy
+from attention_core.faults.bases.backward import build_backward
 from attention_core.faults.bases.reference import build, correct
-from torch import Tensor
+from attention_core.faults.bases.tiles import Flash, Tiles
 
 
 def in_numpy(target: Any, layout: str = "bhnd") -> Any:

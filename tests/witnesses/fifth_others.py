@@ -7,19 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import position_table
-from attention_core.faults import rotary
+from torch import Tensor
 from witnesses import fourth as fourth_witnesses
 from witnesses import second as second_witnesses
 from witnesses import third
 from witnesses.second import leaves, normal, three
 from witnesses.third import in_chunks, off, same, truth, turned
+
+from attention_core.faults import bias, lse, position_table, rotary
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.mask_builder import positions, real_keys
 from attention_core.faults.multi_head import MultiHead
-from torch import Tensor
 
 
 def in_float64(target: Any) -> float:

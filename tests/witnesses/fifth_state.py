@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 from witnesses.fourth import open_but_one
 from witnesses.second import normal, three
 from witnesses.third import forward
+
 from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 CALLS = 2000
 """Of a fault that shows once in fifty: none of them shows it once in 10^17 runs."""

@@ -11,23 +11,19 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import dead_rows
-from attention_core.faults import lse
-from attention_core.faults import position_table
-from attention_core.faults import rotary
-from attention_core.faults import value
-from attention_core.faults.bases.backward import build_backward
+from torch import Tensor
 from witnesses import second as second_witnesses
 from witnesses import third
 from witnesses.second import leaves, normal, three
 from witnesses.third import called, forward, heads_inside, in_chunks, off, same, truth, turned
+
+from attention_core.faults import bias, dead_rows, lse, position_table, rotary, value
+from attention_core.faults.bases.backward import build_backward
+from attention_core.faults.bases.reference import build
 from attention_core.faults.bases.tiles import Flash, Tiles
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.mask_builder import positions, real_keys
 from attention_core.faults.multi_head import MultiHead
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 # --- attention ------------------------------------------------------------------------------------
 

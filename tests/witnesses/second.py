@@ -10,21 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import position_table
-from attention_core.faults import rotary
-from attention_core.faults import split_merge_heads
-from attention_core.faults.bases.tiles import Flash, Tiles
-from witnesses.calls import ratio
-from attention_core.faults.kv_cache import Cache
-from attention_core.faults.mask_builder import positions
-from attention_core.faults.multi_head import MultiHead
-from attention_core.faults.bases.reference import build
 from torch import Tensor
+from witnesses.calls import ratio
 
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
+from attention_core.faults import bias, lse, position_table, rotary, split_merge_heads
+from attention_core.faults.bases.reference import build
+from attention_core.faults.bases.tiles import Flash, Tiles
+from attention_core.faults.kv_cache import Cache
+from attention_core.faults.mask_builder import positions
+from attention_core.faults.multi_head import MultiHead
 
 BF16, F16 = torch.bfloat16, torch.float16
 

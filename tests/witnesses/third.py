@@ -12,17 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attention_core.faults import bias
-from attention_core.faults import lse
-from attention_core.faults import rotary
-from attention_core.faults import split_merge_heads
+from torch import Tensor
 from witnesses.second import leaves, normal, three
+
+from attention_core.faults import bias, lse, rotary, split_merge_heads
+from attention_core.faults.bases.reference import build
 from attention_core.faults.bases.tiles import Flash, Tiles
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.mask_builder import positions, real_keys
 from attention_core.faults.multi_head import MultiHead
-from attention_core.faults.bases.reference import build
-from torch import Tensor
 
 UNITS = 20
 BF16 = torch.bfloat16

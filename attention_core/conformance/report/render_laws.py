@@ -8,8 +8,9 @@ from attention_core.conformance.contracts import Contract
 
 HEAD = """# The laws
 
-Every law that a correct implementation obeys, by contract. The last column names the fault under `tests/mutants` that
-the law is tested to refute. This page is generated: `attention-core laws --markdown > docs/laws.md`.
+Every law that a correct implementation obeys, by contract. The last column names the fault that the law is tested to
+refute, under `attention_core/faults` or `finetune/faults`. This page is generated:
+`attention-core laws --markdown > docs/laws.md`.
 """
 UNSEEN = """
 ## What these laws do not see

@@ -87,7 +87,7 @@ class Law:
 
     @property
     def mutant(self) -> str:
-        """The fault this law was seen to refute (a file of tests/mutants)."""
+        """The fault this law was seen to refute (a fault of attention_core/faults or finetune/faults)."""
         return self._field("Mutant")
 
 

@@ -1,0 +1,1 @@
+"""Correct attention, cut into steps: a fault replaces one step and leaves the rest right."""
