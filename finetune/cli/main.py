@@ -29,6 +29,7 @@ from finetune.cli.options import (
     questions_of,
     train_options,
 )
+from finetune.cli.prompt import prompt
 from finetune.cli.select import select
 from finetune.cli.train import form_of_file, model_of, train
 from finetune.cli.values import Finite
@@ -218,6 +219,7 @@ app.add_command(characters)
 app.add_command(charcorruption)
 app.add_command(classify)
 app.add_command(namedata)
+app.add_command(prompt)
 app.add_command(select)
 app.add_command(memory)
 app.add_command(largest)

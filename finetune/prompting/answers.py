@@ -1,6 +1,6 @@
 """A store of answers on disk: SQLite, keyed by the whole request, so that no request is paid for twice.
 
-Each answer is committed before the next one is awaited: a process that is killed loses what was under way, nothing else.
+Each answer is committed before the next one is awaited: a process that is killed loses only what was under way.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Replies:
         if self.reasons:
             number, reason = next(iter(self.reasons.items()))
             raise BadInput(
-                f"{len(self.reasons)} of {len(self.answers)} requests were not answered (request {number + 1}: {reason}); "
-                "the others are stored, and the same command asks only these again"
+                f"{len(self.reasons)} of {len(self.answers)} requests were not answered "
+                f"(request {number + 1}: {reason}); with --store the same command asks only these again"
             )
         return whole
 

@@ -1,4 +1,4 @@
-"""Demonstrations of a few-shot prompt: drawn with a seed, balanced or not, in an order that is part of the experiment."""
+"""Demonstrations of a few-shot prompt: drawn with a seed, balanced or not, in an order that can be varied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 def choose_demonstrations(
-    train: Examples, evaluated: Examples, count: int, *, seed: int = 0, balanced: bool = True, order: Order = "interleaved"
+    train: Examples,
+    evaluated: Examples,
+    count: int,
+    *,
+    seed: int = 0,
+    balanced: bool = True,
+    order: Order = "interleaved",
 ) -> Examples:
     """Draw demonstrations from the training examples, never one whose text is evaluated.
 
@@ -50,8 +56,8 @@ def choose_demonstrations(
             own = [n for n, other in enumerate(pool.labels) if other == label][:share]
             if len(own) < share:
                 raise BadInput(
-                    f"{share} demonstrations of {train.classes[label]!r} are wanted, and train has {len(own)} whose text "
-                    "is not evaluated"
+                    f"{share} demonstrations of {train.classes[label]!r} are wanted, and train has {len(own)} "
+                    "whose text is not evaluated"
                 )
             chosen += own
     if len(chosen) < count:

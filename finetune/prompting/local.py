@@ -101,16 +101,16 @@ class LocalModel:
         """Go on with the prompt, or score the choices behind it.
 
         Raises:
-            BadInput: if the prompt is empty or beyond the model's context, or chat is asked of a model without a dialogue.
+            BadInput: if the prompt is empty or longer than the context, or the model has no dialogue for chat.
         """
-        tokenizer, model = self._loaded
+        _, model = self._loaded
         prompt = self._encode(request)
         limit = getattr(model.config, "max_position_embeddings", math.inf)
         needed = len(prompt) + (0 if request.choices else request.controls.max_tokens)
         if needed > limit:
             raise BadInput(
-                f"a prompt of {len(prompt)} tokens with {needed - len(prompt)} more does not fit into the model's context "
-                f"of {limit}: take fewer demonstrations (--shots), or cut the texts (--max_words)"
+                f"a prompt of {len(prompt)} tokens with {needed - len(prompt)} more does not fit into the model's "
+                f"context of {limit}: take fewer demonstrations (--shots), or cut the texts (--max_words)"
             )
         if request.choices:
             scores = tuple(self._score(request, prompt, choice) for choice in request.choices)
@@ -149,7 +149,8 @@ class LocalModel:
         fresh = torch.tensor([ids[same:]], device=self.device)
         output = model(input_ids=fresh, past_key_values=cache, use_cache=True, logits_to_keep=count)
         self._cache, self._read = output.past_key_values, list(ids)
-        return output.logits[0].float()
+        logits: Tensor = output.logits
+        return logits[0].float()
 
     def _kept(self, same: int) -> Any:
         """Return the cache, cut to its first `same` ids; None if nothing can be kept."""
@@ -178,7 +179,8 @@ class LocalModel:
         seed = int.from_bytes(hashlib.sha256(f"{controls.seed} {number}".encode()).digest()[:8], "big") >> 1
         generator = torch.Generator(self.device).manual_seed(seed)
         ends = end_tokens(tokenizer, model)
-        ids, total, text = [], 0.0, ""
+        ids: list[int] = []
+        total, text = 0.0, ""
         while len(ids) < controls.max_tokens:
             logits = self._logits(prompt + ids)
             token = choose(penalize(logits, ids, controls), controls, generator)

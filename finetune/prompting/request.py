@@ -1,4 +1,4 @@
-"""Requests to a language model, and its answers: frozen records with one canonical form, which is the key of the cache."""
+"""Requests to a language model, and its answers: frozen records; a request's canonical form is its key in the store."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def read_reply(reply: Any, request: Request) -> Answer:
 def mean_log_probability(choice: Any) -> float:
     """Return the mean log-probability of a chat completion's tokens, by which the API's best_of chooses."""
     tokens = choice.logprobs.content
-    return sum(token.logprob for token in tokens) / max(len(tokens), 1)
+    return float(sum(token.logprob for token in tokens)) / max(len(tokens), 1)
 
 
 def first_token_scores(choice: Any, choices: tuple[str, ...], chat: bool) -> tuple[float, ...]:

@@ -31,7 +31,7 @@ class Row:
         return sum(r.correct for r in self.results), sum(len(r.labels) for r in self.results)
 
     def cells(self) -> list[str]:
-        """The row of a table: accuracy in the mean, its lowest and highest seed, the interval of one seed, unreadable."""
+        """Return the row of a table: mean accuracy, lowest and highest seed, the interval of one seed, unreadable."""
         correct, count = self.pooled
         each = [result.accuracy for result in self.results]
         # Seeds share the evaluated examples, so they do not narrow the interval: it is that of one run's size.
@@ -53,8 +53,8 @@ def settings(base: Setting, shots: Sequence[int]) -> Iterator[tuple[str, Setting
         base: what everything else stays at.
         shots: numbers of demonstrations.
 
-    >>> [name for name, _ in settings(Setting(4), (0, 4))]
-    ['0 demonstrations', '4 demonstrations', 'class after class', 'reversed', 'shuffled', 'not balanced', 'likeliest word']
+    >>> [name for name, _ in settings(Setting(4), (0, 4))][:3]
+    ['0 demonstrations', '4 demonstrations', 'class after class']
     """
     for count in shots:
         yield f"{count} demonstrations", replace(base, shots=count)
