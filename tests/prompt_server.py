@@ -98,7 +98,7 @@ def serving(reply: Callable[[str, dict[str, Any]], list[str]], delay: float = 0.
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with state.lock:
                 state.bodies.append(body)
-                state.headers.append(dict(self.headers))
+                state.headers.append({name.lower(): value for name, value in self.headers.items()})
             fault = state.next_fault()
             if fault is not None and fault(self):
                 return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -159,9 +159,8 @@ def complete(text: str, **options: Any) -> None:
     from finetune.prompting.ask import ask
     from finetune.prompting.request import Request, describe_usage
 
-    model, controls = model_of(options), controls_of(options)
-    request = Request(model.identity, _text(text), controls, options["mode"])
-    with store_of(options["store"]) as store:
+    with closing(model_of(options)) as model, store_of(options["store"]) as store:
+        request = Request(model.identity, _text(text), controls_of(options), options["mode"])
         replies = ask(model, [request], store)
     (answer,) = replies.complete()
     for number, completion in enumerate(answer.texts, 1):
@@ -185,12 +184,12 @@ def classify(shots: int, **options: Any) -> None:
 
     _check_output(options["output"])
     template, train, examples = _task_of(options)
-    model, controls = model_of(options), controls_of(options)
+    controls = controls_of(options)
     setting = Setting(
         shots, options["seed"], options["balanced"], options["order"], options["scoring"], options["mode"]
     )
-    click.echo(f"{len(examples)} examples of {options['side']}, {setting.describe()}, {model.identity}")
-    with store_of(options["store"]) as store, _bar(len(examples)) as progress:
+    with closing(model_of(options)) as model, store_of(options["store"]) as store, _bar(len(examples)) as progress:
+        click.echo(f"{len(examples)} examples of {options['side']}, {setting.describe()}, {model.identity}")
         result = evaluate(model, template, train, examples, setting, controls=controls, store=store, progress=progress)
     for line in result.lines():
         click.echo(line)
@@ -220,14 +219,13 @@ def study(shots: str, base: int, seeds: int, other_words: str | None, **options:
     if min(counts) < 0:
         raise BadInput(f"--shots {shots!r}: no number is below 0")
     template, train, examples = _task_of(options)
-    model = model_of(options)
     setting = Setting(base, 0, options["balanced"], options["order"], options["scoring"], options["mode"])
     majority = examples.accuracy_of(examples.majority())
-    click.echo(f"{len(examples)} examples of {options['side']}, majority class {majority:.3f}, {model.identity}")
     words = _words(other_words)
     if words and len(words) != len(examples.classes):
         raise BadInput(f"--other_words: {len(words)} words for {len(examples.classes)} classes")
-    with store_of(options["store"]) as store:
+    with closing(model_of(options)) as model, store_of(options["store"]) as store:
+        click.echo(f"{len(examples)} examples of {options['side']}, majority class {majority:.3f}, {model.identity}")
         rows = run(
             model, template, train, examples, setting, shots=counts, seeds=range(seeds), words=words, store=store,
             report=lambda name: click.echo(f"running: {name}", err=True),

@@ -91,8 +91,8 @@ class LocalModel:
                 model = AutoModelForCausalLM.from_pretrained(
                     folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, **options
                 )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:200]
+        except Exception as error:  # whatever a broken file makes of its readers is said of the file
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise BadInput(f"{self.path} cannot be loaded as a causal language model: {reason}") from None
         return tokenizer, model.to(self.device).eval()
 
@@ -122,6 +122,10 @@ class LocalModel:
             tuple(completion.text for completion in kept), tuple(completion.finished for completion in kept),
             len(prompt), sum(completion.tokens for completion in drawn),
         )  # fmt: skip
+
+    def close(self) -> None:
+        """Forget the keys and values of the last text."""
+        self._cache, self._read = None, []
 
     def _encode(self, request: Request, more: str = "") -> list[int]:
         tokenizer, _ = self._loaded

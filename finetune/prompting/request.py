@@ -162,6 +162,10 @@ class Model(Protocol):
         """Answer one request."""
         ...
 
+    def close(self) -> None:
+        """Let go of connections and memory."""
+        ...
+
 
 def describe_usage(prompt_tokens: int, completion_tokens: int, prices: Mapping[str, float] | None = None) -> str:
     """Return tokens, and their cost where prices are known.

@@ -93,6 +93,11 @@ class ServerModel:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise Unanswered(f"{self.shown} sent something that is not a completion") from None
 
+    def close(self) -> None:
+        """Close the connections, if any was opened."""
+        if "client" in self.__dict__:
+            self.client.close()
+
     def _options(self, request: Request) -> dict[str, Any]:
         """Return the request's fields under the API's names; a control at its neutral value is not sent."""
         controls, chat = request.controls, request.mode == "chat"
@@ -144,6 +149,8 @@ class ServerModel:
             raise Unanswered(f"{self.shown}: status {error.status_code}, {self._message(error)}") from None
         except openai.APIError as error:
             raise Unanswered(f"{self.shown}: {self._message(error)}") from None
+        except ValueError:  # of the JSON reader: the client does not wrap it
+            raise Unanswered(f"{self.shown} sent something that is not JSON") from None
 
     def _not_found(self, error: Any) -> str:
         import openai

@@ -39,6 +39,9 @@ class Echo:
             with self.lock:
                 self.running -= 1
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def requests(*prompts: str) -> list[Request]:
     return [Request("echo", prompt) for prompt in prompts]

@@ -7,6 +7,7 @@ import json
 import math
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,21 +26,33 @@ SECRET = "sk-not-a-real-key"
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
+def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(KEY, SECRET)
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     # The client's pauses between attempts are not what is tested here.
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.002)
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 def echo(prompt: str, body: dict[str, Any]) -> list[str]:
     return [f"{prompt}!", f"{prompt}??", "longer than these"][: body.get("n", 1)]
 
 
+OPEN: list[ServerModel] = []
+
+
+def model_at(url: str, name: str = "tiny", **options: Any) -> ServerModel:
+    """A model whose connections are closed behind the test."""
+    OPEN.append(ServerModel(name, url, **options))
+    return OPEN[-1]
+
+
 def model_of(server: Server, **options: Any) -> ServerModel:
-    return ServerModel("tiny", server.url, **options)
+    return model_at(server.url, **options)
 
 
 def request_of(model: ServerModel, prompt: str = "Hello", **options: Any) -> Request:
@@ -56,7 +69,7 @@ def test_every_control_arrives_under_its_name() -> None:
         "frequency_penalty": 0.25, "presence_penalty": -0.5, "n": 2, "best_of": 3, "seed": 11,
     }  # fmt: skip
     assert server.bodies == [expected]
-    assert server.headers[0]["Authorization"] == f"Bearer {SECRET}"
+    assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
 
 
 def test_a_completion_is_answered() -> None:
@@ -104,7 +117,7 @@ def test_a_fault_that_passes_is_repeated_and_paid_for_once(fault: Fault) -> None
         model = model_of(server)
         assert model.answer(request_of(model)).texts == ("Hello!",)
         assert len(server.bodies) == 3
-        assert len({headers["Idempotency-Key"] for headers in server.headers}) == 1
+        assert len({headers["idempotency-key"] for headers in server.headers}) == 1
         assert sum(server.charged.values()) == 1
 
 
@@ -185,7 +198,7 @@ def test_a_refusal_is_one_line_and_not_repeated(fault: Fault, line: str) -> None
 
 def test_an_unknown_model_is_told_which_there_are() -> None:
     with serving(echo) as server:
-        model = ServerModel("large", server.url)
+        model = model_at(server.url, "large")
         with pytest.raises(BadInput, match="has no model 'large'; it has tiny"):
             model.answer(request_of(model))
 
@@ -193,7 +206,7 @@ def test_an_unknown_model_is_told_which_there_are() -> None:
 def test_a_closed_port_is_one_line() -> None:
     with serving(echo) as server:
         url = server.url
-    model = ServerModel("tiny", url, retries=0)
+    model = model_at(url, retries=0)
     with pytest.raises(Unanswered, match=url):
         model.answer(request_of(model))
 
@@ -213,7 +226,7 @@ def test_what_is_not_an_address_is_one_line(url: str) -> None:
 
 
 def test_a_password_in_the_address_stands_nowhere() -> None:
-    model = ServerModel("tiny", "http://user:secret@127.0.0.1:9/v1", retries=0)
+    model = model_at("http://user:secret@127.0.0.1:9/v1", retries=0)
     with pytest.raises(Unanswered) as caught:
         model.answer(request_of(model))
     assert "secret" not in str(caught.value) + model.identity + request_of(model).model
