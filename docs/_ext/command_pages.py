@@ -16,11 +16,11 @@ def pages() -> Iterator[tuple[str, str]]:
     lines, names = ["# Command line", ""], []
     for name, group in commands().items():
         lines += [f"## {name}", "", "| command | what it does |", "|---|---|"]
-        for sub, command in sorted(group.commands.items()):
-            file = f"{name}-{sub}"
+        for outer, sub, command in nested(name, group):
+            file = f"{outer} {sub}".replace(" ", "-")
             names.append(file)
-            lines.append(f"| [`{name} {sub}`]({file}.md) | {cell(command.get_short_help_str(120))} |")
-            yield f"reference/commands/{file}.md", page(name, sub, group, command)
+            lines.append(f"| [`{outer} {sub}`]({file}.md) | {cell(command.get_short_help_str(120))} |")
+            yield f"reference/commands/{file}.md", page(outer, sub, group, command)
         lines.append("")
     lines += [
         "Exit status: 0 if all is as it should be, 1 if something is refuted, 2 if something cannot be judged.",
@@ -28,6 +28,14 @@ def pages() -> Iterator[tuple[str, str]]:
     ]
     toctree = ["```{toctree}", ":hidden:", "", *names, "```", ""]
     yield "reference/commands/index.md", "\n".join([*lines, *toctree])
+
+
+def nested(name: str, group: click.Group) -> Iterator[tuple[str, str, click.Command]]:
+    """The commands of a group, those of its groups included, each with the words before its name."""
+    for sub, command in sorted(group.commands.items()):
+        yield name, sub, command
+        if isinstance(command, click.Group):
+            yield from nested(f"{name} {sub}", command)
 
 
 def page(name: str, sub: str, group: click.Group, command: click.Command) -> str:
@@ -38,7 +46,9 @@ def page(name: str, sub: str, group: click.Group, command: click.Command) -> str
     text = cleandoc(command.help or "").replace("\b\n", "").strip()
     lines = [f"# {name} {sub}", "", "```", f"{name} {sub} {usage}", "```", "", *paragraphs(text)]
     if isinstance(command, click.Group):
-        lines += [f"- `{inner}`: {one.get_short_help_str(120)}" for inner, one in sorted(command.commands.items())]
+        file = f"{name} {sub}".replace(" ", "-")
+        for inner, one in sorted(command.commands.items()):
+            lines += [f"- [`{name} {sub} {inner}`]({file}-{inner}.md): {one.get_short_help_str(120)}"]
     options = [record for p in command.get_params(context) if (record := p.get_help_record(context))]
     if options:
         lines += ["", "## Options", ""]

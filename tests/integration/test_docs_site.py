@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import click
 import pytest
 
 from attention_core.conformance.contracts import contracts
@@ -174,6 +175,8 @@ def test_options_on_a_page_are_options_of_the_command(builder: Any, page: Path) 
         name, sub, *words = line.split()
         command = groups[name].commands.get(sub)
         assert command is not None, f"{line}: there is no {name} {sub}"
+        if isinstance(command, click.Group) and words:
+            command = command.commands[words[0]]
         known = {option for p in command.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
         used = {word.split("=")[0] for word in words if re.match(r"--[a-z]", word)}
         assert used <= known, f"{line}: {sorted(used - known)}"
