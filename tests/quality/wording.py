@@ -95,7 +95,9 @@ def groups() -> dict[str, list[Path]]:
     """What is measured, by name. Pages that are generated stay out: their words are those of the code."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "tests" / "README.md"]
     found = {
-        package: [path for path in (ROOT / package).rglob("*.py") if "faults" not in path.parts]  # named for what is wrong
+        package: [
+            path for path in (ROOT / package).rglob("*.py") if "faults" not in path.parts
+        ]  # named for what is wrong
         for package in ("attention_core", "finetune")
     }
     for room in ("bench", "conformance", "derivation"):
