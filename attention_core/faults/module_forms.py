@@ -515,6 +515,11 @@ class Qwen3Style(nn.Module):
         """Of the scores."""
         return self.d**-0.5
 
+    def turned(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Queries or keys (B, H, n, d), rotated by halves."""
+        first, second = x.chunk(2, -1)
+        return x * cos[:, None] + torch.cat([-second, first], -1) * sin[:, None]
+
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor], attention_mask: Tensor | None
     ) -> tuple[Tensor, None]:
@@ -522,9 +527,7 @@ class Qwen3Style(nn.Module):
         k = self.k_norm(heads(self.k_proj(hidden_states), self.kv_heads))
         v = heads(self.v_proj(hidden_states), self.kv_heads)
         cos, sin = position_embeddings
-        q, k = (
-            x * cos[:, None] + torch.cat([-x.chunk(2, -1)[1], x.chunk(2, -1)[0]], -1) * sin[:, None] for x in (q, k)
-        )
+        q, k = (self.turned(x, cos, sin) for x in (q, k))
         k, v = (x.repeat_interleave(self.heads // self.kv_heads, dim=1) for x in (k, v))
         scores = q @ k.transpose(2, 3) * self.scale()
         scores = scores if attention_mask is None else scores + attention_mask
@@ -532,6 +535,37 @@ class Qwen3Style(nn.Module):
 
 
 class Qwen3Tripled(Qwen3Style):
+    """Three times the scale."""
+
+    def scale(self) -> float:
+        return 3 * self.d**-0.5
+
+
+class GraniteStyle(Qwen3Style):
+    """Granite's: the config's multiplier alone is the scale, 1 unless it says otherwise."""
+
+    def scale(self) -> float:
+        """As the config of Granite has it where nothing is said."""
+        return 1.0
+
+
+class GraniteDoubled(GraniteStyle):
+    """Twice the scale."""
+
+    def scale(self) -> float:
+        return 2.0
+
+
+class PartlyRotated(Qwen3Style):
+    """StableLM's: the first quarter of each head is turned, by (cos, sin) of that width."""
+
+    def turned(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """The first quarter turned, the rest as it is."""
+        part = x[..., : self.d // 4]
+        return torch.cat([super().turned(part, cos, sin), x[..., self.d // 4 :]], -1)
+
+
+class PartlyRotatedTripled(PartlyRotated):
     """Three times the scale."""
 
     def scale(self) -> float:
@@ -618,6 +652,8 @@ FORMS: tuple[tuple[type[nn.Module], type[nn.Module], Record], ...] = (
     (NeoX, NeoXMaskAfter, {}),
     (CodeGen, CodeGenUnjoined, {}),
     (Qwen3Style, Qwen3Tripled, {}),
+    (GraniteStyle, GraniteDoubled, {"scale": "1"}),
+    (PartlyRotated, PartlyRotatedTripled, {}),
     (Olmo2Style, Olmo2NormOfHeads, {}),
     (LayerNormedHeads, LayerNormedOnce, {}),
 )

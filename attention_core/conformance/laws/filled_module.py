@@ -6,6 +6,7 @@ keys and values are then exact, so that the budget begins at the attention insid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -56,6 +57,10 @@ class Filled:
     parts: Projections | None = None
 
 
+Called = tuple[Filled, NDArray]
+"""A filled module, and what it gave."""
+
+
 class MultiHead(ParameterSubject):
     """A multi-head factory; modules are built anew for every case, and called in the form that the first look found."""
 
@@ -92,16 +97,17 @@ class MultiHead(ParameterSubject):
     # --- calls -----------------------------------------------------------------------
 
     def adapted(self, case: ParameterCase) -> ParameterCase:
-        """A case of sizes that the module's form allows: as many heads as it wants, an even head size to rotate."""
+        """A case of sizes that the module's form allows: as many heads as it wants, the rotated part of a head even."""
         sizes: dict[str, int] = {"H": case["H"] * self.form.multiple}
-        sizes |= {"d": 2 * case["d"]} if self.form.rotation and case["d"] % 2 else {}
+        odd = self.form.rotation and case["d"] % self.form.even
+        sizes |= {"d": case["d"] * self.form.even // math.gcd(case["d"], self.form.even)} if odd else {}
         case = case.with_(**sizes) if sizes != {"H": case["H"]} else case
         return nearest_supported(self.implementation, case) or case
 
     def allows(self, case: ParameterCase) -> bool:
         """Whether a smaller case still has sizes that the module's form allows."""
         heads = case["H"] % self.form.multiple == 0 and case["H"] % case.sizes.get("H_kv", case["H"]) == 0
-        return heads and not (self.form.rotation and case["d"] % 2)
+        return heads and not (self.form.rotation and case["d"] % self.form.even)
 
     def grouped_probe(self) -> ParameterCase:
         """The probe with two heads of queries for each of keys."""
@@ -155,7 +161,7 @@ class MultiHead(ParameterSubject):
             return request
         if self.form.rotation == "position_ids":
             return _with_kwarg(request, self.form.rotation, array(np.zeros(x.shape[:2], dtype=np.int64), "int64"))
-        shape = (1, x.shape[1], case["d"])
+        shape = (1, x.shape[1], int(case["d"] * self.form.rotated))
         pair = (array(np.ones(shape), "float32"), array(np.zeros(shape), "float32"))
         return _with_kwarg(request, self.form.rotation, pair)
 
@@ -235,9 +241,12 @@ class MultiHead(ParameterSubject):
         """Find the layout, and the fewest changes of what is declared, under which the plain call agrees."""
         self.agrees = None
         probe = self.grouped_probe() if self.form.grouped else self.adapted(PROBE)
+        called: dict[bool, Called | None] = {}
         for changes in CONVENTIONS:
             with self.under(changes):
-                layout = self._agreeing_layout(probe)
+                if self.batch_second not in called:
+                    called[self.batch_second] = self._plain_call(probe)
+                layout = self._agreeing_layout(probe, called[self.batch_second])
             if layout is not None:
                 self.layout, self.agrees = layout, changes
                 return
@@ -253,14 +262,19 @@ class MultiHead(ParameterSubject):
         finally:
             self.implementation = declared
 
-    def _agreeing_layout(self, probe: ParameterCase) -> Layout | None:
-        """The layout under which one plain call agrees with the truth; None where none does."""
-        x = self.input(probe)
+    def _plain_call(self, probe: ParameterCase) -> Called | None:
+        """A filled module and its output without any option; None where it gives none."""
         try:
             found = self.filled(probe)
-            got = self.module(probe, found, x).values
+            return found, self.module(probe, found, self.input(probe)).values
         except (Refused, Violation):
             return None
+
+    def _agreeing_layout(self, probe: ParameterCase, called: Called | None) -> Layout | None:
+        """The layout under which a plain call agrees with the truth; None where none does."""
+        if called is None:
+            return None
+        x, (found, got) = self.input(probe), called
         for layout in LAYOUTS:
             try:
                 want, bound = self.truth(probe, self.parts(probe, found, layout), x)

@@ -54,5 +54,6 @@ def options_found(form: Form) -> list[str]:
         facts.append(f"heads are multiples of {form.multiple}")
     if form.rotation:
         how = "all 0" if form.rotation == "position_ids" else "cos 1, sin 0"
+        how += f", as wide as {form.rotated:g} of a head" if form.rotated < 1 else ""
         facts.append(f"{form.rotation} turns nothing ({how}), so the rotation is not judged")
     return ["; ".join(facts)] if facts else []

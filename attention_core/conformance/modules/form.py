@@ -109,6 +109,7 @@ class Form:
         required: mask parameters without a default, given None where nothing is masked.
         causal: the parameter that asks for causality, or "".
         rotation: the parameter that takes (cos, sin), or "".
+        rotated: the part of each head that (cos, sin) are as wide as.
         output: which result is the output.
         grouped: whether keys and values may have fewer heads.
         multiple: what the number of heads is a multiple of.
@@ -122,6 +123,7 @@ class Form:
     required: tuple[str, ...] = ()
     causal: str = "is_causal"
     rotation: str = ""
+    rotated: float = 1.0
     output: int = 0
     grouped: bool = False
     multiple: int = 1
@@ -131,6 +133,16 @@ class Form:
     def crosses(self) -> bool:
         """Whether keys and values may come from another sequence than queries."""
         return "context" in self.inputs or {"key", "value"} <= self.inputs.keys()
+
+    @property
+    def even(self) -> int:
+        """What a head size is a multiple of where the rotated part of it is even.
+
+        Example:
+            >>> Form().even, Form(rotated=0.25).even
+            (2, 8)
+        """
+        return int(2 / self.rotated)
 
     def with_(self, **changes: Any) -> Form:
         """A copy with some fields changed."""

@@ -30,6 +30,8 @@ UNALIGNED = ParameterCase({"B": 3, "n": 5, "H": 3, "d": 6}, seed=5)
 """Sizes that no power of two divides."""
 STANDARD = ("shared", "by sequence")
 """The shapes in which this contract hands masks over: a module that takes one is judged on it."""
+PARTS = (1.0, 0.5, 0.25)
+"""The parts of a head that models rotate."""
 DECLINED = (Refused, Violation, NotApplicable)
 
 
@@ -54,6 +56,8 @@ def first_look(subject: MultiHead) -> Form:
     if construction.takes("H_kv"):
         grouped = replace(subject.form, grouped=True)
         subject.form = replace(grouped, grouped=_has_fewer_heads_of_keys(subject, grouped))
+    if subject.form.rotation == "position_embeddings":
+        subject.form = with_rotated_part(subject)
     subject.agree()
     with subject.under(subject.agrees or {}):
         masks = [_mask_form(subject, mask) for mask in subject.form.masks]
@@ -89,6 +93,16 @@ def _answers(subject: MultiHead, form: Form, case: ParameterCase) -> bool:
     finally:
         subject.form = before
     return True
+
+
+def with_rotated_part(subject: MultiHead) -> Form:
+    """The form with the widest (cos, sin) that a call takes.
+
+    Some models turn the first half or quarter of each head alone. The probe's heads are so large that a quarter of them
+    is more than one number, which would broadcast to any width.
+    """
+    forms = [replace(subject.form, rotated=part) for part in PARTS]
+    return next((one for one in forms if _answers(subject, one, PROBE.with_(d=8))), subject.form)
 
 
 def _has_fewer_heads_of_keys(subject: MultiHead, form: Form) -> bool:
@@ -191,7 +205,10 @@ def drawn_pairs(case: ParameterCase, shape: str, keys: int | None = None) -> NDA
     return np.asarray((rng.random(size) < 0.5) | own)
 
 
-CONVENTIONS: tuple[Mapping[str, Any], ...] = (
-    {}, {"always_causal": True}, {"batch_first": False}, {"always_causal": True, "batch_first": False},
-)  # fmt: skip
-"""Changes of what is declared under which a plain call may agree with the truth, the fewest first."""
+CONVENTIONS: tuple[Mapping[str, Any], ...] = tuple(
+    {**causal, **batch, **scale}
+    for scale in ({}, {"scale": "1"}, {"scale": "1/d"})
+    for batch in ({}, {"batch_first": False})
+    for causal in ({}, {"always_causal": True})
+)
+"""Changes of what is declared under which a plain call may agree with the truth, those of the scale last."""
