@@ -217,3 +217,10 @@ def test_a_cotangent_beside_plain_inputs_is_whole_and_hides_nothing() -> None:
     assert plain.is_plain and set(plain.cotangent().reshape(-1)) == {-2.0, -1.0, 1.0, 2.0}
     other = plain.with_(value=plain.value + 0.3)
     assert not other.is_plain and not np.array_equal(other.cotangent(), np.rint(other.cotangent()))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31 - 1, 2**32 - 1, 2**32, 2**70])
+def test_what_a_case_draws_is_numpys_stream_of_its_seed_and_of_what_it_is_for(seed: int) -> None:
+    one = np.ones((1, 1, 1, 1))
+    drawn = Case("float64", one, one, one, seed=seed).rng("views").random(3)
+    assert drawn.tolist() == np.random.default_rng([seed, *b"views"]).random(3).tolist()

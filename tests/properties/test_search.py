@@ -22,7 +22,7 @@ from attention_core.conformance.report.results import LawResult
 from attention_core.conformance.search.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.search.minimise import minimise, unreadable
 from attention_core.conformance.search.search import EFFORTS, Search, judge_one, minimum, run_law, up_to
-from attention_core.conformance.search.small_search import small_cases
+from attention_core.conformance.search.small_search import WIDE, small_cases
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Refused, Shown, Violation
 from attention_core.conformance.subjects.law import Law
@@ -475,3 +475,11 @@ def test_small_cases_of_each_effort_have_a_seed_of_their_own(monkeypatch: pytest
         run(never, effort="thorough", seed=seed)
     assert len(seeds) == len(set(seeds)) == 9
     assert seeds[::3] == [0, 1, 2]
+
+
+def test_further_cases_of_one_law_are_drawn_from_its_own_space_alone() -> None:
+    on = subject()
+    run(one_in(9, silent), on=on, large=4, small=12)
+    drawn = [(size, seed) for _, size, seed in vars(on)["pools"]]
+    assert any(seed for _, seed in drawn), "the law had further cases"
+    assert all(size < WIDE for size, seed in drawn if seed), "none of the widest space"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ class Format:
     huge_sum: float
 
 
+@cache
 def float_format(dtype: str, accumulate: str) -> Format:
     """Sums are at least float32 everywhere; "input" means that what lies between is stored as dtype."""
     if accumulate not in ("input", "float32"):

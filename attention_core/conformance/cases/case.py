@@ -69,7 +69,9 @@ class Case:
 
     def rng(self, purpose: str) -> np.random.Generator:
         """A generator that depends on the case's seed and on what it is for, not on the order of calls."""
-        return np.random.default_rng([self.seed, *purpose.encode()])
+        words = [self.seed, *purpose.encode()]
+        # the same stream from an array, which takes half the time; an edited case may hold a larger seed
+        return np.random.default_rng(np.array(words, np.uint32) if 0 <= self.seed < 1 << 32 else words)
 
     @property
     def is_plain(self) -> bool:

@@ -40,11 +40,11 @@ def known_of_others(
 
     Code that calls none of them has its own fault, whoever else has one like it.
     """
+    names, calls = [law.name for law in refuted], description.get("calls") or []
+    if not names or not calls or implementation.array != "torch" or implementation.contract != "attention":
+        return []
     from attention_core.registry.table import KERNELS
 
-    names, calls = [law.name for law in refuted], description.get("calls") or []
-    if implementation.array != "torch" or implementation.contract != "attention":
-        return []
     theirs: dict[str, str] = {}
     for row in KERNELS:
         for name in row.known_failures:

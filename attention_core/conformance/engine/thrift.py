@@ -7,7 +7,7 @@ import gc
 import sys
 from contextlib import suppress
 
-COLLECTED_AFTER = 50_000
+COLLECTED_AFTER = 200_000
 """New objects between two collections of garbage; a run makes few cycles, and its arrays are freed without."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT = 1 << 25
@@ -20,7 +20,7 @@ def be_thrifty() -> None:
     Example:
         >>> be_thrifty()
         >>> gc.get_threshold()[0]
-        50000
+        200000
     """
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])

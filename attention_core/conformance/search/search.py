@@ -138,7 +138,7 @@ class Search:
             rng = np.random.default_rng([*self.key, EFFORTS[effort], EXTRA_ROUNDS + extra])
             found = search_large(law, contract, subject, space, law.large, rng, self.tally)
             other = seed + FURTHER_STRIDE * extra
-            found = found or search_small(law, contract, subject, space, 1, other, self.tally)
+            found = found or search_small(law, contract, subject, space, 1, other, self.tally, shared=False)
         return found
 
     def _result(

@@ -34,13 +34,19 @@ class _Enough(BaseException):
 
 def search_small(
     law: Law, contract: Contract, subject: Any, space: Any, times: int, seed: int, tally: Tally, start: int = 0,
-    end: int | None = None,
+    end: int | None = None, *, shared: bool = True,
 ) -> Found | None:  # fmt: skip
-    """The Hypothesis source: small cases, drawn once for all laws they fit; those from `start` to `end` of them."""
+    """The Hypothesis source: small cases, those from `start` to `end`; `shared`, they are drawn once for all laws."""
     strategy, count = contract.small(subject, space), law.small * times
     if strategy is None or count == 0:
         return None
-    for case in small_cases(contract, subject, space, count, times, seed)[start:end]:
+    # Many cases of the widest space, of which few fit, would be drawn for one law alone.
+    cases = (
+        small_cases(contract, subject, space, count, times, seed)
+        if shared
+        else pool(contract, subject, space, count, seed)
+    )
+    for case in cases[start:end]:
         violation = judge(law, subject, case, tally)
         if violation is not None:
             return Found(case, violation, (count, seed))
