@@ -31,6 +31,7 @@ from finetune.cli.options import (
 )
 from finetune.cli.prompt import prompt
 from finetune.cli.select import select
+from finetune.cli.standardise import standardise
 from finetune.cli.train import form_of_file, model_of, train
 from finetune.cli.values import Finite
 from finetune.errors import BadInput
@@ -221,6 +222,7 @@ app.add_command(classify)
 app.add_command(namedata)
 app.add_command(prompt)
 app.add_command(select)
+app.add_command(standardise)
 app.add_command(memory)
 app.add_command(largest)
 

@@ -182,19 +182,19 @@ def classify(shots: int, **options: Any) -> None:
     from finetune.prompting.evaluate import Setting, evaluate, to_text
     from finetune.prompting.request import describe_usage
 
-    _check_output(options["output"])
+    check_output(options["output"])
     template, train, examples = _task_of(options)
     controls = controls_of(options)
     setting = Setting(
         shots, options["seed"], options["balanced"], options["order"], options["scoring"], options["mode"]
     )
-    with closing(model_of(options)) as model, store_of(options["store"]) as store, _bar(len(examples)) as progress:
+    with closing(model_of(options)) as model, store_of(options["store"]) as store, bar(len(examples)) as progress:
         click.echo(f"{len(examples)} examples of {options['side']}, {setting.describe()}, {model.identity}")
         result = evaluate(model, template, train, examples, setting, controls=controls, store=store, progress=progress)
     for line in result.lines():
         click.echo(line)
     click.echo(describe_usage(result.prompt_tokens, result.completion_tokens, _prices(options)))
-    _write(options["output"], to_text([result]))
+    write_text(options["output"], to_text([result]))
 
 
 @prompt.command()
@@ -211,7 +211,7 @@ def study(shots: str, base: int, seeds: int, other_words: str | None, **options:
     from finetune.prompting.study import study as run
     from finetune.prompting.study import table
 
-    _check_output(options["output"])
+    check_output(options["output"])
     try:
         counts = [int(number) for number in shots.split(",")]
     except ValueError:
@@ -231,7 +231,7 @@ def study(shots: str, base: int, seeds: int, other_words: str | None, **options:
             report=lambda name: click.echo(f"running: {name}", err=True),
         )  # fmt: skip
     click.echo(table(rows))
-    _write(options["output"], to_text([result for row in rows for result in row.results]))
+    write_text(options["output"], to_text([result for row in rows for result in row.results]))
 
 
 def _task_of(options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -264,7 +264,7 @@ def _prices(options: dict[str, Any]) -> dict[str, float] | None:
 
 
 @contextmanager
-def _bar(count: int) -> Iterator[Callable[[int, int], None]]:
+def bar(count: int) -> Iterator[Callable[[int, int], None]]:
     """Within, a progress bar on a terminal's standard error; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda done, all_: None
@@ -281,13 +281,14 @@ def _text(text: str) -> str:
     return read_text(text[1:]) if text.startswith("@") else text
 
 
-def _check_output(path: str | None) -> None:
+def check_output(path: str | None) -> None:
     """Raises: BadInput, before anything is paid for, if the results could not be written."""
     if path is not None and not Path(path).resolve().parent.is_dir():
         raise BadInput(f"--output {path}: there is no such folder")
 
 
-def _write(path: str | None, text: str) -> None:
+def write_text(path: str | None, text: str) -> None:
+    """Write a result where one is wanted, and say where. Raises: BadInput."""
     if path is not None:
         try:
             Path(path).write_text(text, encoding="utf-8")
