@@ -40,7 +40,7 @@ def nested(name: str, group: click.Group) -> Iterator[tuple[str, str, click.Comm
 
 def page(name: str, sub: str, group: click.Group, command: click.Command) -> str:
     """The page of one command: its usage, its help, and its options in a list."""
-    parent = click.Context(group, info_name=name)
+    parent = click.Context(group, info_name=name, **group.context_settings)  # click keeps the help option it made first
     context = click.Context(command, info_name=sub, parent=parent, max_content_width=110)
     usage = " ".join(command.collect_usage_pieces(context))
     text = cleandoc(command.help or "").replace("\b\n", "").strip()
