@@ -94,6 +94,7 @@ def test_metadata_is_the_declared_one(installed: Distribution, project: dict[str
         "hub",
         "jax",
         "peft",
+        "prompt",
         "select",
         "test",
     }
