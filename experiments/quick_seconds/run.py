@@ -2,6 +2,7 @@
 
 python experiments/quick_seconds/run.py                     # all targets of targets.py, 5 runs each
 python experiments/quick_seconds/run.py --runs 3 plain whole
+python experiments/quick_seconds/run.py --page docs/performance.md      # and write the table there
 
 The package is byte-compiled before, as pip does when it installs. What is counted: user and system time of the command
 and of the workers that it starts, as the system says once all have ended, less one `python -c "import torch"` (the
@@ -31,6 +32,7 @@ TARGETS = (
     "plain", "plain_masked_late", "whole", "whole_scaled_by_values", "whole_nan_in_dead_rows", "MultiHead",
     "MultiHeadBlind", "Cache", "CacheSeesOneAhead",
 )  # fmt: skip
+BEGIN, END = "<!-- quick_seconds begins -->", "<!-- quick_seconds ends -->"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -79,25 +81,64 @@ def spread(seconds: Sequence[float]) -> str:
     return f"{median(seconds):5.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
 
 
+def table(rows: Sequence[tuple[str, str, Sequence[float], Sequence[float]]], torch: Sequence[float]) -> str:
+    """The figures as a table of the page, with the day, the machine's load and what importing torch costs."""
+    head = "| target of `experiments/quick_seconds/targets.py` | contract | verdict | whole run | first line |\n"
+    head += "|---|---|---|---|---|\n"
+    lines = [
+        f"| `{name}` | {contract_of(name)} | {verdict} | {spread(whole).strip()} | {median(first):.2f} s |"
+        for name, verdict, whole, first in rows
+    ]
+    when = f"{time.strftime('%Y-%m-%d')}, {len(torch)} interleaved runs, load {os.getloadavg()[0]:.1f} on "
+    return head + "\n".join(lines) + f"\n\n{when}{os.cpu_count()} cores; importing torch: {spread(torch).strip()}.\n"
+
+
+def contract_of(name: str) -> str:
+    """The contract that a target is judged by."""
+    return next((options[1] for kind, options in OPTIONS.items() if name.startswith(kind)), "attention")
+
+
+def write_table(page: Path, made: str) -> None:
+    """Put the table between the marks of a page.
+
+    Raises:
+        ValueError: the page has no such marks.
+    """
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} lacks the marks {BEGIN} and {END}")
+    page.write_text(f"{before}{begin}\n{made}{end}{after}", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print a line for each target."""
+    """Measure in rounds, each target once a round, and print a line for each target."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*TARGETS, []], default=[], metavar="NAME")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--page", type=Path, help="a page with marks, into which the table is written")
     given = parser.parse_args(arguments)
     os.environ["OMP_NUM_THREADS"] = "1"
     for folder in getattr(importlib.util.find_spec("attention_core"), "submodule_search_locations", None) or ():
         compileall.compile_dir(folder, quiet=1)
-    torch = [importing_torch() for _ in range(given.runs)]
-    print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}; importing torch: {spread(torch)}")
+    names, torch = given.names or TARGETS, list[float]()
+    runs: dict[str, list[tuple[float, float, str]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        for name in given.names or TARGETS:
-            runs = [verify(name, folder) for _ in range(given.runs)]
-            whole, first = (
-                [seconds - median(torch) for seconds in column] for column in list(zip(*runs, strict=True))[:2]
-            )
-            verdicts = "/".join(sorted({verdict for *_, verdict in runs}))
-            print(f"{name:24} {verdicts:10} whole run {spread(whole)}; first line {spread(first)}", flush=True)
+        for _ in range(given.runs):
+            torch.append(importing_torch())
+            for name in names:
+                runs[name].append(verify(name, folder))
+    print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}; importing torch: {spread(torch)}")
+    rows = []
+    for name, measured in runs.items():
+        whole, first = (
+            [seconds - median(torch) for seconds in column] for column in list(zip(*measured, strict=True))[:2]
+        )
+        verdict = "/".join(sorted({word for *_, word in measured}))
+        rows.append((name, verdict, whole, first))
+        print(f"{name:24} {verdict:10} whole run {spread(whole)}; first line {spread(first)}")
+    if given.page is not None:
+        write_table(given.page, table(rows, torch))
 
 
 if __name__ == "__main__":
