@@ -161,7 +161,7 @@ These are refuted by the laws named below the table, and not counted among the r
 the processor breaks (a NaN query gives 0, lengths of key and value may differ) reaches everything that calls it without
 a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4 and 20."""
 
-OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code. An error was not judged.
+OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code; errors were not judged.
 JAX compiles a program for every new form of call. A quick run of attention has some 790 forms of forward calls, about
 0.5 s each, and 270 with gradients, about 1.9 s each: a quarter of an hour of processor time for each set of
 conventions."""
