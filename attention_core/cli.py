@@ -126,16 +126,16 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     from attention_core.declaration.options import HELP, fields_from_text
 
     be_thrifty()
-    _mended(lambda: check_outputs(options))
+    exit_on_target_error(lambda: check_outputs(options))
     console = make_console()
     named = [f"{k.removeprefix('parameter_')}={v}" for k, v in options.items() if k.startswith("parameter_") and v]
     options["parameters"] = (*options["parameters"], *named)
-    fields = _mended(lambda: fields_from_text({k: v for k, v in options.items() if k in HELP}))
+    fields = exit_on_target_error(lambda: fields_from_text({k: v for k, v in options.items() if k in HELP}))
     known_path = options["known_path"]
-    known = _mended(lambda: load_known_failures(known_path)) if known_path else {}
+    known = exit_on_target_error(lambda: load_known_failures(known_path)) if known_path else {}
     reports: list[Report] = []
     jobs = options["jobs"] or (1 if options["effort"] == "quick" else min(2, os.cpu_count() or 1))
-    for target in _expanded(targets):
+    for target in _expand_targets(targets):
         bar = progress(target, options["quiet"])
         with interruptible(), bar as tick:
             report = verify_target(
@@ -146,7 +146,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
         reports.append(report)
         _show(console, target, fields, report, options)
     for target in known:
-        if target not in _expanded(targets):
+        if target not in _expand_targets(targets):
             line = f"known failures name {target}, which was not asked for"
             console.print(line, style="yellow", highlight=False, markup=False)
     if len(reports) > 1:
@@ -155,7 +155,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
         console.print(verdict_table(reports))
         for line in verdict_remarks(reports):
             console.print(line, highlight=False, markup=False)
-    _mended(lambda: write_reports(reports, options))
+    exit_on_target_error(lambda: write_reports(reports, options))
     sys.exit(exit_status(reports))
 
 
@@ -189,7 +189,7 @@ def _show(console: Console, target: str, fields: dict[str, Any], report: Report,
             console.print(line, style="dim", highlight=False, soft_wrap=True, markup=False)
 
 
-def _expanded(targets: tuple[str, ...]) -> list[str]:
+def _expand_targets(targets: tuple[str, ...]) -> list[str]:
     from attention_core.registry.table import KERNELS
 
     names: list[str] = []
@@ -206,7 +206,7 @@ def list_laws(contract: str | None, markdown: bool) -> None:
     from attention_core.conformance.contracts import contract_named, contracts
     from attention_core.conformance.report.render_laws import laws_as_markdown
 
-    chosen = [_mended(lambda: contract_named(contract))] if contract else list(contracts().values())
+    chosen = [exit_on_target_error(lambda: contract_named(contract))] if contract else list(contracts().values())
     if markdown:
         click.echo(laws_as_markdown(chosen), nl=False)
         return
@@ -230,7 +230,7 @@ def list_contracts(name: str | None) -> None:
     from attention_core.interfaces import interface, one_lines
 
     if name is not None:
-        click.echo(_mended(lambda: interface(name)))
+        click.echo(exit_on_target_error(lambda: interface(name)))
         return
     console = make_console()
     lines = one_lines()
@@ -265,14 +265,14 @@ def replay(path: str, target: str | None, timeout: float) -> None:
     from attention_core.conformance.engine.verify import exit_status, read_case, replay_case
     from attention_core.conformance.report.render_text import print_report
 
-    data = _mended(lambda: read_case(Path(path)))
+    data = exit_on_target_error(lambda: read_case(Path(path)))
     with interruptible():
         report = replay_case(data, target, {}, timeout)
     print_report(make_console(), report)
     sys.exit(exit_status([report]))
 
 
-def _mended(make: Callable[[], Any]) -> Any:
+def exit_on_target_error(make: Callable[[], Any]) -> Any:
     """The value, or one clear line and exit 2."""
     from attention_core.declaration.implementation import TargetError
 

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from attention_core.conformance.contracts import Contract, contract_named
-from attention_core.declaration.implementation import TargetError, said
+from attention_core.declaration.implementation import TargetError, summarize_error
 from attention_core.declaration.options import APPLIES, PARAMETERS, option_of
 
 TEXTS = Path(__file__).parent / "interfaces.md"
@@ -50,7 +50,7 @@ def interface(name: str) -> str:
     contract = contract_named(name)
     head = f"{name} ({len(contract.laws)} laws: attention-core laws --contract {name})"
     own = sections()
-    return "\n\n".join([head, *(_built_in(name, own[name]) if name in own else _added(name, contract))])
+    return "\n\n".join([head, *(_built_in(name, own[name]) if name in own else _collect_docstrings(name, contract))])
 
 
 def _built_in(name: str, text: str) -> list[str]:
@@ -62,7 +62,7 @@ def _built_in(name: str, text: str) -> list[str]:
     declared = ", ".join(PARAMETERS[name]) or "nothing"
     return [
         prose.strip(),
-        _indented(code.strip()),
+        _indent(code.strip()),
         fill(
             f"Declared with --parameter NAME=VALUE: {declared}. Other options that apply: "
             f"{', '.join(options) or 'none'} (and {', '.join(map(option_of, COMMON))}).",
@@ -73,7 +73,7 @@ def _built_in(name: str, text: str) -> list[str]:
     ]
 
 
-def _added(name: str, contract: Contract) -> list[str]:
+def _collect_docstrings(name: str, contract: Contract) -> list[str]:
     """The docstrings of a contract that a package adds and of what they name, each once; its laws; a command."""
     entry = {entry.name: entry for entry in entry_points(group=GROUP)}[name]
     sources = [entry.load(), *_files_of_laws(contract), contract.subject]
@@ -86,7 +86,7 @@ def _added(name: str, contract: Contract) -> list[str]:
         shown.add(id(source))
         title = "" if not texts or isinstance(source, ModuleType) else f"{source.__module__}.{source.__qualname__}:\n"
         texts.append(title + "\n\n".join([text, *([] if source is contract.subject else _methods(source))]))
-        sources += _named(text, package)
+        sources += _find_references(text, package)
     laws = "\n".join(f"* {law.sentence}" for law in contract.laws)
     return [
         *texts,
@@ -119,7 +119,7 @@ def _call(method: Any) -> str:
     return f"({', '.join(list(inspect.signature(method).parameters)[1:])})"
 
 
-def _named(text: str, package: str) -> Iterator[Any]:
+def _find_references(text: str, package: str) -> Iterator[Any]:
     """What a docstring names in backticks as `module.name` of the package, or in full."""
     for path in re.findall(r"`((?:\w+\.)+\w+)\b", text):
         module, _, name = path.rpartition(".")
@@ -138,7 +138,7 @@ def _line(entry: EntryPoint) -> str:
     try:
         text = inspect.getdoc(entry.load()) or ""
     except Exception as error:  # any code of any package: the other contracts are listed all the same
-        return str(TargetError(f"cannot be loaded: {said(error)}"))
+        return str(TargetError(f"cannot be loaded: {summarize_error(error)}"))
     return _sentence(re.sub(rf"^The contract `{re.escape(entry.name)}`: ", "", text))
 
 
@@ -147,5 +147,5 @@ def _sentence(text: str) -> str:
     return re.split(r"(?<=\.)\s", " ".join(text.split("\n\n")[0].split()))[0]
 
 
-def _indented(code: str) -> str:
+def _indent(code: str) -> str:
     return "\n".join(f"    {line}" if line else "" for line in code.splitlines())

@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say what is under test."""
-    targets = expanded(config)
+    targets = expand_targets(config)
     if not targets:
         return []
     options = config.getoption("--attention-option")
@@ -65,14 +65,14 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [under, f"effort {effort}, seed {seed}" + (f", {', '.join(options)}" if options else "")]
 
 
-def expanded(config: pytest.Config) -> list[str]:
+def expand_targets(config: pytest.Config) -> list[str]:
     """The targets asked for, `all` written out."""
-    asked = config.getoption("--attention")
-    if "all" not in asked:
-        return list(dict.fromkeys(asked))
+    targets = config.getoption("--attention")
+    if "all" not in targets:
+        return list(dict.fromkeys(targets))
     from attention_core.registry.table import KERNELS
 
-    names = [name for a in asked for name in ([row.name for row in KERNELS] if a == "all" else [a])]
+    names = [name for a in targets for name in ([row.name for row in KERNELS] if a == "all" else [a])]
     return list(dict.fromkeys(names))
 
 
@@ -92,7 +92,7 @@ class SuiteFile(pytest.File):
     """All targets of a run."""
 
     def collect(self) -> Iterator[pytest.Collector]:
-        for target in expanded(self.config):
+        for target in expand_targets(self.config):
             yield TargetNode.from_parent(self, name=target)
 
 
@@ -197,8 +197,8 @@ class LawItem(pytest.Item):
 
     def core_reports(self, session: Session) -> bool:
         """Whether the core item, in whichever process it runs, meets what keeps the target from being judged."""
-        asked = any(i.parent is self.parent and i.name == "core" for i in self.session.items)
-        return asked and bool(session.core()) and session.core() == session.broken
+        selected = any(i.parent is self.parent and i.name == "core" for i in self.session.items)
+        return selected and bool(session.core()) and session.core() == session.broken
 
     def broken(self, target: str, problem: str, *, first: bool) -> NoReturn:
         """A target that cannot be judged is one failure; its other items are skipped."""
@@ -289,7 +289,7 @@ def expected_verdict(target: str) -> str:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """End with the verdict table."""
-    if not expanded(config):
+    if not expand_targets(config):
         return
     from rich.console import Console
 
@@ -346,4 +346,4 @@ def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
         report.untested = facts.get("untested", report.untested)
         report.accepted_untested = facts.get("accepted_untested", report.accepted_untested)
         report.unavailable = facts.get("unavailable", report.unavailable)
-    return [found[name] for name in expanded(config) if name in found]
+    return [found[name] for name in expand_targets(config) if name in found]

@@ -96,15 +96,15 @@ def run(options: dict[str, Any]) -> int:
 
     Raises: TargetError for what cannot be measured as asked.
     """
-    from attention_core.bench import cli_validation as asked
+    from attention_core.bench import cli_validation
     from attention_core.bench.exit_status import status_of
     from attention_core.bench.report.progress import Telling
     from attention_core.bench.report.render_text import print_results
     from attention_core.bench.run import Settings, run_benchmark
     from attention_core.declaration.implementation import TargetError
 
-    asked.check_files(options)
-    asked.check_dtypes(options["dtypes"])
+    cli_validation.check_files(options)
+    cli_validation.check_dtypes(options["dtypes"])
     if options["tune"]:
         return tune(options)
     options = options | {"dtypes": options["dtypes"] or ("float32",)}
@@ -112,22 +112,22 @@ def run(options: dict[str, Any]) -> int:
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
         seed=options["seed"], timeout=options["timeout"],
     )  # fmt: skip
-    cells = asked.cells_of(options)
-    asked.check_device(settings.device)
-    asked.check_threads(settings.threads)
+    cells = cli_validation.cells_of(options)
+    cli_validation.check_device(settings.device)
+    cli_validation.check_threads(settings.threads)
     warn_of_others()
     if options["self_test"]:
         return self_test(cells, settings, options)
     console = make_console()
-    names = options["kernels"] or asked.default_kernels(settings.device)
-    listed = asked.known_failures(options["known_path"], [settings.baseline, *names])
+    names = options["kernels"] or cli_validation.default_kernels(settings.device)
+    listed = cli_validation.known_failures(options["known_path"], [settings.baseline, *names])
     json_path = options["json_path"]
     kept: list[Results] = []
     with interruptible():
         try:
-            with Telling(options["quiet"]) as told:
+            with Telling(options["quiet"]) as show:
                 results = run_benchmark(
-                    names, cells, settings, progress=told, previous=earlier(options), save=saver(json_path, kept),
+                    names, cells, settings, progress=show, previous=earlier(options), save=saver(json_path, kept),
                     listed=listed,
                 )  # fmt: skip
         except (KeyboardInterrupt, SystemExit, TargetError):
@@ -161,8 +161,8 @@ def tune(options: dict[str, Any]) -> int:
 
     if warn_of_others() and is_attended() and not click.confirm("Tune all the same?", err=True):
         return 2
-    with interruptible(), Telling(options["quiet"]) as told:
-        table = keep_tuning(options["device"], options["dtypes"] or DTYPES, told)
+    with interruptible(), Telling(options["quiet"]) as show:
+        table = keep_tuning(options["device"], options["dtypes"] or DTYPES, show)
     click.echo(f"attention(kernel='auto') follows {table} from now on")
     return 0
 
@@ -209,8 +209,8 @@ def self_test(cells: list[Workload], settings: Settings, options: dict[str, Any]
     from attention_core.bench.report.progress import Telling
     from attention_core.bench.selftest import print_self_test, run_self_test
 
-    with interruptible(), Telling(options["quiet"]) as told:
-        found = [run_self_test(cell, settings, options["self_test"], told) for cell in cells]
+    with interruptible(), Telling(options["quiet"]) as show:
+        found = [run_self_test(cell, settings, options["self_test"], show) for cell in cells]
     for one in found:
         print_self_test(make_console(), one)
     return 0 if all(one.passed for one in found) else 1

@@ -63,11 +63,11 @@ def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str
 
     Raises: TargetError where the file cannot be read.
     """
-    from attention_core.bench.known_failures import not_asked
+    from attention_core.bench.known_failures import unused_targets
     from attention_core.declaration.known_failures import load_known_failures
 
     listed = load_known_failures(path) if path is not None else {}
-    for target in not_asked(names, listed):
+    for target in unused_targets(names, listed):
         click.echo(f"attention-core: known failures name {target}, which was not asked for", err=True)
     return listed
 

@@ -54,15 +54,15 @@ def judge_column(name: str, column: Any, baseline: str, gate: float | None) -> t
 
 def way_out(name: str, results: Results) -> str:
     """What the author of a refuted kernel can do: declare a convention, or look at the smallest cases."""
-    told = results.verdicts.get(name, {})
-    if told.get("verdict") != "refuted" or name.startswith("auto"):
+    verdict = results.verdicts.get(name, {})
+    if verdict.get("verdict") != "refuted" or name.startswith("auto"):
         return ""  # wrong on these inputs alone, which `verify` does not draw; or no target that it takes
-    sentences = [f"; {declared(name, line)}" for line in told.get("hint", "").splitlines()]
+    sentences = [f"; {declare_in_hint(name, line)}" for line in verdict.get("hint", "").splitlines()]
     hints = "".join(sentences).replace(";", ":", 1)
     return f"{hints}; `attention-core verify {verify_words(name)}` shows its smallest cases"
 
 
-def declared(name: str, hint: str) -> str:
+def declare_in_hint(name: str, hint: str) -> str:
     """A hint of the suite, with how the kernel is named if the conventions in it are meant."""
     fields = ",".join(f"{a.replace('-', '_')}={b}" for a, b in re.findall(r"--([a-z-]+) (\w+(?:,\w+)*)", hint))
     hint = PYTHON.sub("", hint)

@@ -24,7 +24,7 @@ class Within:
     low: float = -math.inf
     high: float = math.inf
 
-    def wanted(self, value: Any) -> str:
+    def expectation(self, value: Any) -> str:
         """What the value should be; "" where it is."""
         return "" if self.low <= value <= self.high else f"a number from {self.low:g} to {self.high:g}"
 
@@ -35,7 +35,7 @@ class OneOf:
 
     words: tuple[str, ...]
 
-    def wanted(self, value: Any) -> str:
+    def expectation(self, value: Any) -> str:
         """What the value should be; "" where it is."""
         return "" if value in self.words else f"one of {', '.join(self.words)}"
 
@@ -44,7 +44,7 @@ class OneOf:
 class Filled:
     """A mark of a declared mapping: it is not empty."""
 
-    def wanted(self, value: Any) -> str:
+    def expectation(self, value: Any) -> str:
         """What the value should be; "" where it is."""
         return "" if value else "something"
 
@@ -59,7 +59,7 @@ End = Annotated[float, Share | None]
 """Of an interval. What is marked by another type is read as that one: JSON holds None for an infinite end."""
 
 
-def as_declared(kind: Any, value: Any, where: str) -> Any:
+def parse_value(kind: Any, value: Any, where: str) -> Any:
     """A JSON value as a declared type: a dataclass, list[T], dict[K, V], T | None, a typed dict, or a plain one.
 
     Args: kind, may be marked by `Within`, `OneOf`, `Filled`, or by another type that it is read as; where, the name of
@@ -70,28 +70,28 @@ def as_declared(kind: Any, value: Any, where: str) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         others = [mark for mark in inner[1:] if not isinstance(mark, MARKS)]
-        found = as_declared(others[0] if others else inner[0], value, where)
+        found = parse_value(others[0] if others else inner[0], value, where)
         for mark in inner[1:]:
-            if isinstance(mark, MARKS) and (wanted := mark.wanted(found)):
-                raise refused(where, value, wanted)
+            if isinstance(mark, MARKS) and (wanted := mark.expectation(found)):
+                raise type_error(where, value, wanted)
         return found
     if NoneType in inner:
-        return None if value is None else as_declared(next(k for k in inner if k is not NoneType), value, where)
+        return None if value is None else parse_value(next(k for k in inner if k is not NoneType), value, where)
     if origin is NotRequired:
-        return as_declared(inner[0], value, where)
+        return parse_value(inner[0], value, where)
     if origin is list:
-        return [as_declared(inner[0], v, f"{where}[{i}]") for i, v in enumerate(plain(list, value, where))]
+        return [parse_value(inner[0], v, f"{where}[{i}]") for i, v in enumerate(plain(list, value, where))]
     if origin is dict:
         return {
-            key_of(inner[0], k, where): as_declared(inner[1], v, f"{where}[{shorten(repr(k))}]")
+            key_of(inner[0], k, where): parse_value(inner[1], v, f"{where}[{shorten(repr(k))}]")
             for k, v in plain(dict, value, where).items()
         }
     if is_dataclass(kind):
-        return made(kind, plain(dict, value, where), where)
+        return build_record(kind, plain(dict, value, where), where)
     return with_keys(kind, plain(dict, value, where), where) if is_typeddict(kind) else plain(kind, value, where)
 
 
-def made(kind: Any, data: Mapping[str, Any], where: str) -> Any:
+def build_record(kind: Any, data: Mapping[str, Any], where: str) -> Any:
     """A dataclass of JSON values."""
     if hasattr(kind, "from_json"):
         try:
@@ -101,10 +101,10 @@ def made(kind: Any, data: Mapping[str, Any], where: str) -> Any:
     unknown = [name for name in data if name not in {f.name for f in fields(kind)}]
     if unknown:
         raise TargetError(f"{where or 'it'} has no field {shorten(repr(unknown[0]))}")
-    return kind(**declared(kind, data, where))
+    return kind(**parse_fields(kind, data, where))
 
 
-def declared(kind: Any, data: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+def parse_fields(kind: Any, data: Mapping[str, Any], where: str = "") -> dict[str, Any]:
     """The fields of a dataclass by name, each as it is declared; other keys are left out.
 
     Raises: TargetError: one is not there, or is something else.
@@ -114,7 +114,7 @@ def declared(kind: Any, data: Mapping[str, Any], where: str = "") -> dict[str, A
     for name in (f.name for f in fields(kind)):
         if name not in data:
             raise TargetError(f"{where or 'it'} lacks {name!r}")
-        found[name] = as_declared(types[name], data[name], f"{where}.{name}".lstrip("."))
+        found[name] = parse_value(types[name], data[name], f"{where}.{name}".lstrip("."))
     return found
 
 
@@ -124,7 +124,7 @@ def with_keys(kind: Any, data: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name, declared_type in types.items():
         if name not in data and get_origin(declared_type) is not NotRequired:
             raise TargetError(f"{where} lacks {name!r}")
-    return {k: as_declared(types.get(k, Any), v, f"{where}.{k}") for k, v in data.items()}
+    return {k: parse_value(types.get(k, Any), v, f"{where}.{k}") for k, v in data.items()}
 
 
 @cache
@@ -136,10 +136,10 @@ def types_of(kind: Any) -> dict[str, Any]:
 def key_of(kind: Any, key: str, where: str) -> Any:
     """A key of a mapping; JSON has texts alone, so a whole number is read from its digits."""
     if kind is not int:
-        return as_declared(kind, key, f"a key of {where}")
+        return parse_value(kind, key, f"a key of {where}")
     number = parse_whole_number(key)
     if number is None:
-        raise refused(f"a key of {where}", key, "a whole number")
+        raise type_error(f"a key of {where}", key, "a whole number")
     return number
 
 
@@ -152,17 +152,17 @@ def plain(kind: Any, value: Any, where: str) -> Any:
     wanted = {bool: "true or false", str: "a text", list: "a list", dict: "an object", int: "a whole number",
               float: "a number"}  # fmt: skip
     if not isinstance(value, int | float if kind is float else kind) or (type(value) is bool and kind is not bool):
-        raise refused(where, value, wanted[kind])
+        raise type_error(where, value, wanted[kind])
     if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
-        raise refused(where, value, "a finite number")
+        raise type_error(where, value, "a finite number")
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise refused(where, value, "a text that can be written") from None
+            raise type_error(where, value, "a text that can be written") from None
     return value
 
 
-def refused(where: str, value: Any, wanted: str) -> TargetError:
+def type_error(where: str, value: Any, wanted: str) -> TargetError:
     """What is raised of a value that is something else."""
     return TargetError(f"{where} is {shorten(repr(value))}, and should be {wanted}")

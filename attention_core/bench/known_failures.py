@@ -31,10 +31,10 @@ def check_known(kernel: Named, known: Known) -> None:
             raise TargetError(f"known failures name {name!r} of {kernel.name}, which is not a law of its contract")
 
 
-def not_asked(names: Iterable[str], listed: Mapping[str, Known]) -> list[str]:
+def unused_targets(names: Iterable[str], listed: Mapping[str, Known]) -> list[str]:
     """Targets of the list that no kernel of a run is."""
-    asked = {part for name in names for part in (name, name.partition("@")[0])}
-    return [target for target in listed if target not in asked]
+    targets = {part for name in names for part in (name, name.partition("@")[0])}
+    return [target for target in listed if target not in targets]
 
 
 def as_words(known: Known) -> str:

@@ -34,10 +34,10 @@ def check_same(previous: Results, now: Results) -> None:
 def check_sources(previous: Results, named: Mapping[str, Named], listed: Mapping[str, Known]) -> None:
     """Raises: TargetError where a kernel's file is not the one that was timed, or other failures of it are listed."""
     for name, kernel in named.items():
-        told, now = previous.verdicts.get(name), source(kernel)
-        if told is not None and told.get("source", now) != now:
+        verdict, now = previous.verdicts.get(name), source(kernel)
+        if verdict is not None and verdict.get("source", now) != now:
             raise TargetError(f"cannot resume: the file of {name} has changed since; {INSTEAD}")
-        if told is not None and told.get("known", "") != as_words(known_of(name, listed)):
+        if verdict is not None and verdict.get("known", "") != as_words(known_of(name, listed)):
             raise TargetError(f"cannot resume: {name} was judged by other known failures; {INSTEAD}")
 
 
@@ -63,6 +63,6 @@ def to_measure(cell: Cell | None, named: Mapping[str, Named], device: str) -> di
     return found
 
 
-def joined(earlier: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def join_limits(earlier: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Limits of more dtypes beside the earlier ones; the rates without a dtype stay those that cells were held to."""
     return {**more, **earlier, "flops": {**earlier.get("flops", {}), **more["flops"]}}

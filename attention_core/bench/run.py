@@ -13,7 +13,7 @@ import numpy as np
 
 from attention_core.bench.known_failures import Known, check_known, known_of
 from attention_core.bench.report.results import Cell, Column, Results
-from attention_core.bench.resume import check_same, check_sources, joined, to_measure
+from attention_core.bench.resume import check_same, check_sources, join_limits, to_measure
 from attention_core.bench.targets import Named, read_target
 from attention_core.bench.timing.clocks import clocks_differ
 from attention_core.bench.timing.machine import busy_cores, describe_machine, versions
@@ -24,7 +24,7 @@ from attention_core.bench.verdicts import verdict
 from attention_core.bench.worker.client import Lost, Workers
 from attention_core.bench.worker.measure import SAMPLING
 from attention_core.bench.workloads.workload import MEMORY_SHARE, Workload
-from attention_core.declaration.implementation import TargetError, Unavailable, said
+from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 
 Progress = Callable[[str], None]
 OURS = "attention_core."
@@ -100,7 +100,7 @@ def run_benchmark(
         missing = dtypes - set(results.limits.get("flops", ()))
         if missing:
             progress("the limits of this machine")
-            results.limits = joined(results.limits, limits(workers, sorted(missing), settings.device))
+            results.limits = join_limits(results.limits, limits(workers, sorted(missing), settings.device))
         for number, (workload, own) in enumerate(cells, 1):
             if own:
                 progress(f"cell {number} of {len(cells)}: {workload.name()}")
@@ -134,7 +134,7 @@ def device_memory(device: str) -> int:
     try:
         return int(MEMORY_SHARE * torch.cuda.mem_get_info(device)[1])
     except (RuntimeError, AssertionError, ValueError) as error:
-        raise TargetError(f"--device {device}: {said(error)}") from error
+        raise TargetError(f"--device {device}: {summarize_error(error)}") from error
 
 
 def limits(workers: Workers, dtypes: Sequence[str], device: str) -> dict[str, Any]:
@@ -171,12 +171,12 @@ Progress ) -> Cell:  # fmt: skip
     return cell
 
 
-def standing(kernel: Named, workload: Workload, told: Mapping[str, str], device: str) -> Column:
+def standing(kernel: Named, workload: Workload, verdict: Mapping[str, str], device: str) -> Column:
     """Whether a kernel is to be timed on a workload, and if not, why."""
-    if told["verdict"] == "refuted":
-        return Column("refuted", told["reason"])
-    if told["verdict"] == "error":
-        return Column("unavailable", told["reason"])
+    if verdict["verdict"] == "refuted":
+        return Column("refuted", verdict["reason"])
+    if verdict["verdict"] == "error":
+        return Column("unavailable", verdict["reason"])
     own = kernel.implementation.device.partition(":")[0]
     if own != device.partition(":")[0]:
         return Column("unavailable", f"it runs on {own}, and the cell is on {device}")

@@ -76,13 +76,13 @@ def fallback(why: str, n: int, dtype: torch.dtype) -> Inputs:
     """
     generator = torch.Generator().manual_seed(n)
 
-    def drawn(*shape: int) -> Tensor:
+    def draw(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator).to(dtype)
 
     if why == "decoding":
         cache = (1, CACHE_H_KV, n, CACHE_D)
-        return drawn(1, CACHE_H, 1, CACHE_D), drawn(*cache), drawn(*cache)
-    query, key, value = (drawn(1, H, n, D) for _ in range(3))
+        return draw(1, CACHE_H, 1, CACHE_D), draw(*cache), draw(*cache)
+    query, key, value = (draw(1, H, n, D) for _ in range(3))
     if why == "groups":
         key, value = key[:, : H // 4], value[:, : H // 4]
     elif why == "axes":
@@ -90,9 +90,9 @@ def fallback(why: str, n: int, dtype: torch.dtype) -> Inputs:
     elif why == "width":
         value = value[..., : D // 2].contiguous()
     elif why == "stride":
-        query, key, value = (drawn(1, H, n, 2 * D)[..., ::2] for _ in range(3))
+        query, key, value = (draw(1, H, n, 2 * D)[..., ::2] for _ in range(3))
     elif why == "broadcast":
-        query = drawn(2, H, n, D)
+        query = draw(2, H, n, D)
     return query, key, value
 
 
@@ -247,7 +247,7 @@ def tune(
             )
 
 
-def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] = lambda text: None) -> Path:
+def keep_tuning(device: str, dtypes: Sequence[str], show: Callable[[str], None] = lambda text: None) -> Path:
     """Measure the classes of these dtypes and keep them in this machine's own table, beside those that it has.
 
     Each class is written as soon as it is known: what is measured stays, whatever ends the run.
@@ -269,9 +269,9 @@ def keep_tuning(device: str, dtypes: Sequence[str], told: Callable[[str], None] 
     except (OSError, ValueError) as error:
         raise TargetError(f"cannot tune: {error}; remove that file first") from None
     try:
-        told(f"tuning {', '.join(dtypes)}: for each dtype and direction half a minute, with gradients up to four")
+        show(f"tuning {', '.join(dtypes)}: for each dtype and direction half a minute, with gradients up to four")
         for name, numbers in tune(device, WallClock(), dtypes=tuple(dtypes)):
-            told(f"tuned {name}")
+            show(f"tuned {name}")
             kept[name] = numbers
             write_text(path, as_json(kept, describe_machine(device) | {"versions": versions()}))
     except (OSError, ValueError) as error:

@@ -38,15 +38,15 @@ def verdict(named: Named, effort: str, seed: int, timeout: float, known: Known |
 
 def reason(report: Report, named: Named) -> str:
     """Why the verdict is what it is, in one line."""
-    refuted, silent = report.with_status("refuted"), ungraded(report)
+    refuted, silent = report.with_status("refuted"), laws_without_gradient(report)
     if refuted and len(silent) == len(refuted):
         return f"{NO_GRADIENT} ({count(len(silent), 'law')})"  # the laws' names would say something else each
     found = in_bench_words(report.reason(), named.name)
-    names = hidden(Path(named.origin.rpartition(":")[0]).parent, Path()) if report.failed else []
+    names = shadowing_files(Path(named.origin.rpartition(":")[0]).parent, Path()) if report.failed else []
     return f"{found}; files here hide Python's own modules (rename them): {', '.join(names)}" if names else found
 
 
-def ungraded(report: Report) -> list[str]:
+def laws_without_gradient(report: Report) -> list[str]:
     """The refuted laws that met an output without a gradient."""
     return [r.law for r in report.with_status("refuted") if r.message.startswith(NO_GRADIENT)]
 
@@ -59,7 +59,7 @@ def hints(report: Report, name: str) -> list[str]:
 
 def without_gradients(report: Report, name: str) -> list[str]:
     """What to write of a kernel that gives no gradients, as a line."""
-    silent = ungraded(report)
+    silent = laws_without_gradient(report)
     if not silent:
         return []
     others = len(report.with_status("refuted")) - len(silent)
@@ -67,7 +67,7 @@ def without_gradients(report: Report, name: str) -> list[str]:
     return [f"it gives no gradients; if that is meant, name it {with_convention(name, 'gradients=false')}{rest}"]
 
 
-def hidden(*folders: Path) -> list[str]:
+def shadowing_files(*folders: Path) -> list[str]:
     """Files in the folders from which a kernel imports that are named like modules of Python's own.
 
     Example: in a folder with glob.py, which torch would import in the place of its own, hidden(Path()) is ["glob.py"].

@@ -56,7 +56,7 @@ from attention_core.conformance.subjects.parameter_case import (
 from attention_core.conformance.subjects.roles import with_roles
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.runner import Runner
-from attention_core.declaration.implementation import Implementation, TargetError, said
+from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
 
 
 @dataclass(frozen=True)
@@ -266,5 +266,7 @@ def _loaded(entry: EntryPoint) -> Contract:
         made = entry.load()
         contract: Contract = made() if callable(made) else made
     except Exception as error:
-        raise TargetError(f"contract {entry.name!r} ({entry.value}) cannot be loaded: {said(error)}") from error
+        raise TargetError(
+            f"contract {entry.name!r} ({entry.value}) cannot be loaded: {summarize_error(error)}"
+        ) from error
     return contract

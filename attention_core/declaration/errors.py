@@ -25,7 +25,7 @@ class OtherForm(TargetError):
         self.changes = changes
 
 
-def said(error: BaseException) -> str:
+def summarize_error(error: BaseException) -> str:
     """An exception in one line: its class and the first line of its message."""
     lines = str(error).strip().splitlines()
     return plain(f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attention_core.declaration.errors import OtherForm, TargetError, Unavailable, said
+from attention_core.declaration.errors import OtherForm, TargetError, Unavailable, summarize_error
 from attention_core.declaration.scales import check_fill, check_scale
 
 __all__ = [
-    "ALIASES", "CHOICES", "CLAIMS", "DTYPES", "Implementation", "OtherForm", "TargetError", "Unavailable", "said",
-    "usual_dead_rows",
+    "ALIASES", "CHOICES", "CLAIMS", "DTYPES", "Implementation", "OtherForm", "TargetError", "Unavailable",
+    "summarize_error", "usual_dead_rows",
 ]  # fmt: skip
 
 CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")

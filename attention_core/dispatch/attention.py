@@ -13,7 +13,14 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core.dispatch.plans import check_kinds, is_plain, of_no_more_axes, planned, shares_heads, with_both_axes
+from attention_core.dispatch.plans import (
+    check_kinds,
+    is_plain,
+    of_no_more_axes,
+    plan_call,
+    shares_heads,
+    with_both_axes,
+)
 from attention_core.dispatch.tables import DEFAULT, FLEX, SPARSE, cheapest, computed_in, torch_skips
 from attention_core.kernels.arguments import check_mask_fits, check_shapes
 from attention_core.kernels.block_sparse import block_sparse_attention
@@ -57,7 +64,7 @@ def attention(
     """
     auto, traced = kernel == "auto", is_dynamo_compiling()
     if auto and not traced:
-        plan = planned(query, key, value, mask, scale)
+        plan = plan_call(query, key, value, mask, scale)
         if plan is not None:
             function, attn_mask, is_causal, grouped, _ = plan
             return function(

@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     written: tuple[int, int, torch.device, torch.dtype] | None = None
 
 
-def planned(
+def plan_call(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None
 ) -> Plan | None:  # fmt: skip
     """The plan for a call; None where there is more to do than to call a kernel: for a mask that is cut into pieces.
@@ -79,11 +79,11 @@ def planned(
     except TypeError:  # sizes that are symbols, while a program is exported, have no hash
         return _new(query, key, value, mask, scale)[1]
     if plan is UNSEEN:
-        plan, told = _new(query, key, value, mask, scale)
+        plan, with_mask = _new(query, key, value, mask, scale)
         if len(plans) >= MOST:
             plans.clear()
         plans[what] = plan
-        return told
+        return with_mask
     if mask is None or plan is None or (plan.written is None and not isinstance(mask, Tensor)):
         return plan
     return _with_mask(plan, mask, query.ndim)
@@ -115,10 +115,10 @@ def _new(
     grouped = shares_heads(query, key)
     check_shapes(query, key, value, grouped)
     plan = _plan(query, key, value, mask, scale, grouped)
-    told = _with_mask(plan, mask, query.ndim)
-    if told is not None and told.attn_mask is not None:
-        check_mask_fits(told.attn_mask, query, key, grouped)
-    return plan, told
+    with_mask = _with_mask(plan, mask, query.ndim)
+    if with_mask is not None and with_mask.attn_mask is not None:
+        check_mask_fits(with_mask.attn_mask, query, key, grouped)
+    return plan, with_mask
 
 
 def _plan(

@@ -98,7 +98,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     return classes
 
 
-def shipped() -> Path:
+def load_shipped() -> Path:
     """The table that ships for this processor: that of AVX-512 where none was measured for its instructions.
 
     Example: shipped().name is "tuning_avx2.json" on a processor without AVX-512.
@@ -116,7 +116,7 @@ def forget() -> None:
 @cache
 def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
-    classes = {name: _held_here(name, entry) for name, entry in read_table(shipped()).items()}
+    classes = {name: _held_here(name, entry) for name, entry in read_table(load_shipped()).items()}
     try:
         own = tuning_file()
         if own.exists():
@@ -131,10 +131,10 @@ def table() -> dict[str, Mapping[str, float]]:
 def _held_here(name: str, entry: Mapping[str, float]) -> Mapping[str, float]:
     """A class of the shipped table, without `UPCAST` where this processor has products it was not measured with."""
     dtype = name.split("/")[1]
-    told = getattr(torch.cpu, "get_capabilities", None)  # which older versions of torch lack
-    if dtype not in PRODUCTS or (told is None and torch.backends.cpu.get_cpu_capability() == "AVX2"):
+    getter = getattr(torch.cpu, "get_capabilities", None)  # which older versions of torch lack
+    if dtype not in PRODUCTS or (getter is None and torch.backends.cpu.get_cpu_capability() == "AVX2"):
         return entry
-    if told is not None and not any(told().get(instruction) for instruction in PRODUCTS[dtype]):
+    if getter is not None and not any(getter().get(instruction) for instruction in PRODUCTS[dtype]):
         return entry
     return {key: number for key, number in entry.items() if key not in UPCAST}
 

@@ -133,7 +133,7 @@ def _by_blocks(
         "enable_gqa": four[0].shape[1] != four[1].shape[1],
         "scale": 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale),
     }
-    out = _generated(four, options) if compiled else _reference(four, options)
+    out = _call_generated(four, options) if compiled else _reference(four, options)
     return out.reshape(*batch, *query.shape[-3:-1], value.shape[-1])
 
 
@@ -154,7 +154,7 @@ def _without_gradients(
     return query.detach(), key.detach(), value.detach()  # torch refuses the others whether or not gradients are wanted
 
 
-def _generated(four: tuple[Tensor, Tensor, Tensor], options: dict[str, Any]) -> Tensor:
+def _call_generated(four: tuple[Tensor, Tensor, Tensor], options: dict[str, Any]) -> Tensor:
     """By the kernel of the sizes, which is compiled where it is new."""
     what = (*(x.shape for x in four), four[0].dtype, four[0].device)
     for function in (KERNELS.get(what), None):

@@ -42,10 +42,10 @@ def block_mask(mask: Mask, n_q: int, n_kv: int, device: torch.device, block: int
             extent = mask.extent(n_q, n_kv)
             if not extent.first.numel():
                 raise ValueError("a mask of no sequence does not broadcast to any scores")
-            asked, full = (_listed(some, device) for some in _touched(extent, n_q, n_kv, block))
+            some_blocks, full = (_list_blocks(some, device) for some in _touch_blocks(extent, n_q, n_kv, block))
             allows = predicate(mask, n_q, n_kv, device)
             found = BlockMask.from_kv_blocks(
-                *asked, *full, BLOCK_SIZE=block, mask_mod=allows, seq_lengths=(n_q, n_kv)
+                *some_blocks, *full, BLOCK_SIZE=block, mask_mod=allows, seq_lengths=(n_q, n_kv)
             )  # fmt: skip
         keep(known, what, found, MOST_PLANS)
     return found
@@ -64,10 +64,10 @@ def predicate(mask: Mask, n_q: int, n_kv: int, device: torch.device) -> Allows:
         return _both(left, right) if isinstance(mask, And) else _either(left, right)
     if isinstance(mask, Segments):  # a document that goes on after another one
         return _same_segment(mask.ids.to(device), offset(n_q, n_kv, mask.align))
-    return _written(mask.dense(n_q, n_kv, device))
+    return _write(mask.dense(n_q, n_kv, device))
 
 
-def _touched(extent: Extent, n_q: int, n_kv: int, block: int) -> tuple[Tensor, Tensor]:
+def _touch_blocks(extent: Extent, n_q: int, n_kv: int, block: int) -> tuple[Tensor, Tensor]:
     """(B, blocks of queries, blocks of keys): where single pairs are asked for, and where all are attended."""
     first, end = (x.reshape(1, -1) if x.ndim == 1 else x for x in (extent.first, extent.end))
     dead = first >= end
@@ -87,7 +87,7 @@ def _most(x: Tensor, beyond: int, block: int) -> Tensor:
     return whole.reshape(x.shape[0], -1, block).amax(-1, keepdim=True)
 
 
-def _listed(some: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+def _list_blocks(some: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
     """How many blocks of keys each block of queries has, and which, those first: (B, 1, ...)."""
     order = some.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
     number = some.sum(-1)
@@ -118,7 +118,7 @@ def _same_segment(ids: Tensor, start: int) -> Allows:
     return lambda b, h, i, j: ids[b, i + start] == ids[b, j]
 
 
-def _written(pairs: Tensor) -> Allows:
+def _write(pairs: Tensor) -> Allows:
     pairs = pairs.reshape((1,) * (4 - pairs.ndim) + tuple(pairs.shape))
     B, H = pairs.shape[:2]
     return lambda b, h, i, j: pairs[b if B > 1 else 0, h if H > 1 else 0, i, j]

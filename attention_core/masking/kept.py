@@ -88,13 +88,13 @@ def kept_masks(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) 
     if device.type != "cpu":
         return (None,) * len(cut.pieces)
     with torch.inference_mode(False), torch.no_grad():
-        found = _written(mask, cut, dtype, device)
+        found = _write(mask, cut, dtype, device)
     if all(x is None or may_keep(x) for x in found):
         cut.kept[dtype, device] = found
     return found
 
 
-def _written(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
+def _write(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
     keys = [_pattern(cut, index) for index in range(len(cut.pieces))]
     widest: dict[Hashable, Piece] = {}
     for key, piece in zip(keys, cut.pieces, strict=True):

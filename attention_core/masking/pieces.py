@@ -84,7 +84,7 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     known: dict[tuple[int, int, int], Plan] = mask.__dict__.setdefault("_plans", {})
     found = known.get((n_q, n_kv, block))
     if found is None:
-        found = _planned(mask.extent(n_q, n_kv), n_q, n_kv, block)
+        found = _plan(mask.extent(n_q, n_kv), n_q, n_kv, block)
         keep(known, (n_q, n_kv, block), found, MOST_PLANS)
     return found
 
@@ -99,7 +99,7 @@ def keep(known: dict[Any, Any], what: Hashable, found: object, most: int) -> Non
     known[what] = found
 
 
-def _planned(extent: Extent, n_q: int, n_kv: int, block: int) -> Plan:
+def _plan(extent: Extent, n_q: int, n_kv: int, block: int) -> Plan:
     first, end = np.atleast_2d(extent.first.numpy()), np.atleast_2d(extent.end.numpy())
     B = first.shape[0]
     alike = B > 0 and bool((first == first[:1]).all() and (end == end[:1]).all())

@@ -51,10 +51,10 @@ class Mask(ABC):
         return {name: found for name, found in self.__dict__.items() if not name.startswith("_")}
 
     def __and__(self, other: Mask) -> Mask:
-        return _combined(And, self, other)
+        return _combine(And, self, other)
 
     def __or__(self, other: Mask) -> Mask:
-        return _combined(Or, self, other)
+        return _combine(Or, self, other)
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ def _same_sequences(left: Tensor, right: Tensor, axes: int) -> None:
         raise ValueError(f"masks of {left.shape[0]} and {right.shape[0]} sequences do not combine")
 
 
-def _combined(kind: type[And] | type[Or], left: Mask, right: object) -> Mask:
+def _combine(kind: type[And] | type[Or], left: Mask, right: object) -> Mask:
     # Without this, `mask & tensor` would fail far from here, when the mask is written out.
     if not isinstance(right, Mask):
         raise TypeError(f"a structured mask combines with structured masks, got {type(right).__name__}")

@@ -52,7 +52,7 @@ class KeyValueCache:
         if not query.shape[-2] == key.shape[-2] == value.shape[-2]:
             raise ValueError(f"lengths differ: query {query.shape[-2]}, key {key.shape[-2]}, value {value.shape[-2]}")
         if self.key is not None and self.value is not None:
-            key, value = appended(self.key, key), appended(self.value, value)
+            key, value = append(self.key, key), append(self.value, value)
         n_q, n_kv = query.shape[-2], key.shape[-2]
         grouped = query.ndim > 2 and query.shape[-3] != key.shape[-3]
         mask = self.mask.dense(n_q, n_kv, query.device)
@@ -65,7 +65,7 @@ class KeyValueCache:
         return out
 
 
-def appended(
+def append(
     kept: Float[Tensor, "*batch_kv m c"], new: Float[Tensor, "*batch_kv n c"]
 ) -> Float[Tensor, "*batch_kv m+n c"]:
     """The kept tokens and the new ones behind them; ValueError where other sizes differ."""

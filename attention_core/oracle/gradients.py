@@ -47,7 +47,7 @@ def _row_sum(x: Array, y: Array) -> Array:
     return total[..., None]
 
 
-def _transposed(allow: BoolArray | None) -> BoolArray | None:
+def _transpose(allow: BoolArray | None) -> BoolArray | None:
     return None if allow is None else allow.swapaxes(-1, -2)
 
 
@@ -98,7 +98,7 @@ def gradients(
         allow = grouped_allow(allow, truth.weights, H_kv)
         p, rows = group_rows(truth.weights, H_kv), group_rows(q, H_kv)
         cot = group_rows(np.asarray(np.broadcast_to(cotangent, truth.out.shape), dtype=np.float64), H_kv)
-        d_value = masked_matmul(p.swapaxes(-1, -2), cot, _transposed(allow))
+        d_value = masked_matmul(p.swapaxes(-1, -2), cot, _transpose(allow))
         if dead_rows == "uniform" and n_kv:
             at_dead = np.where(truth.dead[..., None], ungroup_rows(cot, H, n_q), 0.0)
             d_value += group_rows(at_dead, H_kv).sum(axis=-2, keepdims=True) / n_kv
@@ -107,7 +107,7 @@ def gradients(
         ds *= p
         ds = _keep(ds, allow)
         d_query = factor * ungroup_rows(masked_matmul(ds, k, allow), H, n_q)
-        d_key = factor * masked_matmul(ds.swapaxes(-1, -2), rows, _transposed(allow))
+        d_key = factor * masked_matmul(ds.swapaxes(-1, -2), rows, _transpose(allow))
     d_mask = None
     if want_mask and given is not None and given.dtype != np.bool_:
         d_mask = _sum_to(ungroup_rows(ds, H, n_q), given.shape)
@@ -159,7 +159,7 @@ def second_gradients(
         ds_dot = _keep(p_dot * centred + p * (dp_dot - d_dot), allow)
         across, back = (ds_dot, ds), (ds_dot.swapaxes(-1, -2), ds.swapaxes(-1, -2))
         d_query = masked_matmul(across[0], k, allow) + masked_matmul(across[1], wk, allow)
-        turned = _transposed(allow)
+        turned = _transpose(allow)
         d_key = masked_matmul(back[0], q, turned) + masked_matmul(back[1], wq, turned)
         d_value = masked_matmul(p_dot.swapaxes(-1, -2), cot, turned)
     return Gradients(factor * ungroup_rows(d_query, H, n_q), factor * d_key, d_value)

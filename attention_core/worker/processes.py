@@ -107,7 +107,7 @@ def wants_to_run(process: Any) -> bool:
     return False
 
 
-def marked(mark: str) -> Iterator[Any]:
+def find_marked(mark: str) -> Iterator[Any]:
     """The processes whose environment holds a mark: a worker's, also those that left its session and its parent."""
     import psutil
 
@@ -120,7 +120,7 @@ def marked(mark: str) -> Iterator[Any]:
 def end_all(pid: int, mark: str) -> None:
     """End a process, its session, its descendants and whatever carries its mark."""
     for _ in range(3):  # what is started meanwhile is found at the next look
-        found = [*family(pid), *marked(mark)]
+        found = [*family(pid), *find_marked(mark)]
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
         for process in found:

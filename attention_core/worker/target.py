@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention_core.declaration.implementation import TargetError, Unavailable, said
+from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 
 
 def split_target(text: str) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def _load_file(where: str) -> Any:
             f"{where} cannot be imported: it needs the module {error.name!r} (is it installed beside attention-core?)"
         ) from error
     except Exception as error:
-        raise TargetError(f"{where} cannot be imported: {said(error)}") from error
+        raise TargetError(f"{where} cannot be imported: {summarize_error(error)}") from error
     return module
 
 
@@ -92,4 +92,4 @@ def _load_module(where: str) -> Any:
     except Unavailable:
         raise
     except Exception as error:
-        raise TargetError(f"{where} cannot be imported: {said(error)}") from error
+        raise TargetError(f"{where} cannot be imported: {summarize_error(error)}") from error

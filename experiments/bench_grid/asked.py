@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core.bench.report.growth import series_of
-from attention_core.bench.report.numbers import duration, shown
+from attention_core.bench.report.numbers import duration, format_end
 from attention_core.bench.report.render_markdown import table
 from attention_core.bench.report.results import Cell, Results
 from attention_core.bench.timing.statistics import Comparison, compare
@@ -50,7 +50,7 @@ class Speed:
 
     def told(self) -> str:
         """In one phrase."""
-        return f"{self.value:.2f}x [{shown(self.low)}, {shown(self.high)}]"
+        return f"{self.value:.2f}x [{format_end(self.low)}, {format_end(self.high)}]"
 
 
 def speeds(results: Mapping[str, Results]) -> dict[str, list[Speed]]:
@@ -123,7 +123,7 @@ def asked(results: Mapping[str, Results]) -> str:
         chosen = [s for s in by_section.get(section, []) if keep(s.name)]
         if chosen:
             worst = min(chosen, key=lambda s: s.value)
-            told = f"{worst.told()} ({worst.name})" if len(chosen) > 1 else worst.told()
+            told = f"{worst.summarize()} ({worst.name})" if len(chosen) > 1 else worst.summarize()
             if worst.value < wanted and worst.most < math.inf:
                 told += f"; {worst.most:.1f}x at the limit of the machine"
             rows.append((what, f"{wanted:g}x", told, "yes" if worst.value >= wanted else "NO"))
@@ -149,7 +149,7 @@ def never_slower(cells: Sequence[Speed]) -> Iterator[tuple[str, str, str, str]]:
     if long:
         worst = min(long, key=lambda s: s.value)
         enough = "yes" if worst.value >= LOST else "NO"
-        yield "where torch takes 200 µs or more, the least", f"{LOST:g}x", f"{worst.told()} ({worst.name})", enough
+        yield "where torch takes 200 µs or more, the least", f"{LOST:g}x", f"{worst.summarize()} ({worst.name})", enough
     if short:
         worst = max(short, key=lambda s: s.base / s.value - s.base)
         added = worst.base / worst.value - worst.base

@@ -30,7 +30,7 @@ from finetune.classification.features import OnFeatures, features
 from finetune.data.collate import LabelledTexts
 from finetune.data.texts import Encoded
 from finetune.errors import BadInput
-from finetune.memory.measure import prepared, profiled
+from finetune.memory.measure import prepare, profile
 from finetune.models.classifier import Classifier, classification_loss
 from finetune.models.heads import load_classifier
 from finetune.peft import Head, LoRA, Prefix, Prompt, inject
@@ -235,7 +235,7 @@ def our_peak(config: ClassifyConfig, sizes: Mapping[str, int], B: int, n: int) -
     with tempfile.TemporaryDirectory() as folder:
         peers.bert(sizes, 0.1).save_pretrained(folder)
         encoder = load_classifier(folder)[0].encoder
-    return peak(prepared(encoder, config, torch.device("cpu")), B, n, sizes)
+    return peak(prepare(encoder, config, torch.device("cpu")), B, n, sizes)
 
 
 def peak(model: torch.nn.Module, B: int, n: int, sizes: Mapping[str, int]) -> int | str:
@@ -243,7 +243,7 @@ def peak(model: torch.nn.Module, B: int, n: int, sizes: Mapping[str, int]) -> in
     ids = torch.randint(1, sizes["vocab_size"], (B, n), generator=torch.Generator().manual_seed(0))
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": torch.zeros(B, dtype=torch.long)}
     try:
-        return profiled(model.train(), batch)[2]
+        return profile(model.train(), batch)[2]
     except Exception as error:  # of the library's own: what it cannot do is said in its cell
         return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:60]}"
 

@@ -22,7 +22,7 @@ import torch
 
 from finetune.classification.classify import Run
 from finetune.classification.config import ClassifyConfig
-from finetune.classification.data import Sides, drawn, prepare_data
+from finetune.classification.data import Sides, draw_examples, prepare_data
 from finetune.classification.pretrained import load_pretrained
 from finetune.errors import BadInput
 from finetune.training.checkpoint import replace_file
@@ -92,8 +92,8 @@ def sides_of(data: str, folder: Path, config: ClassifyConfig) -> Sides:
     whole = prepare_data(str(folder / data), drop_leaks=True)
     train, dev, test = SIZES[data]
     assert whole.test is not None
-    chosen = drawn(whole.train, config.train_size or train, config.seed if config.train_size else 0)
-    return Sides(chosen, drawn(whole.dev, dev, 0), drawn(whole.test, test, 0), whole.leaks)
+    chosen = draw_examples(whole.train, config.train_size or train, config.seed if config.train_size else 0)
+    return Sides(chosen, draw_examples(whole.dev, dev, 0), draw_examples(whole.test, test, 0), whole.leaks)
 
 
 def done(job: Job, folder: Path) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def done(job: Job, folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     config = replace(job.config, max_seq_length=LENGTH[job.data])
     if config.mlm_alpha:
-        rest = drawn(prepare_data(str(folder / job.data)).train, SIZES[job.data][0], 0)
+        rest = draw_examples(prepare_data(str(folder / job.data)).train, SIZES[job.data][0], 0)
         text = KEPT / f"{job.data}.txt"
         replace_file(text, "\n".join(" ".join(t.split()) for t in rest.first).encode())
         config = replace(config, unlabelled=str(text), line_by_line=True, block_size=LENGTH[job.data])

@@ -90,7 +90,7 @@ class Run:
         )  # fmt: skip
         settings = {
             "options": {name: value for name, value in asdict(self.config).items() if name not in free},
-            "data": {side: examples.digest() for side, examples in self.sides.seen().items()},
+            "data": {side: examples.digest() for side, examples in self.sides.train_and_dev().items()},
             "weights": self.weights, "tokenizer": self.pretrained.tokenizer.digest(),
         }  # fmt: skip
         found: dict[str, Any] = json.loads(json.dumps(settings))  # as it will be read again

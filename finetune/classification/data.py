@@ -28,7 +28,7 @@ class Sides:
         """All sides by name."""
         return Splits(self.train, self.dev, self.test).named()
 
-    def seen(self) -> dict[str, Examples]:
+    def train_and_dev(self) -> dict[str, Examples]:
         """Train and dev."""
         return {"train": self.train, "dev": self.dev}
 
@@ -82,11 +82,11 @@ def prepare_data(
     if train_size is not None:
         if not 1 <= train_size <= len(sides["train"]):
             raise BadInput(f"{train_size} of {len(sides['train'])} training examples cannot be had")
-        sides["train"] = drawn(sides["train"], train_size, seed)
+        sides["train"] = draw_examples(sides["train"], train_size, seed)
     return Sides(sides["train"], sides["dev"], sides.get("test"), found)
 
 
-def drawn(examples: Examples, count: int, seed: int) -> Examples:
+def draw_examples(examples: Examples, count: int, seed: int) -> Examples:
     """So many examples, by the hash of seed and text; a larger count has those of a smaller one."""
     order = sorted(range(len(examples)), key=lambda n: (position(_text(examples, n), seed), n))
     return examples.take(order[:count])
@@ -94,7 +94,7 @@ def drawn(examples: Examples, count: int, seed: int) -> Examples:
 
 def few(examples: Examples, count: int, seed: int) -> Examples:
     """So many examples, the classes taking turns, each by hash."""
-    order = drawn(examples, len(examples), seed)
+    order = draw_examples(examples, len(examples), seed)
     by_class = {label: [n for n, own in enumerate(order.labels) if own == label] for label in sorted(set(order.labels))}
     turns = [n for turn in range(len(order)) for rows in by_class.values() for n in rows[turn : turn + 1]]
     return order.take(turns[:count])

@@ -87,7 +87,7 @@ def features(
     path = None
     if folder is not None:
         path = folder / f"{features_key(classifier, texts, tokenizer_digest)}.features"
-        found = _kept(path, len(texts))
+        found = _load_kept(path, len(texts))
         if found is not None:
             return Features(found, texts.labels), True
         try:
@@ -109,7 +109,7 @@ def features(
     return Features(rows, texts.labels), False
 
 
-def _kept(path: Path, count: int) -> Tensor | None:
+def _load_kept(path: Path, count: int) -> Tensor | None:
     """What a file holds, where it is whole and has as many rows as there are texts."""
     if not path.exists():
         return None

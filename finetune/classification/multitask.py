@@ -59,7 +59,7 @@ class JointTrainer(Trainer):
         self.blocks = blocks or config.batch_size
         self.masked_lm_loss = 0.0
 
-    def asked(self, step: int) -> list[tuple[int, int]]:
+    def blocks_of_step(self, step: int) -> list[tuple[int, int]]:
         """The blocks of a step, as (epoch of the unlabelled source, number)."""
         count, first = len(self.unlabelled), step * self.blocks
         found = []
@@ -73,7 +73,7 @@ class JointTrainer(Trainer):
 
     def _batches(self) -> list[Mapping[str, Tensor]]:
         """The step's blocks in as many parts as the labelled examples, and at times one more at the end of an epoch."""
-        places = self.asked(self.step)
+        places = self.blocks_of_step(self.step)
         found: list[Mapping[str, Tensor]] = []
         for part in np.array_split(np.arange(len(places)), min(self.config.accumulate, len(places))):
             for epoch in sorted({places[n][0] for n in part}):

@@ -35,10 +35,10 @@ def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict
     """
     run = run_of(config, say)
     with only_run_in(run.folder):
-        return classified(run, say)
+        return classify_locked(run, say)
 
 
-def classified(run: Run, say: Callable[[str], None]) -> dict[str, Any]:
+def classify_locked(run: Run, say: Callable[[str], None]) -> dict[str, Any]:
     """`classify` of a run whose folder is locked."""
     start, config = time.perf_counter(), run.config
     trained, every = run.parameters()

@@ -75,7 +75,7 @@ def characters(text_path: str, **options: Any) -> None:
         _watch(trainer, judged, options["minutes"] * 60, options["every"])
     trainer.save()
     if options["sample"]:
-        click.echo(_written(model, vocabulary, prompt, options))
+        click.echo(_continue_prompt(model, vocabulary, prompt, options))
 
 
 def _model(options: dict[str, Any], characters: int) -> Any:
@@ -113,7 +113,7 @@ def _watch(trainer: Any, judged: list[Any], seconds: float, every: float) -> Non
         trainer.run(stop_after=5)
 
 
-def _written(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) -> str:
+def _continue_prompt(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) -> str:
     """The prompt, and what the model writes behind it."""
     import torch
 

@@ -67,12 +67,12 @@ def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)
     form, changes = form_of_file(options["reading_params_path"], form), changes_of(options)
-    source = _corrupted(corpus_path, documents, vocabulary, form, changes.get("seed", 0))
+    source = _corrupt(corpus_path, documents, vocabulary, form, changes.get("seed", 0))
     recipe = pretraining(len(source), form.block, **changes)
     train(model, vocabulary, form, source, recipe, "pretraining", options, {"another corpus": digest(documents)})
 
 
-def _corrupted(path: str, documents: list[str], vocabulary: Any, form: Any, seed: int) -> Any:
+def _corrupt(path: str, documents: list[str], vocabulary: Any, form: Any, seed: int) -> Any:
     """A corpus as a source of span corruption. Raises: BadInput where it is one long line."""
     from finetune.data.span_corruption import CorruptedDocuments
 
@@ -121,7 +121,7 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     # With other corruptions each time, and than a pretraining of the same seed had.
     seeds = range(changes.get("seed", 0) + 1, changes.get("seed", 0) + 1 + options["rehearse"])
     if seeds:
-        source = Mixture([source, *(_corrupted(corpus_path, documents, vocabulary, form, seed) for seed in seeds)])
+        source = Mixture([source, *(_corrupt(corpus_path, documents, vocabulary, form, seed) for seed in seeds)])
     pretrained = options["reading_params_path"] is not None
     recipe = finetuning(len(source), form.block, pretrained, **changes)
     digests = {

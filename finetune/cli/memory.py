@@ -59,7 +59,7 @@ def settings(options: dict[str, Any], method: str) -> tuple[Any, int, Callable[[
 def memory(method: str, batch_size: int, output: str | None, as_json: bool, **options: Any) -> None:
     """What one training step holds in memory, by method: measured with torch's profiler and with hooks."""
     check_writable(output)
-    from finetune.memory.measure import measured
+    from finetune.memory.measure import measure_step
     from finetune.pictures import bars, kind_of
 
     if output is not None:
@@ -68,7 +68,7 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
     for name in [part.strip() for part in method.split(",") if part.strip()]:
         config, n, make = settings(options, name)
         lengths[name] = n
-        steps.append(measured(make, config, batch_size, n))
+        steps.append(measure_step(make, config, batch_size, n))
     if output is not None:
         groups = {
             "forward (profiler)": [step.forward / MIB for step in steps],

@@ -79,10 +79,10 @@ def train(
     from finetune.training.locks import only_writer_of
 
     with only_writer_of(options["writing_params_path"]):
-        _trained(name, vocabulary, form, source, recipe, what, options, digests)
+        _train(name, vocabulary, form, source, recipe, what, options, digests)
 
 
-def _trained(
+def _train(
     name: str, vocabulary: Any, form: Any, source: Any, recipe: Any, what: str, options: dict[str, Any],
     digests: dict[str, Any],
 ) -> None:  # fmt: skip

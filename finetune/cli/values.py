@@ -34,7 +34,7 @@ def check_value(path: str, option: click.Parameter, value: Any) -> None:
     """Refuse what a configuration file has for an option that does not take it. Raises: BadInput, in one line."""
     if option.multiple or option.nargs != 1:
         return  # a list of choices, which its command reads by itself
-    kind, fits = wanted(option)
+    kind, fits = expected_value(option)
     if not fits(value):
         raise BadInput(f"{path}: {option.name} should be {kind}, not {value!r}")
     if kind == "true or false":
@@ -45,7 +45,7 @@ def check_value(path: str, option: click.Parameter, value: Any) -> None:
         raise BadInput(f"{path}: {option.name}: {error.message}") from None
 
 
-def wanted(option: click.Parameter) -> tuple[str, Any]:
+def expected_value(option: click.Parameter) -> tuple[str, Any]:
     """What TOML should have for an option, in words and as a test.
 
     Example: wanted of --epochs is ("a whole number", ...): 1.5, true and "3" are none.

@@ -100,7 +100,7 @@ class TextByText(Graded):
         """The vectors (n, E) of one text's tokens."""
         raise NotImplementedError
 
-    def embedded(self, x: Tensor, first: int) -> Tensor:
+    def embed(self, x: Tensor, first: int) -> Tensor:
         """Positions from `first` on, the first segment, and the norm."""
         encoder = self.classifier.encoder
         x = x + encoder.pos_emb.weight[first : first + len(x)] + encoder.type_emb.weight[0]
@@ -127,7 +127,7 @@ class GradedPrompt(TextByText):
     def vectors(self, text: Tensor) -> Tensor:
         """The prompt's vectors in front of the embedded text, cut off at the end."""
         encoder = self.classifier.encoder
-        x = self.embedded(torch.cat((encoder.prompt_vectors.weight, encoder.tok_emb(text))), 0)
+        x = self.embed(torch.cat((encoder.prompt_vectors.weight, encoder.tok_emb(text))), 0)
         for block in encoder.blocks:
             x = self.block(block, x, x[:0], x[:0])
         return x[P:]
@@ -142,7 +142,7 @@ class GradedPrefix(TextByText):
         """Row p of the table holds k_1, v_1, k_2, v_2, ..., each E wide."""
         encoder = self.classifier.encoder
         pairs = encoder.prefix_table.weight.split(E, -1)
-        x = self.embedded(encoder.tok_emb(text), P)
+        x = self.embed(encoder.tok_emb(text), P)
         for number, block in enumerate(encoder.blocks):
             x = self.block(block, x, pairs[2 * number], pairs[2 * number + 1])
         return x

@@ -20,7 +20,7 @@ GROUP = 50
 """Batches that are sorted by length among each other; within so many, which examples meet is still left to chance."""
 
 
-def padded(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> npt.NDArray[np.int64]:
+def pad_rows(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> npt.NDArray[np.int64]:
     """Rows of different lengths as (B, n), filled up with a value on one side.
 
     Raises: BadInput where there is no row, or the side is neither right nor left.
@@ -50,11 +50,11 @@ def collate(
     Example: 64 sentences of SST-2, the longest of 45 tokens: input_ids [64, 45], labels [64].
     """
     found = {
-        "input_ids": padded(ids, pad_id, side),
-        "attention_mask": padded([[1] * len(row) for row in ids], 0, side),
+        "input_ids": pad_rows(ids, pad_id, side),
+        "attention_mask": pad_rows([[1] * len(row) for row in ids], 0, side),
     }
     if types is not None:
-        found["token_type_ids"] = padded(types, 0, side)
+        found["token_type_ids"] = pad_rows(types, 0, side)
     if labels is not None:
         found["labels"] = np.asarray(labels, np.int64)
     return {name: torch.from_numpy(value) for name, value in found.items()}

@@ -50,12 +50,12 @@ class Examples:
         """Some of the examples, in the order of the indices."""
         chosen = list(indices)
 
-        def picked(column: Sequence[str] | None) -> list[str] | None:
+        def pick(column: Sequence[str] | None) -> list[str] | None:
             return None if column is None else [column[n] for n in chosen]
 
         return replace(
-            self, first=picked(self.first) or [], second=picked(self.second), labels=[self.labels[n] for n in chosen],
-            rows=picked(self.rows) or [], groups=picked(self.groups),
+            self, first=pick(self.first) or [], second=pick(self.second), labels=[self.labels[n] for n in chosen],
+            rows=pick(self.rows) or [], groups=pick(self.groups),
         )  # fmt: skip
 
     def counts(self) -> dict[str, int]:

@@ -98,7 +98,7 @@ def encode(tokenizer: TextTokenizer, examples: Examples, max_length: int) -> Enc
     cut = 0
     try:
         for start in range(0, len(examples), PIECE):
-            for number, found in enumerate(_encoded(tokenizer, examples, start), start):
+            for number, found in enumerate(_encode(tokenizer, examples, start), start):
                 if len(found.ids) < least:
                     raise BadInput(
                         f"{examples.rows[number]}: the tokenizer finds nothing in {examples.first[number][:40]!r}"
@@ -111,7 +111,7 @@ def encode(tokenizer: TextTokenizer, examples: Examples, max_length: int) -> Enc
     return Encoded(ids, types, max_length, cut)
 
 
-def _encoded(tokenizer: TextTokenizer, examples: Examples, start: int) -> Iterator[Any]:
+def _encode(tokenizer: TextTokenizer, examples: Examples, start: int) -> Iterator[Any]:
     first, second = examples.first[start : start + PIECE], examples.second
     given: Any = first if second is None else list(zip(first, second[start : start + PIECE], strict=True))
     yield from tokenizer.inner.encode_batch(given)

@@ -33,7 +33,7 @@ IDEOGRAPHS = (
 # --- byte pairs ---------------------------------------------------------------------------------------
 
 
-def merged(symbols: Sequence[str], pair: Pair) -> list[str]:
+def merge_pair(symbols: Sequence[str], pair: Pair) -> list[str]:
     """Every occurrence of a pair made one symbol, from left to right.
 
     Example: merged("aaa", ("a", "a")) == ["aa", "a"].
@@ -72,7 +72,7 @@ def train_byte_pairs(words: Mapping[str, int], count: int) -> list[Pair]:
         best = min(pairs, key=lambda pair: (-pairs[pair], number[pair[0]], number[pair[1]]))
         merges.append(best)
         number.setdefault(best[0] + best[1], len(number))
-        texts = {word: merged(symbols, best) for word, symbols in texts.items()}
+        texts = {word: merge_pair(symbols, best) for word, symbols in texts.items()}
     return merges
 
 

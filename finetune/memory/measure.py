@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from finetune.classification.config import ClassifyConfig, method_of, recompute_layers
 from finetune.errors import BadInput
 from finetune.memory.formula import gradients, optimizer_state, saved_activations
-from finetune.memory.out_of_memory import attempted
+from finetune.memory.out_of_memory import attempt
 from finetune.models.classifier import Classifier, classification_loss
 from finetune.models.encoder import Encoder
 from finetune.peft import inject
@@ -81,7 +81,7 @@ def batch_of(encoder: nn.Module, B: int, n: int, device: torch.device) -> dict[s
     return {name: value.to(device) for name, value in found.items()}
 
 
-def prepared(encoder: nn.Module, config: ClassifyConfig, device: torch.device) -> Classifier:
+def prepare(encoder: nn.Module, config: ClassifyConfig, device: torch.device) -> Classifier:
     """A classifier of two classes on an encoder, with the method in it, in training mode."""
     model = Classifier(encoder, 2, pool=config.pool, dropout=config.dropout)
     method = method_of(config)
@@ -91,7 +91,7 @@ def prepared(encoder: nn.Module, config: ClassifyConfig, device: torch.device) -
     return model.to(device).train()
 
 
-def measured(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: int) -> Step:
+def measure_step(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: int) -> Step:
     """One step of a method, measured twice on equal models: with hooks, and with the profiler.
 
     Args: make, gives the encoder anew; config, for method, options and device; B, n, sizes of the batch.
@@ -99,7 +99,7 @@ def measured(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: i
     device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     torch.manual_seed(0)
     encoder = make()
-    model = prepared(encoder, config, device)
+    model = prepare(encoder, config, device)
     batch = batch_of(encoder, B, n, device)
     trained = [p for p in model.parameters() if p.requires_grad]
     count = sum(p.numel() for p in trained), sum(p.numel() for p in model.parameters())
@@ -109,7 +109,7 @@ def measured(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: i
     # What the caller handed in is there already.
     given = {value.untyped_storage().data_ptr() for value in batch.values()}
     activations = sum(size for place, size in saved.items() if place not in given)
-    forward, backward, peak = profiled(model, batch)
+    forward, backward, peak = profile(model, batch)
     optimizer.step()
     state = sum(
         value.numel() * value.element_size() for row in optimizer.state.values() for value in row.values()
@@ -126,7 +126,7 @@ def measured(make: Callable[[], nn.Module], config: ClassifyConfig, B: int, n: i
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Within, Python's collector of cycles waits."""
     enabled = gc.isenabled()
     gc.disable()
@@ -137,14 +137,14 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def profiled(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[int, int, int]:
+def profile(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[int, int, int]:
     """Bytes by torch.profiler: held after the forward pass, added by the backward pass, and the most at once."""
     from torch.profiler import ProfilerActivity, profile, record_function
 
     cuda = next(model.parameters()).is_cuda
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if cuda else [])
     gc.collect()  # what goes while the profiler looks would count as given back by the step
-    with uncollected(), profile(activities=activities, profile_memory=True) as profiler:
+    with pause_collector(), profile(activities=activities, profile_memory=True) as profiler:
         with record_function("forward"):
             loss, count = classification_loss(model, batch)
         with record_function("backward"):
@@ -190,7 +190,7 @@ def largest_batch(step: Callable[[int], object], start: int = 32, most: int = 2*
     tried: list[tuple[int, str | None]] = []
 
     def fits(size: int) -> bool:
-        _, message = attempted(lambda: (step(size), True)[1])
+        _, message = attempt(lambda: (step(size), True)[1])
         tried.append((size, message))
         return message is None
 
@@ -210,7 +210,7 @@ def training_step(make: Callable[[], nn.Module], config: ClassifyConfig, n: int)
     """A step of training as `largest_batch` asks for: forward, backward and the optimizer, on texts of n tokens."""
     device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     encoder = make()
-    model = prepared(encoder, config, device)
+    model = prepare(encoder, config, device)
     optimizer = OPTIMIZERS[config.optimizer](model, 0.0, (0.9, 0.999), 0.0)
 
     def step(size: int) -> None:

@@ -24,7 +24,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(word in str(error).lower() for word in WORDS)
 
 
-def attempted(step: Callable[[], T]) -> tuple[T | None, str | None]:
+def attempt(step: Callable[[], T]) -> tuple[T | None, str | None]:
     """What a step gives, or what was said when memory ran out; every other error goes its way.
 
     Nothing of a step that failed is held on to: the frames of the error hold its tensors, and go before memory is
@@ -51,7 +51,7 @@ def release() -> None:
 
 
 @contextmanager
-def limited(bytes_more: int) -> Iterator[None]:
+def limit_memory(bytes_more: int) -> Iterator[None]:
     """Within, this process may map so many bytes more than now; the limit that was is put back.
 
     A processor otherwise hands out more memory than there is, and the system ends a process that uses it.

@@ -91,7 +91,7 @@ def serve(settings: str) -> None:
 
     from finetune.classification.pretrained import load_pretrained
     from finetune.memory.measure import training_step
-    from finetune.memory.out_of_memory import attempted, limited
+    from finetune.memory.out_of_memory import attempt, limit_memory
 
     data = json.loads(settings)
     if data["threads"]:
@@ -104,11 +104,11 @@ def serve(settings: str) -> None:
         return
     step(1)  # what is made once, such as the optimizer's states, is there before the limit
     answer("ready")
-    with limited(data["bytes"]):
+    with limit_memory(data["bytes"]):
         for line in sys.stdin:
             size = int(line)
             try:
-                _, words = attempted(lambda size=size: step(size))  # type: ignore[misc]  # bound here
+                _, words = attempt(lambda size=size: step(size))  # type: ignore[misc]  # bound here
             except RuntimeError as error:
                 text = (str(error).strip().splitlines() or [""])[0]
                 answer(f"{'out' if any(word in text for word in UNTOLD) else 'defect'} {text}")

@@ -184,7 +184,7 @@ class Encoder(nn.Module):
         Raises: BadInput for more than block_size tokens, for sizes that contradict each other, or for segments where
             the model has none.
         """
-        x = self._embedded(input_ids, inputs_embeds)
+        x = self._embed(input_ids, inputs_embeds)
         P = 0 if past_key_values is None else past_key_values[0][0].shape[2]
         B, n = x.shape[:2]
         if P + n > self.config.block_size:
@@ -212,7 +212,7 @@ class Encoder(nn.Module):
                 x = block(x, mask, past)
         return cast(Tensor, x)
 
-    def _embedded(self, ids: Tensor | None, vectors: Tensor | None) -> Tensor:
+    def _embed(self, ids: Tensor | None, vectors: Tensor | None) -> Tensor:
         """The token vectors, from whichever of the two was given."""
         if (ids is None) == (vectors is None):
             raise BadInput("give either input_ids or inputs_embeds")

@@ -59,7 +59,7 @@ class LoRA(Method):
 
     def inject(self, model: nn.Module) -> Adapter:
         """Wrap the targets. Raises: BadInput where there is none."""
-        chosen = self._chosen(model)
+        chosen = self._choose_modules(model)
         # A matrix behind the backbone, such as the pooler's, is adapted or trained, not both.
         head = [n for n in head_of(model) if n.rpartition(".")[0] not in chosen]
         for name in chosen:
@@ -70,7 +70,7 @@ class LoRA(Method):
         own = [f"{name}.{part}.weight" for name in chosen for part in ("lora_A", "lora_B")]
         return LoRAAdapter(model, self, head, own, chosen)
 
-    def _chosen(self, model: nn.Module) -> list[str]:
+    def _choose_modules(self, model: nn.Module) -> list[str]:
         """The names of the modules to wrap, all in the backbone."""
         inside = {id(module) for module in backbone_of(model).modules()}
         linear = [n for n, m in model.named_modules() if is_linear(m) and id(m) in inside]

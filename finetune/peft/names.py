@@ -63,7 +63,7 @@ def export(adapter: Adapter, folder: str | Path) -> None:
     if name == "lora":
         config["target_modules"] = [table[module] for module in config["target_modules"]]
         config["rank_pattern"] = {table[module]: rank for module, rank in config["rank_pattern"].items()}
-    write_adapter(folder, config, {_renamed(key, table): value for key, value in adapter.tensors().items()})
+    write_adapter(folder, config, {_rename(key, table): value for key, value in adapter.tensors().items()})
 
 
 def own_names(saved: Saved, model: nn.Module) -> Saved:
@@ -71,10 +71,10 @@ def own_names(saved: Saved, model: nn.Module) -> Saved:
     if not isinstance(backbone_of(model), Encoder):
         return saved
     table = {name: own for own, name in theirs(model).items()}
-    return replace(saved, tensors={_renamed(key, table): value for key, value in saved.tensors.items()})
+    return replace(saved, tensors={_rename(key, table): value for key, value in saved.tensors.items()})
 
 
-def _renamed(key: str, table: Mapping[str, str]) -> str:
+def _rename(key: str, table: Mapping[str, str]) -> str:
     """A tensor's name with its module's other name in it; as it is where the module is none of the table."""
     module, mark, rest = key.removeprefix(PREFIX).partition(".lora_")
     for outer in ("", "bert.", "roberta.", "distilbert."):  # a classifier of transformers has its encoder one deeper

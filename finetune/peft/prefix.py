@@ -16,7 +16,7 @@ from finetune.errors import BadInput
 from finetune.models.encoder import Encoder, KeysAndValues
 from finetune.peft.files import Saved
 from finetune.peft.protocol import Adapter, Method, take
-from finetune.peft.targets import backbone_of, head_of, named, sizes_of, takes
+from finetune.peft.targets import backbone_of, bind_arguments, head_of, sizes_of, takes
 
 START = 0.02
 """Standard deviation of the numbers at the start, that of the models' own matrices."""
@@ -93,7 +93,7 @@ class PrefixAdapter(Adapter):
         """The call with the prefix in it."""
         if not self.enabled:
             return None
-        given = named(module, args, kwargs)
+        given = bind_arguments(module, args, kwargs)
         if "past_key_values" in given:
             raise BadInput("with a prefix, a call cannot have past_key_values of its own")
         if module.training and any(getattr(part, "gradient_checkpointing", False) for part in module.modules()):

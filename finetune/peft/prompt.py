@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from finetune.errors import BadInput
 from finetune.peft.files import Saved
 from finetune.peft.protocol import Adapter, Method, take
-from finetune.peft.targets import backbone_of, head_of, named, table_of, takes, task_of
+from finetune.peft.targets import backbone_of, bind_arguments, head_of, table_of, takes, task_of
 
 Outputs = Literal["text", "all"]
 TEXT_POOLED = "FINETUNE_PROMPT_TEXT_POOLED"
@@ -99,7 +99,7 @@ class PromptAdapter(Adapter):
         """The call with the prompt in it."""
         if not self.enabled:
             return None
-        given = named(module, args, kwargs)
+        given = bind_arguments(module, args, kwargs)
         if "position_ids" in given or "past_key_values" in given:
             raise BadInput("with a prompt, a call cannot have position_ids or past_key_values")
         ids = given.pop("input_ids", None)
@@ -107,14 +107,14 @@ class PromptAdapter(Adapter):
         B, P = len(text), self.options.length
         mask = given.get("attention_mask")
         prompt = self.vectors.weight.to(text.dtype).expand(B, -1, -1)
-        together, order = joined(prompt, text, mask)
+        together, order = join(prompt, text, mask)
         if order is not None and self.options.outputs == "all":
             raise BadInput("with outputs='all' padding must be on the right")
         given["inputs_embeds"] = together
         for name, value in (("attention_mask", 1), ("token_type_ids", 0)):
             if name in given:
                 front = torch.full((B, P), value, dtype=given[name].dtype, device=text.device)
-                given[name] = joined(front, given[name], mask)[0]
+                given[name] = join(front, given[name], mask)[0]
         self.places = order
         return (), given
 
@@ -160,7 +160,7 @@ class PromptAdapter(Adapter):
         take(found, "prompt_embeddings", self.vectors.weight, misfit)
 
 
-def joined(front: Tensor, text: Tensor, mask: Int[Tensor, "B n"] | None) -> tuple[Tensor, Tensor | None]:
+def join(front: Tensor, text: Tensor, mask: Int[Tensor, "B n"] | None) -> tuple[Tensor, Tensor | None]:
     """Something of P places and something of n, the first in front of the first real token of each row.
 
     Args: front (B, P, ...), text (B, n, ...); mask (B, n), not 0 where real, None for everywhere.

@@ -102,7 +102,7 @@ def takes(backbone: nn.Module, argument: str) -> bool:
     return argument in inspect.signature(backbone.forward).parameters
 
 
-def named(backbone: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind_arguments(backbone: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by their names, without those that are None."""
     bound = inspect.signature(backbone.forward).bind_partial(*args, **kwargs).arguments
     rest = cast(dict[str, Any], bound.pop("kwargs", {}))

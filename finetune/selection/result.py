@@ -14,7 +14,7 @@ from finetune.classification.data import Sides
 from finetune.classification.sealed_test_set import SealedTest
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
-from finetune.memory.out_of_memory import attempted
+from finetune.memory.out_of_memory import attempt
 from finetune.pictures import bars, parts
 from finetune.selection.select import Selection
 from finetune.training import checkpoint
@@ -57,7 +57,7 @@ def _row(selection: Selection, candidate: Mapping[str, Any]) -> dict[str, Any]:
 
         def measure(examples: Examples) -> dict[str, Any]:
             run.train()  # done already: it puts the best into the model
-            found, words = attempted(lambda: run.score(run.source("test", examples)).to_json())
+            found, words = attempt(lambda: run.score(run.source("test", examples)).to_json())
             if found is None:
                 raise BadInput(f"the test set does not fit into memory ({words})")
             return found

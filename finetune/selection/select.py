@@ -18,9 +18,9 @@ from finetune.classification.config import ClassifyConfig
 from finetune.classification.data import Sides, prepare_data
 from finetune.classification.pretrained import load_pretrained
 from finetune.errors import BadInput
-from finetune.memory.out_of_memory import attempted
+from finetune.memory.out_of_memory import attempt
 from finetune.selection.study import DONE, Study
-from finetune.training.locks import locked
+from finetune.training.locks import lock_file
 
 Range = tuple[float, float]
 
@@ -137,10 +137,10 @@ class Selection:
         start = time.perf_counter()
         found, reason = self._dev(params)
         if found is None:
-            self.study.failed(number, reason or "")
+            self.study.record_failure(number, reason or "")
             self.say(f"{message}: failed, {reason}")
             return
-        self.study.done(number, found["dev_accuracy"], {**found, "seconds": time.perf_counter() - start})
+        self.study.record_result(number, found["dev_accuracy"], {**found, "seconds": time.perf_counter() - start})
         self.say(f"{message}: dev accuracy {found['dev_accuracy']:.4f}")
 
     def _dev(self, params: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
@@ -157,7 +157,7 @@ class Selection:
             return {"dev_accuracy": best["dev_accuracy"], "dev_loss": best["dev_loss"], "parameters": run.parameters()}
 
         try:
-            found, words = attempted(train)
+            found, words = attempt(train)
         except BadInput as error:
             return None, str(error)
         return found, None if words is None else f"it does not fit into memory ({words[:120]})"
@@ -193,7 +193,7 @@ class Selection:
 
     def finish(self) -> dict[str, Any] | None:
         """Read the test set, once for each candidate's choice, and write the results; None while trials are running."""
-        with locked(self.folder / "finish.lock"):
+        with lock_file(self.folder / "finish.lock"):
             waiting, running = self.study.open()
             if waiting or running:
                 self.say(f"{waiting} trials wait and {running} run elsewhere: the last one to end reads the test set")

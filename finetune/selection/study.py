@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_plus
 
 from finetune.errors import BadInput
-from finetune.training.locks import Held, locked, try_lock
+from finetune.training.locks import Held, lock_file, try_lock
 
 if TYPE_CHECKING:
     from finetune.selection.select import Space
@@ -66,7 +66,7 @@ class Study:
         self.optuna, self.folder, self.space = optuna, folder, space
         self.url = storage or f"sqlite:///{(folder / 'study.db').absolute()}"
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        with self.told(), locked(folder / "study.lock"):
+        with self.translate_errors(), lock_file(folder / "study.lock"):
             self.study = optuna.create_study(
                 study_name=NAME, storage=self.url, direction="maximize", load_if_exists=True, sampler=self._sampler(0)
             )
@@ -81,7 +81,7 @@ class Study:
                 )
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Within, what goes wrong with the database is one line. Raises: BadInput for it."""
         from sqlalchemy.exc import SQLAlchemyError
 
@@ -118,10 +118,10 @@ class Study:
 
         Args: lock_of, the file that is locked while a trial of some hyperparameters runs.
         """
-        with self.told(), locked(self.folder / "study.lock"):
+        with self.translate_errors(), lock_file(self.folder / "study.lock"):
             self._recover(lock_of)
             for _ in range(DRAWS):
-                if not self.left():
+                if not self.count_left():
                     return None
                 self.study.sampler = self._sampler(len(self.study.get_trials(deepcopy=False)))
                 trial = self.study.ask(self._distributions())
@@ -129,10 +129,10 @@ class Study:
                 if lock is not None:
                     return trial.number, dict(trial.params), lock
                 # A search has drawn what is being tried at this moment.
-                self.failed(trial.number, TWICE)
+                self.record_failure(trial.number, TWICE)
             return None
 
-    def left(self) -> int:
+    def count_left(self) -> int:
         """How many trials are still to begin: those that wait, or those that a search has not drawn."""
         begun = len(self.trials())
         return max(self.open()[0], (self.space.trials or 0) - begun)
@@ -146,20 +146,20 @@ class Study:
                     continue
                 if lock is not None:
                     lock.__exit__(None, None, None)
-                self.failed(trial["number"], BROKEN)
+                self.record_failure(trial["number"], BROKEN)
                 if trial["params"]:
                     self.study.enqueue_trial(trial["params"])
 
-    def done(self, number: int, value: float, found: Mapping[str, Any]) -> None:
+    def record_result(self, number: int, value: float, found: Mapping[str, Any]) -> None:
         """Write down what a trial came to."""
-        with self.told():
+        with self.translate_errors():
             storage = self.study._storage
             storage.set_trial_user_attr(self._id(number), "found", json.loads(json.dumps(dict(found))))
             self.study.tell(number, value)
 
-    def failed(self, number: int, reason: str) -> None:
+    def record_failure(self, number: int, reason: str) -> None:
         """Write down why a trial came to nothing."""
-        with self.told():
+        with self.translate_errors():
             self.study._storage.set_trial_user_attr(self._id(number), "reason", reason)
             self.study.tell(number, state=self.optuna.trial.TrialState.FAIL)
 
@@ -168,7 +168,7 @@ class Study:
 
     def trials(self) -> list[dict[str, Any]]:
         """All trials in the order of their numbers; those that were broken off are none."""
-        with self.told():
+        with self.translate_errors():
             found = []
             for trial in self.study.get_trials(deepcopy=False):
                 name = trial.state.name
@@ -184,6 +184,6 @@ class Study:
 
     def open(self) -> tuple[int, int]:
         """How many trials wait, and how many run."""
-        with self.told():
+        with self.translate_errors():
             states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
         return states.count("WAITING"), states.count("RUNNING")

@@ -29,7 +29,7 @@ SUM = "finetune.sha256"
 SCHEMA = 1
 
 
-def flattened(tree: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
+def flatten(tree: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
     """A tree of dicts, lists, tuples, numbers, strings and tensors as JSON values; tensors are put into `tensors`.
 
     Raises: BadInput for a value of another kind.
@@ -38,9 +38,9 @@ def flattened(tree: Any, tensors: dict[str, Tensor], name: str = "") -> Any:
         tensors[name] = tree.detach().to("cpu", copy=True).contiguous()
         return {"tensor": name}
     if isinstance(tree, Mapping):
-        return {"dict": [[k, flattened(v, tensors, f"{name}.{k}" if name else str(k))] for k, v in tree.items()]}
+        return {"dict": [[k, flatten(v, tensors, f"{name}.{k}" if name else str(k))] for k, v in tree.items()]}
     if isinstance(tree, list | tuple):
-        items = [flattened(v, tensors, f"{name}.{i}") for i, v in enumerate(tree)]
+        items = [flatten(v, tensors, f"{name}.{i}") for i, v in enumerate(tree)]
         return {"list" if isinstance(tree, list) else "tuple": items}
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
@@ -72,7 +72,7 @@ def save(path: str | Path, tree: Any) -> None:
     Source: the format is https://huggingface.co/docs/safetensors; os.replace is atomic on POSIX and Windows.
     """
     tensors: dict[str, Tensor] = {}
-    header = json.dumps({"schema": SCHEMA, "summed": True, "tree": flattened(tree, tensors)})
+    header = json.dumps({"schema": SCHEMA, "summed": True, "tree": flatten(tree, tensors)})
     replace_file(path, bytes_with_sum(tensors, {KEY: header}))
 
 

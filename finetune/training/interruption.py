@@ -49,7 +49,7 @@ def stopped_by_signals(trainer: Trainer) -> Iterator[None]:
         if trainer.stop and trainer.epoch < trainer.config.epochs:
             trainer.save()
             if trainer.team.rank == 0:
-                click.echo(f"finetune: {_kept(trainer)}", err=True)
+                click.echo(f"finetune: {_resume_hint(trainer)}", err=True)
             sys.exit(128 + notice.number)
     except KeyboardInterrupt:
         click.echo("finetune: interrupted at once, nothing more was kept", err=True)
@@ -59,7 +59,7 @@ def stopped_by_signals(trainer: Trainer) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _kept(trainer: Trainer) -> str:
+def _resume_hint(trainer: Trainer) -> str:
     """One line: what was kept, and how to go on."""
     if trainer.path is None:
         return (

@@ -32,7 +32,7 @@ def try_lock(path: str | Path) -> Held | None:
 
     Raises: BadInput where the file cannot be made.
     """
-    handle = _opened(path)
+    handle = _open(path)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -73,14 +73,14 @@ def only_writer_of(path: str | Path) -> Iterator[None]:
         yield
 
 
-def locked(path: str | Path) -> Held:
+def lock_file(path: str | Path) -> Held:
     """The lock of a file, once nobody else holds it. Raises: BadInput where the file cannot be made."""
-    handle = _opened(path)
+    handle = _open(path)
     fcntl.flock(handle, fcntl.LOCK_EX)
     return Held(handle)
 
 
-def _opened(path: str | Path) -> int:
+def _open(path: str | Path) -> int:
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -11,11 +11,11 @@ import pytest
 
 from attention_core.bench import run as running
 from attention_core.bench.exit_status import status_of, way_out
-from attention_core.bench.known_failures import as_words, check_known, known_of, not_asked
+from attention_core.bench.known_failures import as_words, check_known, known_of, unused_targets
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.resume import check_sources
 from attention_core.bench.targets import read_target
-from attention_core.bench.verdicts import hidden, verdict
+from attention_core.bench.verdicts import shadowing_files, verdict
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.known_failures import KnownFailure
@@ -91,20 +91,20 @@ def test_files_named_like_pythons_own_are_told(tmp_path: Path, monkeypatch: pyte
     found = told(f"{tmp_path}/k.py:plain")
     assert found["verdict"] == "error"
     assert "no such thing; files here hide Python's own modules (rename them): glob.py" in found["reason"]
-    assert hidden(tmp_path, tmp_path) == ["glob.py"]
+    assert shadowing_files(tmp_path, tmp_path) == ["glob.py"]
 
 
 def test_what_is_listed_of_a_target_holds_under_every_convention() -> None:
     listed = {"f.py:f": {"a": KnownFailure("1")}, "f.py:f@dead_rows=nan": {"b": KnownFailure("2")}, "auto": {}, "g": {}}
     assert set(known_of("f.py:f", listed)) == set(known_of("f.py:f@layout=bnhd", listed)) == {"a"}
     assert set(known_of("f.py:f@dead_rows=nan", listed)) == {"a", "b"}
-    assert not_asked(["auto", "f.py:f@dead_rows=nan"], listed) == ["g"]
-    assert not_asked(["f.py:f"], listed) == ["f.py:f@dead_rows=nan", "auto", "g"]
+    assert unused_targets(["auto", "f.py:f@dead_rows=nan"], listed) == ["g"]
+    assert unused_targets(["f.py:f"], listed) == ["f.py:f@dead_rows=nan", "auto", "g"]
 
 
 def test_a_law_that_is_none_is_refused_at_the_door() -> None:
     check_known(read_target("torch:default"), KNOWN)
-    with pytest.raises(TargetError, match="known failures name 'spelled_wrong' of torch:default, which is no law"):
+    with pytest.raises(TargetError, match="known failures name 'spelled_wrong' of torch:default, which is not a law"):
         check_known(read_target("torch:default"), {"spelled_wrong": KnownFailure("")})
 
 

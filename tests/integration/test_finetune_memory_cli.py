@@ -54,7 +54,7 @@ def test_texts_that_the_model_has_no_room_for_are_said_to_be_shorter(folder: Pat
 def test_a_picture_of_no_kind_is_refused_before_anything_is_measured(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("finetune.memory.measure.measured", lambda *_: pytest.fail("a step was measured"))
+    monkeypatch.setattr("finetune.memory.measure.measure_step", lambda *_: pytest.fail("a step was measured"))
     assert finetune("memory", *COMMON, "--output", "m.txt").exit_code == 2
 
 

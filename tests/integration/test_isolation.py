@@ -20,7 +20,7 @@ import pytest
 from attention_core.conformance.subjects.outcomes import is_refusal
 from attention_core.conformance.worker.exchange import Request, Response, array
 from attention_core.conformance.worker.runner import LAST_WORDS, WorkerRunner, memory_limit
-from attention_core.worker.processes import marked
+from attention_core.worker.processes import find_marked
 
 TARGETS = """
 import os, sys, time
@@ -142,7 +142,7 @@ def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunn
     mark = runner.mark
     assert ask(runner).status == status
     runner.close()
-    assert [process for process in marked(mark) if process.status() != "zombie"] == []
+    assert [process for process in find_marked(mark) if process.status() != "zombie"] == []
 
 
 PARENT = """

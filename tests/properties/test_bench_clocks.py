@@ -114,7 +114,7 @@ def test_the_peak_is_the_most_that_is_held_at_once() -> None:
     def at_once() -> list[torch.Tensor]:
         return [torch.empty(size, dtype=torch.uint8) for _ in range(4)]
 
-    assert probe.profiled(one_after_another)[1] == size and probe.profiled(at_once)[1] == 4 * size
+    assert probe.profile(one_after_another)[1] == size and probe.profile(at_once)[1] == 4 * size
 
 
 @pytest.mark.skipif(probe.resident()["VmHWM"] is None, reason="the system tells no peak of a process")

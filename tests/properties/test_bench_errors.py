@@ -166,7 +166,7 @@ def test_an_error_is_refuted_beyond_its_bound(error: float, refuted: bool) -> No
     """The second entry has no room for an error, and none."""
     found, truth = Errors(), np.array([3.0, 4.0])
     found.add(truth + np.array([error, 0.0]), truth, np.array([0.1 + 1e-12, 0.0]))
-    told = found.told(of=8)
+    told = found.summarize(of=8)
     assert told["refuted"] is refuted
     assert (told["judged"], told["of"]) == (2, 8)
     size = math.inf if math.isnan(error) else error

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
 
-from attention_core.bench.json_fields import End, Filled, OneOf, Within, as_declared
+from attention_core.bench.json_fields import End, Filled, OneOf, Within, parse_value
 from attention_core.declaration.implementation import TargetError
 
 
@@ -50,13 +50,13 @@ GOOD: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("kind", "value"), GOOD)
 def test_what_is_as_declared_comes_back(kind: Any, value: Any) -> None:
-    assert as_declared(kind, value, "x") == value
+    assert parse_value(kind, value, "x") == value
 
 
 def test_dataclasses_are_made_and_keys_are_numbers() -> None:
     value = {"inner": {"k": {"number": 2, "words": ["a"]}}, "maybe": None, "told": {"a": 1}}
-    assert as_declared(Outer, value, "") == Outer({"k": Inner(2, ["a"])}, None, {"a": 1})
-    assert as_declared(dict[int, float], {"10": 1.0}, "x") == {10: 1.0}
+    assert parse_value(Outer, value, "") == Outer({"k": Inner(2, ["a"])}, None, {"a": 1})
+    assert parse_value(dict[int, float], {"10": 1.0}, "x") == {10: 1.0}
 
 
 BAD: list[tuple[Any, Any, str]] = [
@@ -88,5 +88,5 @@ BAD: list[tuple[Any, Any, str]] = [
 @pytest.mark.parametrize(("kind", "value", "words"), BAD)
 def test_what_is_not_is_told_with_its_place(kind: Any, value: Any, words: str) -> None:
     with pytest.raises(TargetError) as found:
-        as_declared(kind, value, "x")
+        parse_value(kind, value, "x")
     assert words in str(found.value)

@@ -5,7 +5,7 @@ Markdown tables of results, and whether two runs agree on the order of kernels.
 
 from __future__ import annotations
 
-from attention_core.bench.report.render_markdown import disagreements, escaped, to_markdown
+from attention_core.bench.report.render_markdown import disagreements, escape, to_markdown
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
@@ -41,7 +41,7 @@ def test_growth_follows_where_there_are_lengths() -> None:
 
 
 def test_cells_are_escaped() -> None:
-    assert escaped("a|b\\c\n<d>") == "a\\|b\\\\c &lt;d>"
+    assert escape("a|b\\c\n<d>") == "a\\|b\\\\c &lt;d>"
 
 
 def test_orders_of_two_runs() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from attention_core.bench.exit_status import way_out
-from attention_core.bench.report.numbers import duration, factor, shown
+from attention_core.bench.report.numbers import duration, factor, format_end
 from attention_core.bench.report.render_text import outcome, print_results
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.timing.statistics import Comparison
@@ -63,7 +63,7 @@ def test_durations(seconds: float, words: str) -> None:
 
 @pytest.mark.parametrize(("end", "words"), [(1.2, "1.200"), (None, "?"), (float("inf"), "?"), (0.0, "?")])
 def test_ends_of_intervals(end: float | None, words: str) -> None:
-    assert shown(end) == words
+    assert format_end(end) == words
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_ends_of_intervals(end: float | None, words: str) -> None:
 )
 def test_no_ratio_reads_as_nothing(ratio: float, words: str) -> None:
     assert factor(ratio) == words
-    assert shown(0.0003) == "0.0003" and factor(0.0031, 2) == "0.0031" and factor(0.04, 2) == "0.04"
+    assert format_end(0.0003) == "0.0003" and factor(0.0031, 2) == "0.0031" and factor(0.04, 2) == "0.04"
 
 
 def test_a_narrow_terminal_shows_times_ratios_and_verdicts_whole() -> None:

@@ -213,7 +213,7 @@ def test_who_runs_is_told_before() -> None:
             told.append("sample")
             return super().time(function, count)
 
-    sample({"A": Failing(10**9)}, Noting(), Plan(seconds=1e9, least=1, most=1), told=lambda *a: told.append(a))
+    sample({"A": Failing(10**9)}, Noting(), Plan(seconds=1e9, least=1, most=1), before_call=lambda *a: told.append(a))
     assert told[1::2] == ["sample"] * (len(told) // 2)
     assert set(told[:-4:2]) == {("A", "warm-up")} and len(told) > 20
     assert told[-4::2] == [("A", "timing"), ("A", "timing")]

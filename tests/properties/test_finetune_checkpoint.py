@@ -50,7 +50,7 @@ TREE = {
 @given(TREES)
 def test_values_come_back_as_they_were(tree: Any) -> None:
     tensors: dict[str, torch.Tensor] = {}
-    told = json.loads(json.dumps(checkpoint.flattened(tree, tensors)))
+    told = json.loads(json.dumps(checkpoint.flatten(tree, tensors)))
     back = checkpoint.rebuilt(told, tensors)
     assert back == tree and repr(back) == repr(tree)
 

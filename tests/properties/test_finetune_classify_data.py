@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from finetune.classification.data import drawn, few, prepare_data
+from finetune.classification.data import draw_examples, few, prepare_data
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from tests.tiny_encoders import write_sst2
@@ -44,7 +44,7 @@ def test_fewer_training_examples_are_a_part_of_more(tmp_path: Path) -> None:
     sides = [prepare_data(str(write_sst2(tmp_path)), train_size=size).train for size in (7, 20)]
     assert [len(e) for e in sides] == [7, 20] and set(sides[0].rows) < set(sides[1].rows)
     other = prepare_data(str(tmp_path), train_size=7, seed=1).train
-    assert other.rows != sides[0].rows and drawn(sides[1], 20, 1).rows != sides[1].rows
+    assert other.rows != sides[0].rows and draw_examples(sides[1], 20, 1).rows != sides[1].rows
     for size in (0, 61):
         with pytest.raises(BadInput, match="of 60 training examples cannot be had"):
             prepare_data(str(tmp_path), train_size=size)

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finetune.data.collate import GROUP, LabelledTexts, by_length, collate, in_order, padded
+from finetune.data.collate import GROUP, LabelledTexts, by_length, collate, in_order, pad_rows
 from finetune.data.labelled import read_splits
 from finetune.data.texts import Encoded, TextTokenizer, encode, load_tokenizer
 from finetune.errors import BadInput
@@ -28,11 +28,11 @@ def source(lengths: list[int], **options: bool) -> LabelledTexts:
 
 
 def test_padding_on_either_side() -> None:
-    assert padded([[1, 2], [3]], 9).tolist() == [[1, 2], [3, 9]]
-    assert padded([[1, 2], [3]], 9, "left").tolist() == [[1, 2], [9, 3]]
+    assert pad_rows([[1, 2], [3]], 9).tolist() == [[1, 2], [3, 9]]
+    assert pad_rows([[1, 2], [3]], 9, "left").tolist() == [[1, 2], [9, 3]]
     for rows, side in (([], "right"), ([[1]], "middle")):
         with pytest.raises(BadInput, match="cannot be padded"):
-            padded(rows, 0, side)
+            pad_rows(rows, 0, side)
 
 
 def test_a_batch_has_the_shapes_of_the_assignment() -> None:

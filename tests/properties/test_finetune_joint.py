@@ -74,7 +74,7 @@ def test_a_step_is_the_formula(world: World) -> None:
     trainer, moved = world.trained(alpha, batch_size=14)
     peer = world.model()
     labelled = world.labelled.batch(0, world.labelled.order(0, 0, 14))
-    asked = trainer.asked(0)
+    asked = trainer.blocks_of_step(0)
     blocks = [world.unlabelled.batch(epoch, torch.tensor([n]).numpy()) for epoch, n in asked]
     cls_sum, cls_count = classification_loss(peer.classifier, labelled)
     pairs = [masked_lm_loss(peer.masked_lm, batch) for batch in blocks]
@@ -118,7 +118,7 @@ def test_both_losses_reach_the_encoder_and_the_table_stays_one(world: World) -> 
 
 def test_the_other_source_is_gone_through_evenly_and_anew(world: World) -> None:
     trainer = world.trained(0.5)[0]
-    seen = [block for step in range(9) for block in trainer.asked(step)]
+    seen = [block for step in range(9) for block in trainer.blocks_of_step(step)]
     assert len(seen) == 45
     assert Counter(epoch for epoch, _ in seen) == dict.fromkeys(range(5), 9)
     for epoch in range(5):
@@ -130,7 +130,7 @@ def test_a_source_smaller_than_a_step_is_asked_in_several_epochs(world: World) -
     """Five blocks of two: hidden anew each time, and all of them counted."""
     world.unlabelled = MaskedTexts(encode_two(world), world.tokenizer, 1, rate=0.5)
     trainer, _ = world.trained(0.5)
-    assert [epoch for epoch, _ in trainer.asked(0)] == [0, 0, 1, 1, 2]
+    assert [epoch for epoch, _ in trainer.blocks_of_step(0)] == [0, 0, 1, 1, 2]
 
 
 def encode_two(world: World) -> Any:

@@ -80,7 +80,7 @@ def test_the_bounds_are_far_below_a_step() -> None:
         for dtype, largest in (("float32", 1e-3), ("float64", 1e-11)):
             case = ParameterCase({"N": 7}, options={"parts": 2}, dtype=dtype, seed=3)
             run = session.subject.run(case, spread=1.5, epochs=3, batch_size=3)
-            seen = session.subject.trained(run)
+            seen = session.subject.train(run)
             want, bound = session.subject.truth(run, seen.steps)
             assert len(want) == 10 and bound.max() < largest * run.config["learning_rate"]
 

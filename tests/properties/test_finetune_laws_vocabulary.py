@@ -21,7 +21,7 @@ from attention_core.conformance.search.search import run_law
 from finetune.data.vocabulary import Vocabulary
 from finetune.faults import vocabulary as mutants
 from finetune.laws.vocabulary import laws as vocabulary
-from finetune.laws.vocabulary.laws import CHARACTERS, CONTRACT, drawn
+from finetune.laws.vocabulary.laws import CHARACTERS, CONTRACT, draw
 
 
 def ours(corpus: str, text: str) -> torch.Tensor:
@@ -63,5 +63,5 @@ def test_no_result_at_all_is_a_violation_and_no_error_of_the_suite() -> None:
 
 def test_no_character_is_lost_when_a_text_is_drawn() -> None:
     """An array of strings drops the character NUL, and a corpus of it alone was empty."""
-    assert drawn(np.random.default_rng(0), ["\x00"], 3) == "\x00\x00\x00"
-    assert set(drawn(np.random.default_rng(0), list(CHARACTERS), 2000)) == set(CHARACTERS)
+    assert draw(np.random.default_rng(0), ["\x00"], 3) == "\x00\x00\x00"
+    assert set(draw(np.random.default_rng(0), list(CHARACTERS), 2000)) == set(CHARACTERS)

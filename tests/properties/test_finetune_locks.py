@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import BadInput
-from finetune.training.locks import locked, only_writer_of, try_lock
+from finetune.training.locks import lock_file, only_writer_of, try_lock
 
 HOLD = """
 import fcntl, os, sys, time
@@ -27,7 +27,7 @@ time.sleep(600)
 
 def test_one_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "lock"
-    with locked(path):
+    with lock_file(path):
         assert try_lock(path) is None
     held = try_lock(path)
     assert held is not None

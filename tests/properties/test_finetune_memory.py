@@ -16,7 +16,7 @@ from torch import nn
 
 from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
-from finetune.memory.measure import largest_batch, measured, saved_tensors, training_step
+from finetune.memory.measure import largest_batch, measure_step, saved_tensors, training_step
 from finetune.models.encoder import Encoder, EncoderConfig
 
 
@@ -28,7 +28,7 @@ def encoder() -> Encoder:
 def test_profiler_hooks_and_formula_agree(method: str) -> None:
     config = ClassifyConfig("m", method=method, prompt_length=6, device="cpu")
     B, n = 5, 20
-    found = measured(encoder, config, B, n)
+    found = measure_step(encoder, config, B, n)
     assert found.formula == {"saved": found.saved, "gradients": found.gradients, "state": found.state}
     # Besides what is kept there are logits and the loss with its parts; indices may be made and kept for a moment.
     logits = 4 * B * 2
@@ -40,11 +40,11 @@ def test_profiler_hooks_and_formula_agree(method: str) -> None:
 
 def test_a_frozen_base_keeps_nothing_and_a_base_left_out_of_the_optimizer_keeps_all() -> None:
     """The fault: freezing by leaving parameters out of the optimizer saves neither activations nor gradients."""
-    head = measured(encoder, ClassifyConfig("m", method="head", device="cpu"), 4, 10)
-    full = measured(encoder, ClassifyConfig("m", device="cpu"), 4, 10)
+    head = measure_step(encoder, ClassifyConfig("m", method="head", device="cpu"), 4, 10)
+    full = measure_step(encoder, ClassifyConfig("m", device="cpu"), 4, 10)
     assert head.saved == 4 * 64 * 4 and head.gradients == 4 * (2 * 64 + 2)
     assert full.saved > 100 * head.saved and full.gradients > 100 * head.gradients
-    prompt = measured(encoder, ClassifyConfig("m", method="prompt", prompt_length=40, device="cpu"), 4, 10)
+    prompt = measure_step(encoder, ClassifyConfig("m", method="prompt", prompt_length=40, device="cpu"), 4, 10)
     assert prompt.saved > full.saved > 0, "a long prompt costs more than training everything"
 
 
@@ -54,8 +54,8 @@ def test_recomputing_holds_the_inputs_of_layers_alone(method: str) -> None:
     layers, B, n, E = 6, 5, 20, 64
     deep = EncoderConfig(31, 64, layers, 2, E, 128)
     config = ClassifyConfig("m", method=method, prompt_length=6, device="cpu")
-    whole = measured(lambda: Encoder(deep), config, B, n)
-    less = measured(lambda: Encoder(deep), replace(config, gradient_checkpointing=True), B, n)
+    whole = measure_step(lambda: Encoder(deep), config, B, n)
+    less = measure_step(lambda: Encoder(deep), replace(config, gradient_checkpointing=True), B, n)
     tokens = n + 6 if method == "prompt" else n
     layer = (whole.saved - 4 * B * tokens * E) / layers
     # Besides the inputs: what the embeddings and the head keep, and states of the generator, 5 KiB a layer.

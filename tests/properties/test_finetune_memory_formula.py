@@ -13,7 +13,7 @@ import torch
 from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
 from finetune.memory.formula import gradients, optimizer_state, saved_activations
-from finetune.memory.measure import batch_of, prepared, saved_tensors
+from finetune.memory.measure import batch_of, prepare, saved_tensors
 from finetune.models.encoder import Encoder, EncoderConfig
 
 CPU = torch.device("cpu")
@@ -23,7 +23,7 @@ SIZES = [(3, 7, 20, 2, 44, 2), (4, 6, 16, 1, 40, 1)]
 def kept(config: EncoderConfig, run: ClassifyConfig, B: int, n: int, training: bool = True) -> int:
     """Bytes that the forward pass keeps."""
     encoder = Encoder(config)
-    model = prepared(encoder, run, CPU).train(training)
+    model = prepare(encoder, run, CPU).train(training)
     with saved_tensors(model) as saved:
         model(**{name: value for name, value in batch_of(encoder, B, n, CPU).items() if name != "labels"})
     return sum(saved.values())

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from finetune.errors import BadInput
-from finetune.memory.out_of_memory import attempted, is_out_of_memory, limited
+from finetune.memory.out_of_memory import attempt, is_out_of_memory, limit_memory
 
 
 def test_what_says_that_there_is_no_memory() -> None:
@@ -32,10 +32,10 @@ def test_an_allocation_that_cannot_be_is_survived_and_let_go() -> None:
         kept.append(weakref.ref(tensor))
         torch.empty(2**58)
 
-    found, told = attempted(step)
+    found, told = attempt(step)
     gc.collect()
     assert found is None and told and kept[0]() is None
-    assert attempted(lambda: 7) == (7, None)
+    assert attempt(lambda: 7) == (7, None)
 
 
 def test_other_errors_go_their_way() -> None:
@@ -43,21 +43,21 @@ def test_other_errors_go_their_way() -> None:
         raise RuntimeError("shapes differ")
 
     with pytest.raises(RuntimeError, match="shapes differ"):
-        attempted(wrong)
+        attempt(wrong)
 
 
 def test_a_limit_is_felt_and_taken_away() -> None:
     """64 MiB more than now: 16 go, 256 do not, and afterwards they do."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with limited(64 * 2**20):
-        assert attempted(lambda: len(torch.zeros(2**22)))[1] is None
-        found, told = attempted(lambda: torch.zeros(2**26))
+    with limit_memory(64 * 2**20):
+        assert attempt(lambda: len(torch.zeros(2**22)))[1] is None
+        found, told = attempt(lambda: torch.zeros(2**26))
         assert found is None and told is not None
     assert resource.getrlimit(resource.RLIMIT_AS) == before
-    assert attempted(lambda: len(torch.zeros(2**26)))[0] == 2**26
+    assert attempt(lambda: len(torch.zeros(2**26)))[0] == 2**26
 
 
 def test_without_limits_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resource", None)
-    with pytest.raises(BadInput, match="no limits of memory"), limited(1):
+    with pytest.raises(BadInput, match="no limits of memory"), limit_memory(1):
         pass

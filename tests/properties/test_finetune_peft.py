@@ -20,7 +20,7 @@ from finetune.models.classifier import Classifier, MaskedLM, classification_loss
 from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.peft import METHODS, Bias, Head, LoRA, Method, Prefix, Prompt, inject, load
 from finetune.peft.lora import LoRAAdapter
-from finetune.peft.prompt import joined
+from finetune.peft.prompt import join
 from finetune.training.optimizer import adamw
 from tests.numeric.encoder_error import bound
 
@@ -295,10 +295,10 @@ def test_padding_on_the_left_changes_nothing(method: Method) -> None:
 
 def test_joining_goes_in_front_of_the_first_real_token() -> None:
     front, text = torch.tensor([[7, 8], [7, 8]]), torch.tensor([[1, 2, 3], [0, 0, 3]])
-    both, order = joined(front, text, torch.tensor([[1, 1, 1], [0, 0, 1]]))
+    both, order = join(front, text, torch.tensor([[1, 1, 1], [0, 0, 1]]))
     assert both.tolist() == [[7, 8, 1, 2, 3], [0, 0, 7, 8, 3]]
     assert order is not None
-    assert joined(front, text, None)[0].tolist() == [[7, 8, 1, 2, 3], [7, 8, 0, 0, 3]]
+    assert join(front, text, None)[0].tolist() == [[7, 8, 1, 2, 3], [7, 8, 0, 0, 3]]
 
 
 def test_positions_of_a_call_go_behind_the_prefix() -> None:

@@ -37,7 +37,7 @@ def test_every_combination_is_taken_once_by_whoever_asks(tmp_path: Path) -> None
         seen.append((taken[1]["method"], taken[1]["learning_rate"]))
         assert workers[turn % 2].open() == (3 - turn, turn + 1)
     assert sorted(seen) == [("head", 0.1), ("head", 0.2), ("lora", 0.1), ("lora", 0.2)]
-    assert workers[0].take(lock_of(tmp_path)) is None and workers[1].left() == 0
+    assert workers[0].take(lock_of(tmp_path)) is None and workers[1].count_left() == 0
 
 
 def test_what_trials_come_to_is_there_for_others(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_what_trials_come_to_is_there_for_others(tmp_path: Path) -> None:
         assert taken is not None
         with taken[2]:
             if value is None:
-                one.failed(taken[0], "no memory")
+                one.record_failure(taken[0], "no memory")
             else:
-                one.done(taken[0], value, {"parameters": (3, 4)})
+                one.record_result(taken[0], value, {"parameters": (3, 4)})
     told = [(t["state"], t["value"], t["reason"], t["found"]) for t in study(tmp_path).trials()]
     assert told == [(DONE, 0.5, None, {"parameters": [3, 4]}), (FAILED, None, "no memory", None)]
 
@@ -75,7 +75,7 @@ def test_a_search_draws_in_its_ranges_and_goes_on_with_other_draws(tmp_path: Pat
         assert taken is not None
         rates.append(taken[1]["learning_rate"])
         with taken[2]:
-            one.done(taken[0], 0.1 * turn, {})
+            one.record_result(taken[0], 0.1 * turn, {})
     assert all(1e-4 <= rate <= 1e-1 for rate in rates) and len(set(rates)) == 6
     assert study(tmp_path, SEARCH).take(lock_of(tmp_path)) is None
 

@@ -23,7 +23,7 @@ from finetune.data.tokenize import (
     WordPiece,
     basic_words,
     byte_letters,
-    merged,
+    merge_pair,
     split_words,
     train_byte_pairs,
 )  # fmt: skip
@@ -52,7 +52,7 @@ def cut_by(merges: list[tuple[str, str]]) -> Callable[[str], list[str]]:
     def cut(word: str) -> list[str]:
         symbols = list(word)
         for pair in merges:
-            symbols = merged(symbols, pair)
+            symbols = merge_pair(symbols, pair)
         return symbols
 
     return cut
@@ -254,8 +254,8 @@ def test_real_word_pieces_are_those_of_the_library(data_dir: Path) -> None:
 
 
 def test_examples_by_hand() -> None:
-    assert merged("aaa", ("a", "a")) == ["aa", "a"]
-    assert merged(["a", "ab", "a", "b"], ("a", "b")) == ["a", "ab", "ab"]
+    assert merge_pair("aaa", ("a", "a")) == ["aa", "a"]
+    assert merge_pair(["a", "ab", "a", "b"], ("a", "b")) == ["a", "ab", "ab"]
     assert train_byte_pairs({"aab": 2}, 1) == [("a", "a")]
     assert train_byte_pairs(CORPUS, 3) == [("u", "g"), ("u", "n"), ("h", "ug")]
     assert split_words("I'm 42!") == ["I", "'m", " 42", "!"]

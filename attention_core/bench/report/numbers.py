@@ -21,6 +21,6 @@ def factor(ratio: float, decimals: int = 3) -> str:
     return f"{ratio:.{decimals}f}" if ratio >= 0.1 or ratio <= 0 else f"{ratio:.{decimals}g}"
 
 
-def shown(end: float | None) -> str:
+def format_end(end: float | None) -> str:
     """The end of an interval of ratios; JSON holds None for an infinite one."""
     return "?" if end is None or not 0 < end < math.inf else factor(end)

@@ -63,7 +63,7 @@ def write_pictures(results: Results, path: Path) -> list[Path]:
     for name, make in pictures(results).items():
         target = picture_file(path, name)
         try:
-            with styled():
+            with picture_style():
                 # no date in the file: the same results give the same picture
                 metadata: Any = {"Date": None} if path.suffix == ".svg" else None
                 make().savefig(target, bbox_inches="tight", metadata=metadata)
@@ -81,13 +81,13 @@ def picture_file(path: Path, name: str) -> Path:
 def as_svg(make: Callable[[], Any]) -> str:
     """A picture as an <svg> element for a page."""
     stream = io.StringIO()
-    with styled():
+    with picture_style():
         make().savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
     text = stream.getvalue()
     return text[text.index("<svg") :]
 
 
-def styled() -> Any:
+def picture_style() -> Any:
     """The style of all pictures, for the duration of a `with`."""
     import matplotlib
 

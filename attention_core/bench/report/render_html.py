@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from html import escape
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
-from attention_core.bench.report.numbers import duration, factor, shown
+from attention_core.bench.report.numbers import duration, factor, format_end
 from attention_core.bench.report.pictures import as_svg, pictures
-from attention_core.bench.report.render_text import largest, ordered, size, what_ran
+from attention_core.bench.report.render_text import largest, size, sort_by_time, what_ran
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.report.warnings import doubts
 from attention_core.bench.timing.machine import busy_words
@@ -47,7 +47,7 @@ def to_html(results: Results) -> str:
 def section(cell: Cell) -> str:
     """One cell."""
     limit = "" if cell.limit is None else f"<p>limit here {duration(cell.limit)} ({escape(cell.binding)})</p>"
-    rows = [row(name, column, cell.baseline) for name, column in ordered(cell)]
+    rows = [row(name, column, cell.baseline) for name, column in sort_by_time(cell)]
     return f"<h2>{escape(cell.workload.name())}</h2>{limit}{table(HEADS, rows)}"
 
 
@@ -58,7 +58,7 @@ def row(name: str, column: Column, baseline: str) -> Sequence[str]:
     ratio = column.comparison
     return (
         name, duration(column.seconds),
-        "" if ratio is None else f"{factor(ratio.ratio)} [{shown(ratio.low)}, {shown(ratio.high)}]",
+        "" if ratio is None else f"{factor(ratio.ratio)} [{format_end(ratio.low)}, {format_end(ratio.high)}]",
         "baseline" if name == baseline else "" if ratio is None else ratio.verdict,
         "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"), size(column, "process"),
         "" if column.rms is None else f"{column.rms:.1e}", largest(column), what_ran(column),

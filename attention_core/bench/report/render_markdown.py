@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
-from attention_core.bench.report.numbers import duration, factor, shown
-from attention_core.bench.report.render_text import ordered, size
+from attention_core.bench.report.numbers import duration, factor, format_end
+from attention_core.bench.report.render_text import size, sort_by_time
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.report.warnings import doubts
 from attention_core.bench.workloads.workload import as_gib
@@ -16,7 +16,7 @@ HEADS = ("kernel", "time", "ratio", "verdict", "of limit", "memory", "error", "r
 
 def to_markdown(results: Results) -> str:
     """Every cell as a table, then the exponents of growth."""
-    parts = ["\n\n".join([cell_table(cell), *map(escaped, doubts(cell, results.limits))]) for cell in results.cells]
+    parts = ["\n\n".join([cell_table(cell), *map(escape, doubts(cell, results.limits))]) for cell in results.cells]
     grown = growth_table(results)
     return "\n\n".join(parts + ([grown] if grown else [])) + "\n"
 
@@ -24,10 +24,10 @@ def to_markdown(results: Results) -> str:
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table; what would end a cell is escaped."""
     lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(escaped(cell) for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(escape(cell) for cell in line)} |" for line in lines)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """A text within a cell."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
@@ -35,8 +35,8 @@ def escaped(text: str) -> str:
 def cell_table(cell: Cell) -> str:
     """One workload: its name, its limit, its kernels."""
     limit = "" if cell.limit is None else f" (limit {duration(cell.limit)}, {cell.binding})"
-    rows = [row(name, column, cell.baseline) for name, column in ordered(cell)]
-    return f"**{escaped(cell.workload.name())}**{limit}\n\n{table(HEADS, rows)}"
+    rows = [row(name, column, cell.baseline) for name, column in sort_by_time(cell)]
+    return f"**{escape(cell.workload.name())}**{limit}\n\n{table(HEADS, rows)}"
 
 
 def row(name: str, column: Column, baseline: str) -> Sequence[str]:
@@ -47,7 +47,7 @@ def row(name: str, column: Column, baseline: str) -> Sequence[str]:
     operators = column.probe.get("operators", [])
     return (
         name, duration(column.seconds),
-        "" if ratio is None else f"{factor(ratio.ratio)} [{shown(ratio.low)}, {shown(ratio.high)}]",
+        "" if ratio is None else f"{factor(ratio.ratio)} [{format_end(ratio.low)}, {format_end(ratio.high)}]",
         "baseline" if name == baseline else "" if ratio is None else ratio.verdict,
         "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"),
         "" if column.rms is None else f"{column.rms:.1e}",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
-from attention_core.bench.report.numbers import duration, factor, shown
+from attention_core.bench.report.numbers import duration, factor, format_end
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.report.warnings import doubts
 from attention_core.bench.timing.machine import busy_words
@@ -40,9 +40,11 @@ def print_results(console: Console, results: Results) -> None:
     print_growth(console, results)
     if words := busy_words(results.machine.get("busy")):
         console.print(f"measured while {words}", style="yellow", highlight=False)
-    for name, told in results.verdicts.items():
-        if told["verdict"] not in ("conforms", "refuted"):
-            console.print(escape(f"{name}: {told['verdict']} ({told['reason']})"), style="yellow", highlight=False)
+    for name, verdict in results.verdicts.items():
+        if verdict["verdict"] not in ("conforms", "refuted"):
+            console.print(
+                escape(f"{name}: {verdict['verdict']} ({verdict['reason']})"), style="yellow", highlight=False
+            )
 
 
 def print_growth(console: Console, results: Results) -> None:
@@ -79,7 +81,7 @@ def print_cell(console: Console, cell: Cell) -> None:
         console.print(cell_table(cell))
     else:  # a table cut to fit would show neither times nor verdicts
         console.print(cell_table(cell, narrow=True))
-        for name, column in ordered(cell):
+        for name, column in sort_by_time(cell):
             console.print(escape(f"{name}: {'; '.join(details(column))}"), highlight=False)
     console.print(escape(outcome(cell)), highlight=False)
 
@@ -95,7 +97,7 @@ def cell_table(cell: Cell, *, narrow: bool = False) -> Table:
         table.add_column(escape(head), justify="left" if head == "verdict" else "right", no_wrap=narrow)
     if not narrow:
         table.add_column("what ran")
-    for name, column in ordered(cell):
+    for name, column in sort_by_time(cell):
         if column.status != "timed" or column.seconds is None:
             if not narrow:
                 table.add_row(escape(name), *[""] * (3 + len(EXTRA)), f"[yellow]{escape(why_not(column))}[/]")
@@ -118,8 +120,8 @@ def details(column: Column) -> list[str]:
     """What a narrow table leaves out, in words."""
     if column.status != "timed" or column.seconds is None:
         return [why_not(column)]
-    told = [f"{head} {value}" for head, value in zip(EXTRA, extra(column), strict=True) if value]
-    return told + ([f"ran {what_ran(column)}"] if what_ran(column) else [])
+    parts = [f"{head} {value}" for head, value in zip(EXTRA, extra(column), strict=True) if value]
+    return parts + ([f"ran {what_ran(column)}"] if what_ran(column) else [])
 
 
 def why_not(column: Column) -> str:
@@ -129,7 +131,7 @@ def why_not(column: Column) -> str:
 
 def outcome(cell: Cell) -> str:
     """One sentence: what is the fastest here, and what was not decided."""
-    timed = [(name, column.comparison) for name, column in ordered(cell) if column.status == "timed"]
+    timed = [(name, column.comparison) for name, column in sort_by_time(cell) if column.status == "timed"]
     if not timed:
         return "nothing could be timed"
     ratios = [(name, ratio) for name, ratio in timed if name != cell.baseline and ratio is not None]
@@ -139,15 +141,15 @@ def outcome(cell: Cell) -> str:
         return f"only {timed[0][0]} was timed"
     if not ratios:
         return f"{cell.baseline} was not timed: there is no ratio"
-    told = [
+    sentences = [
         f"faster than {cell.baseline}: {', '.join(faster)}" if faster else f"nothing beats {cell.baseline} for certain"
     ]
     if open_ones:
-        told.append(f"not decided at {DECIDING:.0%}, give it more --seconds: {', '.join(open_ones)}")
-    return "; ".join(told)
+        sentences.append(f"not decided at {DECIDING:.0%}, give it more --seconds: {', '.join(open_ones)}")
+    return "; ".join(sentences)
 
 
-def ordered(cell: Cell) -> list[tuple[str, Column]]:
+def sort_by_time(cell: Cell) -> list[tuple[str, Column]]:
     """Kernels by time."""
     return sorted(cell.kernels.items(), key=lambda kv: math.inf if kv[1].seconds is None else kv[1].seconds)
 
@@ -167,7 +169,7 @@ def interval(column: Column) -> str:
     ratio = column.comparison
     if ratio is None:
         return "no baseline"
-    return f"{factor(ratio.ratio)} [{shown(ratio.low)}, {shown(ratio.high)}]".replace("[", r"\[")
+    return f"{factor(ratio.ratio)} [{format_end(ratio.low)}, {format_end(ratio.high)}]".replace("[", r"\[")
 
 
 def largest(column: Column) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import numpy as np
 
 from attention_core.bench.files import write_text as write_text
-from attention_core.bench.json_fields import Count, OneOf, Seconds, Share, as_declared
+from attention_core.bench.json_fields import Count, OneOf, Seconds, Share, parse_value
 from attention_core.bench.timing.roofline import Limits
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
@@ -170,9 +170,9 @@ class Results:
         if data.get("kind") != KIND or type(version) is not int or version != SCHEMA_VERSION:
             raise TargetError(f"it was not written by `attention-core bench --json` of this version ({KIND})")
         rest = {k: v for k, v in data.items() if k not in ("kind", "schema_version")}
-        found: Results = as_declared(Results, rest, "")
+        found: Results = parse_value(Results, rest, "")
         if found.limits:
-            as_declared(Limits, found.limits, "limits")
+            parse_value(Limits, found.limits, "limits")
         for cell in found.cells:
             found.check_cell(cell)
         return found

@@ -57,7 +57,7 @@ def _timer(now: Callable[[], int], times: type[repeat[None]]) -> Callable[[Calla
     return seconds
 
 
-def slowed(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
+def slow_down(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
     """The same call, and then waiting until it has taken `factor` times as long, by the wall clock.
 
     Example: slowed(f, 1.05) takes 5 % longer than f.

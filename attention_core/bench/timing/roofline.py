@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import torch
 
-from attention_core.bench.json_fields import Factor, Filled, declared
+from attention_core.bench.json_fields import Factor, Filled, parse_fields
 from attention_core.bench.messages import Tell
 from attention_core.bench.timing.clocks import Clock, clock_for
 from attention_core.bench.workloads.workload import Workload
@@ -79,7 +79,7 @@ class Limits:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Limits:
         """The inverse of `to_json`. Raises: TargetError for anything but limits."""
-        return Limits(**declared(Limits, data))
+        return Limits(**parse_fields(Limits, data))
 
 
 def measure_limits(job: dict[str, Any], tell: Tell) -> None:

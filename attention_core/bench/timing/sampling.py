@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.bench.timing.clocks import Clock, WallClock, slowed
+from attention_core.bench.timing.clocks import Clock, WallClock, slow_down
 from attention_core.bench.timing.statistics import SHOWN, effective_count, log_ratios, median_interval
 
 RESOLUTIONS = 100
@@ -66,11 +66,11 @@ class Samples:
 
 
 def warm_up(
-    function: Callable[[], Any], clock: Clock, seconds: float, told: Callable[[], None] = lambda: None
+    function: Callable[[], Any], clock: Clock, seconds: float, before_call: Callable[[], None] = lambda: None
 ) -> tuple[list[float], bool]:
     """Samples of single calls until a window is no faster than the ones before it.
 
-    Args: told, is called before every sample: each may take as long as one call is allowed to.
+    Args: before_call, is called before every sample: each may take as long as one call is allowed to.
     Returns: the samples, and whether they settled within the time.
     """
     taken: list[float] = []
@@ -78,7 +78,7 @@ def warm_up(
     for _ in range(WINDOWS):
         window = []
         for _ in range(WINDOW):
-            told()
+            before_call()
             window.append(clock.time(function, 1))
         taken += window
         if min(window) > best * (1 - SETTLED):
@@ -110,7 +110,7 @@ def sample(
     baseline: str = "",
     repeats: Mapping[str, float] | None = None,
     inner: int = 1,
-    told: Callable[[str, str], None] = lambda name, phase: None,
+    before_call: Callable[[str, str], None] = lambda name, phase: None,
     caught: type[BaseException] = Exception,
 ) -> Samples:
     """Warm up and time functions side by side; one that raises is left out from there on.
@@ -118,15 +118,15 @@ def sample(
     Args: functions, name -> call without arguments; baseline, whom the stopping rule compares with (the first by
         default); repeats, name -> factor on the calls of its samples, which plants a known slow-down in a test of the
         harness; inner, calls a sample at least, so that such factors are whole calls (where these take too long, each
-        call is waited for that much longer, by the wall clock); told, is called with (name, phase) before a function
-        runs; caught, what a function may raise: in a worker everything, as nobody else raises there.
+        call is waited for that much longer, by the wall clock); before_call, gets (name, phase) before a function
+        runs; caught, what a function may raise: in a worker everything.
     Returns: Samples; functions that failed have no times.
     Example: sample({"a": f, "b": g}, WallClock(), Plan(seconds=1)).times["a"].shape is (blocks, 2).
     """
     found = Samples({}, {}, {}, {}, {})
     running = dict(functions)
     for name in functions:
-        alive = partial(told, name, "warm-up")
+        alive = partial(before_call, name, "warm-up")
         alive()
         try:
             found.first[name] = clock.time(functions[name], 1)
@@ -142,7 +142,7 @@ def sample(
     baseline = baseline if baseline in running else next(iter(running), "")
     spent, check = 0.0, plan.least
     for block in range(plan.most if running else 0):
-        times = _block(block, running, clock, found, repeats, told, caught)
+        times = _block(block, running, clock, found, repeats, before_call, caught)
         for name, pair in times.items():
             taken[name].append(pair)
             spent += sum(pair) * found.inner[name]
@@ -169,7 +169,7 @@ def _plant(
             found.inner[name] = inner * math.ceil(found.inner[name] / inner)
         return repeats
     for name in running.keys() & repeats.keys():
-        running[name] = slowed(running[name], repeats[name])
+        running[name] = slow_down(running[name], repeats[name])
     return {}
 
 
@@ -183,14 +183,14 @@ def _narrow(times: list[list[float]], base: list[list[float]], width: float) -> 
 
 def _block(
     number: int, running: dict[str, Callable[[], Any]], clock: Clock, found: Samples, repeats: Mapping[str, float],
-    told: Callable[[str, str], None], caught: type[BaseException],
+    before_call: Callable[[str, str], None], caught: type[BaseException],
 ) -> dict[str, list[float]]:  # fmt: skip
     """One block: every function twice; what fails on the way is taken out of `running`."""
     times: dict[str, list[float]] = {}
     for name in order_of(number, list(running)):
         if name not in running:
             continue
-        told(name, "timing")
+        before_call(name, "timing")
         count = max(1, round(found.inner[name] * repeats.get(name, 1.0)))
         try:
             seconds = clock.time(running[name], count)
@@ -203,7 +203,7 @@ def _block(
 
 
 def _drop(name: str, error: BaseException, running: dict[str, Callable[[], Any]], found: Samples) -> None:
-    from attention_core.declaration.implementation import said
+    from attention_core.declaration.implementation import summarize_error
 
     del running[name]
-    found.failed[name] = said(error)
+    found.failed[name] = summarize_error(error)

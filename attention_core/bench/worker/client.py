@@ -110,9 +110,9 @@ class Workers:
         try:
             receive(self.out, START_TIMEOUT)
         except (Ended, TimedOut):
-            said = self.tail.words()
+            words = self.tail.words()
             self._stop()
-            raise TargetError(f"the process that times kernels did not start{': ' * bool(said)}{said}") from None
+            raise TargetError(f"the process that times kernels did not start{': ' * bool(words)}{words}") from None
 
     def _how(self, status: int) -> str:
         how = f"was ended by signal {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

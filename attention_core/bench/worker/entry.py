@@ -22,7 +22,7 @@ from attention_core.bench.timing.roofline import measure_limits
 from attention_core.bench.worker.measure import measure
 from attention_core.bench.worker.probe import check_loads, probe
 from attention_core.conformance.worker.entry import limit_memory
-from attention_core.declaration.implementation import TargetError, Unavailable, said
+from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 
 JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
     "probe": probe, "measure": measure, "limits": measure_limits, "load": check_loads,
@@ -40,7 +40,7 @@ def run_job(job: dict[str, Any], tell: Tell) -> None:
     except (TargetError, Unavailable, NoTensor) as error:
         tell({"event": "refused", "message": str(error)})
     except BaseException as error:  # also SystemExit: this process has nothing else to do
-        tell({"event": "failed", "message": said(error)})
+        tell({"event": "failed", "message": summarize_error(error)})
 
 
 def end_with_the_parent() -> None:

@@ -55,7 +55,7 @@ class Errors:
                 share = np.where(error == 0, 0.0, error / bound)
             self.ratio = max(self.ratio or 0.0, float(share.max(initial=0.0)))
 
-    def told(self, of: int) -> dict[str, Any]:
+    def summarize(self, of: int) -> dict[str, Any]:
         """RMS and largest error over the truth's RMS, the largest error over its bound, and how much was judged."""
         scale = math.sqrt(self.truth / self.entries) if self.entries and self.truth else 1.0
         ratio = self.ratio
@@ -103,7 +103,7 @@ class Judge:
         found = {"out": self._forward(results["out"], implementation)}
         if len(results) > 1:
             found |= self._backward(results, implementation)
-        return {name: errors.told(results[name].numel()) for name, errors in found.items()}
+        return {name: errors.summarize(results[name].numel()) for name, errors in found.items()}
 
     def check_shapes(self, results: Mapping[str, Tensor]) -> None:
         """Raises: ValueError where a result has another shape or dtype than it should."""
@@ -124,14 +124,14 @@ class Judge:
     def _forward(self, out: Tensor, implementation: Implementation) -> Errors:
         errors = Errors()
         if not self.parts:
-            self.parts = [self._part(b, h, rows) for b, h, rows in self._chosen()]
+            self.parts = [self._part(b, h, rows) for b, h, rows in self._choose_rows()]
         for part in self.parts:
             got = as_array(out[part.batch, part.heads][:, torch.from_numpy(part.rows)])[None]
             bound = part.bound(self.workload.dtype, implementation.accumulate)
             errors.add(got, part.truth.out, bound, ~part.truth.dead)
         return errors
 
-    def _chosen(self) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
+    def _choose_rows(self) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
         """Batch, key head and query rows to judge: all of them, or evenly spread ones, first and last included."""
         w = self.workload
         most = max(2, PAIRS // (w.B * w.H * w.n_kv))

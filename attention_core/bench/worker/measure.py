@@ -23,7 +23,7 @@ from attention_core.bench.worker.client import Note
 from attention_core.bench.worker.errors import Judge
 from attention_core.bench.workloads.inputs import Inputs, dense_mask, draw
 from attention_core.bench.workloads.workload import Workload
-from attention_core.declaration.implementation import Implementation, TargetError, Unavailable, said
+from attention_core.declaration.implementation import Implementation, TargetError, Unavailable, summarize_error
 
 CHANGES = "on these inputs: it changes its inputs"
 LATER = "on these inputs, in a later call"
@@ -124,7 +124,7 @@ class Measurement:
         judge = Judge(self.inputs)
         for column, text in self.job["kernels"].items():
             named = read_target(text, self.job["device"])
-            self.told(column)
+            self.before_kernel(column)
             try:
                 call = prepare(named, *load(named), self.inputs)
                 before = fingerprint(call)
@@ -139,7 +139,7 @@ class Measurement:
                 self.fails(column, str(error))
                 continue
             except BaseException as error:  # also SystemExit: it is the kernel's, and the others go on
-                self.fails(column, f"raised {said(error)}")
+                self.fails(column, f"raised {summarize_error(error)}")
                 continue
             self.tell({"event": "checked", "kernel": column, "errors": errors})
             if not any(found["refuted"] for found in errors.values()):
@@ -147,7 +147,7 @@ class Measurement:
                 self.checked[column] = Checked(call, named.implementation, before, gave)
         judge.forget()
 
-    def told(self, column: str, phase: str = "checking") -> None:
+    def before_kernel(self, column: str, phase: str = "checking") -> None:
         """Before a kernel runs: note it, give a sign of life, and set back what the one before may have left."""
         self.note.write(column)
         if torch.get_num_threads() != self.threads:
@@ -167,10 +167,10 @@ class Measurement:
         start = NOW()
         samples = sample(
             {column: checked.call.run for column, checked in self.checked.items()}, clock, Plan(**self.job["plan"]),
-            baseline=self.job["baseline"], repeats=self.job["repeats"], inner=self.job["inner"], told=self.told,
-            caught=BaseException,
+            baseline=self.job["baseline"], repeats=self.job["repeats"], inner=self.job["inner"],
+            before_call=self.before_kernel, caught=BaseException,
         )  # fmt: skip
-        self.told("")
+        self.before_kernel("")
         return {
             "event": "sampled", "times": {k: v.tolist() for k, v in samples.times.items()}, "inner": samples.inner,
             "first": samples.first, "warm_up": samples.warm_up, "settled": samples.settled, "failed": samples.failed,
@@ -190,12 +190,12 @@ class Measurement:
             restore(self.inputs)
         guilty = False
         for column, checked in timed.items():
-            self.told(column, "looking again")
+            self.before_kernel(column, "looking again")
             turn(checked.call)
             try:
                 results = {n: without_minus_zeros(result) for n, result in checked.call.results().items()}
             except BaseException as error:
-                self.fails(column, f"raised {said(error)}")
+                self.fails(column, f"raised {summarize_error(error)}")
                 continue
             finally:
                 turn(checked.call, -1)
@@ -205,7 +205,7 @@ class Measurement:
                 self.fails(column, CHANGES, "refuted")
             else:
                 self.judge_again(column, checked, results)
-        self.told("")
+        self.before_kernel("")
         for column in self.threading & set(timed):
             self.fails(column, THREADS)
         for column in self.replacing.keys() & set(self.job["kernels"]):

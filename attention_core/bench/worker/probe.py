@@ -62,7 +62,7 @@ def on_cpu(call: Call, alive: Callable[[], None]) -> dict[str, Any]:
     alive()
     second = seconds(call.run)
     alive()
-    operators, allocated = profiled(call.run)
+    operators, allocated = profile(call.run)
     return {
         "first": first, "second": second, "process": None if before is None or after is None else after - before,
         "allocator": allocated, "operators": operators,
@@ -79,7 +79,7 @@ def on_cuda(call: Call, alive: Callable[[], None]) -> dict[str, Any]:
     alive()
     second = seconds(call.run, torch.cuda.synchronize)
     alive()
-    operators, _ = profiled(call.run)
+    operators, _ = profile(call.run)
     return {"first": first, "second": second, "process": reserved, "allocator": peak, "operators": operators}
 
 
@@ -109,7 +109,7 @@ def resident() -> dict[str, int | None]:
     return found
 
 
-def profiled(function: Callable[[], Any]) -> tuple[list[dict[str, Any]], int]:
+def profile(function: Callable[[], Any]) -> tuple[list[dict[str, Any]], int]:
     """The operators of one call, by their own time, and the allocator's peak in bytes."""
     # not torch.profiler.profile, which imports the compiler (seconds) before it starts
     profiler = torch.autograd.profiler.profile(profile_memory=True)

@@ -67,7 +67,7 @@ class MaskSpec:
                 ids = segment_ids(n_kv, number, seed)
                 allow &= ids[np.maximum(i, 0)] == ids
             elif name == "bool":
-                allow &= _drawn(which, n_kv, seed)
+                allow &= _draw_rows(which, n_kv, seed)
         return allow
 
     def pairs(self, n_q: int, n_kv: int, seed: int) -> int:
@@ -108,7 +108,7 @@ def segment_ids(n: int, count: int, seed: int) -> npt.NDArray[np.int64]:
     return np.searchsorted(starts, np.arange(n), side="right").astype(np.int64)
 
 
-def _drawn(which: npt.NDArray[np.int64], n_kv: int, seed: int) -> BoolArray:
+def _draw_rows(which: npt.NDArray[np.int64], n_kv: int, seed: int) -> BoolArray:
     """Rows of a drawn mask; every row keeps its first key, so that none is dead."""
     found = np.empty((len(which), n_kv), dtype=np.bool_)
     for at, row in enumerate(which):

@@ -78,10 +78,10 @@ def read_shapes(texts: Iterable[str]) -> list[Shape]:
 
 def of_model(model: Model, length: str) -> list[Shape]:
     """A model's attention at one length, or at its usual ones."""
-    asked = parse_whole_number(length)
-    if length and not asked:
+    chosen = parse_whole_number(length)
+    if length and not chosen:
         raise TargetError(f"shape {model.name}:{shorten(length)}: write a length of at least 1")
-    lengths = (asked,) if asked else model.lengths
+    lengths = (chosen,) if chosen else model.lengths
     return [Shape(f"{model.name} {n}", {**model.sizes, "n_q": n, "n_kv": n}, model.mask) for n in lengths]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
-from attention_core.bench.json_fields import Within, declared
+from attention_core.bench.json_fields import Within, parse_fields
 from attention_core.bench.parsing import DIGITS
 from attention_core.bench.workloads.masks import MaskSpec, read_mask
 from attention_core.declaration.implementation import DTYPES, TargetError
@@ -169,7 +169,7 @@ class Workload:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Workload:
         """The inverse of `to_json`. Raises: TargetError for anything but a workload."""
-        known = declared(Workload, data)
+        known = parse_fields(Workload, data)
         return Workload(**{**known, "mask": read_mask(known["mask"])})
 
 

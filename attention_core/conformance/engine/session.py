@@ -39,7 +39,7 @@ from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.subjects.parameter_case import FUNCTIONS
 from attention_core.conformance.subjects.roles import detectors_first
 from attention_core.conformance.worker.runner import LocalRunner, Runner, WorkerRunner
-from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError, said
+from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError, summarize_error
 from attention_core.declaration.known_failures import KnownFailure, as_known_failure
 
 MAX_LOST_PROCESSES = 6
@@ -339,7 +339,7 @@ class Session:
         except TargetError as error:
             return LawResult(law.name, "error", 0, 0.0, None, str(error), law.family)
         except Exception as error:
-            message = f"the suite could not judge this law: {said(error)}"
+            message = f"the suite could not judge this law: {summarize_error(error)}"
             return LawResult(law.name, "error", 0, 0.0, None, message, law.family)
 
     def _run(self, law: Law, effort: str, lightly: bool = False, fewest: bool = False) -> LawResult:
@@ -401,13 +401,13 @@ class Session:
         try:
             case = self.contract.from_json(data)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise TargetError(f"the saved case cannot be read: {said(error)}") from error
+            raise TargetError(f"the saved case cannot be read: {summarize_error(error)}") from error
         try:
             return judge_one(law, self.subject, case)
         except TargetError:
             raise
         except Exception as error:  # an edited case may be one that no law can be asked about
-            raise TargetError(f"the saved case cannot be put to {law.name}: {said(error)}") from error
+            raise TargetError(f"the saved case cannot be put to {law.name}: {summarize_error(error)}") from error
 
     def core(self) -> str:
         """What the core lacks: "" when the plain call is accepted at aligned and unaligned sizes in one dtype."""

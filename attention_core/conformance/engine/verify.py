@@ -28,7 +28,14 @@ from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.results import Counterexample, LawResult, Report
 from attention_core.conformance.report.untested import join
-from attention_core.declaration.implementation import CHOICES, Implementation, OtherForm, TargetError, Unavailable, said
+from attention_core.declaration.implementation import (
+    CHOICES,
+    Implementation,
+    OtherForm,
+    TargetError,
+    Unavailable,
+    summarize_error,
+)
 from attention_core.declaration.known_failures import KnownFailure
 from attention_core.registry.resolve import implementation_for
 
@@ -303,5 +310,5 @@ def restored_fields(declared: Mapping[str, Any]) -> dict[str, Any]:
             fields[name] = {k: ast.literal_eval(text) for k, text in fields[name].items()}
         Implementation(None, **fields)
     except (AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise TargetError(f"what the saved case declares cannot be read: {said(error)}") from error
+        raise TargetError(f"what the saved case declares cannot be read: {summarize_error(error)}") from error
     return fields

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.worker.exchange import FLOATS, STORAGE, Array, Value
-from attention_core.declaration.implementation import TargetError, said
+from attention_core.declaration.implementation import TargetError, summarize_error
 
 
 class WrongReturn(TypeError):
@@ -324,4 +324,4 @@ def library(name: str, device: str, x64: bool = False) -> TorchArrays | NumpyArr
     try:
         return TorchArrays(device)
     except (RuntimeError, AssertionError) as error:  # a torch without CUDA raises AssertionError
-        raise TargetError(f"--device {device} cannot be used here: {said(error)}") from error
+        raise TargetError(f"--device {device} cannot be used here: {summarize_error(error)}") from error

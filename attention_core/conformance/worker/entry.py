@@ -18,7 +18,7 @@ from typing import Any
 
 from attention_core.conformance.worker import wire
 from attention_core.conformance.worker.executor import Executor, describe_failure
-from attention_core.declaration.implementation import TargetError, Unavailable, said
+from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 from attention_core.worker.target import load_target
 
 PR_SET_PDEATHSIG = 1
@@ -41,7 +41,7 @@ def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
         return None, {"status": "error", "message": str(error), "traceback": failure.traceback}
     except BaseException as error:
         failure = describe_failure(error)
-        message = f"loading {options['target']} raised {said(error)}"
+        message = f"loading {options['target']} raised {summarize_error(error)}"
         return None, {"status": "error", "message": message, "traceback": failure.traceback}
 
 

@@ -35,7 +35,7 @@ from attention_core.conformance.worker.built import (
 )
 from attention_core.conformance.worker.exchange import Array, Failure, Request, Response, Settings, Value
 from attention_core.conformance.worker.process_state import ProcessState, seeded
-from attention_core.declaration.implementation import TargetError, said
+from attention_core.declaration.implementation import TargetError, summarize_error
 from attention_core.worker.processes import COMPILERS
 
 MAX_OUTPUTS = 4
@@ -70,7 +70,7 @@ class Executor:
             return factory()
         except TypeError as error:
             raise TargetError(
-                f"--factory calls the target without arguments, which raised {said(error)}: "
+                f"--factory calls the target without arguments, which raised {summarize_error(error)}: "
                 "name a function without arguments that builds the attention"
             ) from error
 

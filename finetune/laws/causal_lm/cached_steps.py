@@ -25,8 +25,8 @@ def check_steps(subject: Model, case: ParameterCase, held: Held, cuts: list[int]
     whole = subject.logits(case, held, ids)
     done: list[Result] = []
     for start, stop in pairwise(cuts):
-        request = subject.asked(case, held, ids[:, start:stop], method_="step")
-        with Held(0, [*held.before, *done]).told():
+        request = subject.build_request(case, held, ids[:, start:stop], method_="step")
+        with Held(0, [*held.before, *done]).report_calls():
             try:
                 got = subject.result(request, (case["B"], stop - start, case["vocab"]))
             except Refused as refusal:
@@ -51,7 +51,7 @@ def steps_with_a_cache_are_the_full_pass(subject: Model, case: ParameterCase) ->
     prompt = max(1, n - 3)
     some = sorted({0, *(int(c) for c in rng.integers(1, n, size=2)), n})
     for cuts in (some, [0, *range(prompt, n + 1)]):
-        check_steps(subject, case, subject.held(case), cuts, "with a cache")
+        check_steps(subject, case, subject.new_model(case), cuts, "with a cache")
 
 
 def a_reset_forgets(subject: Model, case: ParameterCase) -> None:
@@ -61,10 +61,10 @@ def a_reset_forgets(subject: Model, case: ParameterCase) -> None:
     Source: tenstorrent/tt-inference-server PR4557 (a stale position on reuse)
     Mutant: reset_keeps_the_position
     """
-    held = subject.held(case)
+    held = subject.new_model(case)
     other = subject.ids(case, "other", n=min(case["block"], case["n"] + 1), B=case["B"] + 1)
-    used = subject.result(subject.asked(case, held, other, method_="step"))
-    request = subject.asked(case, held, method_="reset")
+    used = subject.result(subject.build_request(case, held, other, method_="step"))
+    request = subject.build_request(case, held, method_="reset")
     failure = subject.runner.run(request).failure  # what it returns is its own affair
     if failure is not None and "AttributeError" in failure.types:
         raise NotApplicable("it has no reset()")

@@ -35,7 +35,7 @@ def greedy_takes_the_likeliest(subject: Model, case: ParameterCase) -> None:
     Source: the assignment's sample(); karpathy/minGPT generate(do_sample=False)
     Mutant: one_token_behind
     """
-    held, n = subject.held(case), max(1, case["n"] // 2)
+    held, n = subject.new_model(case), max(1, case["n"] // 2)
     check_greedy(subject, case, held, n, case["n"] - n)
 
 
@@ -74,11 +74,11 @@ def beyond_the_block_the_last_block_counts(subject: Model, case: ParameterCase) 
     Source: the assignment's sample(), karpathy/minGPT generate(): idx[:, -block_size:]
     Mutant: first_block_beyond_the_block
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     steps = case["block"] - case["n"] + 3
     if steps > 12:
         raise NotApplicable("too far from the end of the block")
-    request = subject.asked(case, held, ids, steps, method_="generate", do_sample=False)
+    request = subject.build_request(case, held, ids, steps, method_="generate", do_sample=False)
     response = subject.runner.run(request)
     lacking = response.failure is not None and "AttributeError" in response.failure.types
     shorter = response.status == "ok" and response.outputs[0].values.size < case["B"] * (case["n"] + steps)
@@ -127,7 +127,7 @@ def check_draws(
     subject: Model, case: ParameterCase, temperature: float, top_k: int | None = None, nucleus: int | None = None
 ) -> None:
     """Support and frequencies of one token after one prompt, drawn in many rows."""
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     logits = subject.logits(case, held, ids)
     p = np.exp(log_softmax(logits.values[0, -1] / temperature))
     given: dict[str, float | int] = {} if temperature == 1.0 else {"temperature": temperature}
@@ -171,10 +171,10 @@ def one_seed_gives_one_text(subject: Model, case: ParameterCase) -> None:
     Source: a text that cannot be drawn again cannot be looked into
     Mutant: draws_from_the_clock
     """
-    held, n = subject.held(case), max(1, case["n"] // 2)
+    held, n = subject.new_model(case), max(1, case["n"] // 2)
     ids, steps = subject.ids(case)[:, :n], case["n"] - n
     first, second = (subject.generate(case, held, ids, steps, seed=case.seed, do_sample=True) for _ in range(2))
-    with held.told():
+    with held.report_calls():
         require_same(second, first, 0.0, "a text drawn again with its seed")
 
 

@@ -50,7 +50,7 @@ def later_tokens_change_nothing_before(subject: Model, case: ParameterCase) -> N
     Source: Radford et al. (2018), eq. 1; facebookresearch/xformers#103; bugs of masks hide in validation loss
     Mutant: mask_one_place_late
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     first = subject.logits(case, held, ids)
     for cut in places(case):
         changed = ids.copy()
@@ -58,7 +58,7 @@ def later_tokens_change_nothing_before(subject: Model, case: ParameterCase) -> N
         changed[:, cut] = (ids[:, cut] + 1) % case["vocab"]
         second = subject.logits(case, held, changed)
         early = np.arange(case["n"])[:, None] < cut
-        with held.told():
+        with held.report_calls():
             require_same(second, first, noise(first, second), f"logits before place {cut}, changed", where=early)
 
 
@@ -75,7 +75,7 @@ def training_sees_no_later_tokens(subject: Model, case: ParameterCase) -> None:
     Source: keras-team/keras#23038 (the causal mask is lost on the path with dropout)
     Mutant: causal_lost_in_training
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     first, again = (subject.logits(case, held, ids, mode="train", seed_=case.seed) for _ in range(2))
     if float(np.abs(first.values - again.values).max()) > noise(first, again):
         raise NotApplicable("the seed of the library does not decide what is drawn")
@@ -84,7 +84,7 @@ def training_sees_no_later_tokens(subject: Model, case: ParameterCase) -> None:
         changed[:, cut] = (ids[:, cut] + 1) % case["vocab"]
         second = subject.logits(case, held, changed, mode="train", seed_=case.seed)
         early = np.arange(case["n"])[:, None] < cut
-        with held.told():
+        with held.report_calls():
             what = f"in training mode: logits before place {cut}, changed"
             require_same(second, first, noise(first, second), what, where=early)
 
@@ -96,14 +96,14 @@ def the_token_before_counts(subject: Model, case: ParameterCase) -> None:
     Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused)
     Mutant: attention_unused
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     changed, t = ids.copy(), int(case.rng("place").integers(1, case["n"]))
     changed[:, t - 1] = (ids[:, t - 1] + 1) % case["vocab"]
     first, second = subject.logits(case, held, ids), subject.logits(case, held, changed)
     moved = float(np.abs(first.values[:, t] - second.values[:, t]).max())
     if moved <= noise(first, second):
         shown = (Shown(second.request), Shown(first.request))
-        with held.told():
+        with held.report_calls():
             raise Violation(
                 f"logits at place {t}: got a change of {moved:.3g} by another token at {t - 1}, but should be more",
                 Evidence(shown, kind="crash"),
@@ -117,13 +117,13 @@ def sequences_are_independent(subject: Model, case: ParameterCase) -> None:
     Source: gazelle93/Transformer-Various-Positional-Encoding#1; statistics over a batch leak one row into the next
     Mutant: normalised_over_the_batch
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     whole = subject.logits(case, held, ids)
     others = subject.ids(case, "other")
     others[-1] = ids[0]
     moved = subject.logits(case, held, others)
     alone = subject.logits(case, held, ids[:1])
-    with held.told():
+    with held.report_calls():
         want = np.broadcast_to(whole.values[:1], alone.values.shape)
         require_close(alone, want, noise(whole, alone), "logits of sequence 0 alone")
         own = np.arange(case["B"])[:, None, None] == case["B"] - 1
@@ -138,14 +138,14 @@ def a_beginning_gives_the_same(subject: Model, case: ParameterCase) -> None:
     Source: facebookresearch/xformers PR660 (a mask sized by the first call); the synthesizer's B must be cut to n
     Mutant: positions_counted_from_the_end
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     whole = subject.logits(case, held, ids)
     for m in sorted({1, case["n"] // 2, case["n"] - 1, int(case.rng("m").integers(1, case["n"]))}):
         part = subject.logits(case, held, ids[:, :m])
-        with held.told():
+        with held.report_calls():
             require_close(part, whole.values[:, :m], noise(part, whole), f"logits of the first {m} tokens")
     again = subject.logits(case, held, ids)
-    with held.told():
+    with held.report_calls():
         require_same_later(again, whole, [], noise(again, whole), "logits after a shorter text")
 
 
@@ -156,14 +156,14 @@ def evaluation_repeats_itself(subject: Model, case: ParameterCase) -> None:
     Source: huggingface/pytorch-image-models PR1978, pytorch/pytorch#124464 (dropout in evaluation)
     Mutant: dropout_in_evaluation
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     first = subject.logits(case, held, ids)
     between: list[Result] = []
     for mode in ("eval", "train"):
         if mode == "train":
             between.append(subject.logits(case, held, ids, mode="train"))
         again = subject.logits(case, held, ids)
-        with held.told():
+        with held.report_calls():
             require_same_later(again, first, between, noise(first, again), "logits of the same text again")
 
 
@@ -174,17 +174,17 @@ def dropout_comes_back_after_evaluation(subject: Model, case: ParameterCase) -> 
     Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
     Mutant: evaluation_ends_dropout
     """
-    held, ids = subject.held(case, mode="train"), subject.ids(case)
+    held, ids = subject.new_model(case, mode="train"), subject.ids(case)
 
-    def drawn() -> tuple[bool, list[Result]]:
+    def draws() -> tuple[bool, list[Result]]:
         one, two = (subject.logits(case, held, ids, mode="train") for _ in range(2))
         return float(np.abs(one.values - two.values).max()) > noise(one, two), [one, two]
 
-    before, calls = drawn()
+    before, calls = draws()
     if not before:
         raise NotApplicable("two passes in training mode are the same: nothing is drawn")
     calls.append(subject.logits(case, held, ids))
-    later, more = drawn()
+    later, more = draws()
     if not later:
         evidence = Evidence(tuple(Shown(r.request) for r in more), kind="crash")
         with after([*held.before, *calls]):
@@ -198,11 +198,11 @@ def logits_outlive_the_next_call(subject: Model, case: ParameterCase) -> None:
     Source: the definition of a function; a buffer that is reused is not one
     Mutant: logits_in_one_buffer
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     plain = subject.logits(case, held, ids)
-    between = subject.asked(case, held, subject.ids(case, "other"))
+    between = subject.build_request(case, held, subject.ids(case, "other"))
     late = subject.logits(case, held, ids, between_=between)
-    with held.told():
+    with held.report_calls():
         require_same(late, plain, noise(plain, late), "logits, looked at after another text")
 
 
@@ -213,7 +213,7 @@ def tied_weights_are_one(subject: Model, case: ParameterCase) -> None:
     Source: Press and Wolf (2017), section 3; weights untied by loading a checkpoint or by moving a module
     Mutant: head_is_a_copy
     """
-    held = subject.held(case)
+    held = subject.new_model(case)
     tables = [name for name, w in held.weights.items() if w.ndim == 2 and w.shape[0] == case["vocab"]]
     if not tables:
         raise NotApplicable("no parameter has a row for each token")

@@ -14,11 +14,11 @@ from finetune.laws.causal_lm.model import Model, loss_bound, mean_loss, noise
 
 def check_loss(subject: Model, case: ParameterCase, targets: NDArray, what: str) -> None:
     """The loss of drawn texts is that of the model's own logits in float64."""
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     logits = subject.logits(case, held, ids)
     got = subject.loss(case, held, ids, targets)
     want = np.array([mean_loss(logits.values, targets, subject.ignored)])
-    with held.told():
+    with held.report_calls():
         require_close(got, want, loss_bound(logits, got, targets, subject.ignored), what)
 
 
@@ -63,7 +63,7 @@ def no_target_gives_a_number(subject: Model, case: ParameterCase) -> None:
     Source: torch's cross_entropy gives 0 / 0 = NaN, which one step spreads over all weights
     Mutant: no_target_is_not_a_number
     """
-    held, ids = subject.held(case), subject.ids(case)
+    held, ids = subject.new_model(case), subject.ids(case)
     targets = np.full((case["B"], case["n"]), subject.ignored)
     try:
         got = subject.loss(case, held, ids, targets)
@@ -73,7 +73,7 @@ def no_target_gives_a_number(subject: Model, case: ParameterCase) -> None:
     if declared or np.isfinite(got.values).all():
         return
     value = float(got.values[0])
-    with held.told():
+    with held.report_calls():
         raise Violation(
             f"loss without any target: got {value}, but should be finite, or refused (if NaN is meant, declare "
             "--parameter all_ignored=nan)", Evidence((got.shown((0,)),), value, None, None, "nonfinite"),
@@ -87,10 +87,10 @@ def perplexity_is_the_exponential_of_the_loss(subject: Model, case: ParameterCas
     Source: Jurafsky and Martin, Speech and Language Processing, eq. 3.14; evaluation as a mean of batch means
     Mutant: perplexity_as_a_mean_of_perplexities
     """
-    held, ids, targets = subject.held(case), subject.ids(case), subject.targets(case, 0.5)
-    got = subject.number(subject.asked(case, held, ids, subject.labels(targets), method_="perplexity"))
+    held, ids, targets = subject.new_model(case), subject.ids(case), subject.targets(case, 0.5)
+    got = subject.number(subject.build_request(case, held, ids, subject.labels(targets), method_="perplexity"))
     logits = subject.logits(case, held, ids)
     want = math.exp(mean_loss(logits.values, targets, subject.ignored))
     bound = want * (math.expm1(loss_bound(logits, got, targets, subject.ignored)) + noise(logits))
-    with held.told():
+    with held.report_calls():
         require_close(got, np.array([want]), bound, "perplexity")

@@ -33,7 +33,7 @@ class Held:
     parameters: Mapping[str, Array] | None = None
     dtypes: Mapping[str, str] = field(default_factory=dict)
 
-    def told(self) -> AbstractContextManager[None]:
+    def report_calls(self) -> AbstractContextManager[None]:
         """Violations raised inside show the preparation, too."""
         return after(self.before)
 
@@ -63,7 +63,7 @@ class Model(ParameterSubject):
     def shifts_inside(self) -> bool:
         return self.parameters.get("shift") == "inside"
 
-    def held(self, case: ParameterCase, mode: str = "eval") -> Held:
+    def new_model(self, case: ParameterCase, mode: str = "eval") -> Held:
         """A new model of the case's sizes with drawn weights; `mode` is that of its first call, which reads them."""
         held = Held(self.fresh_instance())
         if case.dtype == "float64":
@@ -92,17 +92,17 @@ class Model(ParameterSubject):
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def asked(self, case: ParameterCase, held: Held, *args: Any, mode: str = "eval", **kwargs: Any) -> Request:
+    def build_request(self, case: ParameterCase, held: Held, *args: Any, mode: str = "eval", **kwargs: Any) -> Request:
         """The request of a call of the model, with its weights."""
         return self._request(case, held, *args, mode_=mode, parameters_=held.parameters, **kwargs)
 
     def logits(self, case: ParameterCase, held: Held, ids: NDArray, **kwargs: Any) -> Result:
         """Logits (B, n, vocab) of one pass."""
-        return self.result(self.asked(case, held, ids, **kwargs), (*ids.shape, case["vocab"]))
+        return self.result(self.build_request(case, held, ids, **kwargs), (*ids.shape, case["vocab"]))
 
     def plain(self, case: ParameterCase) -> None:
         """Logits of a few sequences, in both modes."""
-        held, ids = self.held(case), self.ids(case)
+        held, ids = self.new_model(case), self.ids(case)
         for mode in ("eval", "train"):
             self.logits(case, held, ids, mode=mode)
 
@@ -129,18 +129,18 @@ class Model(ParameterSubject):
         given = self.labels(targets)
         if not self._loss_in_forward:
             try:
-                return self.number(self.asked(case, held, ids, given, method_="loss"))
+                return self.number(self.build_request(case, held, ids, given, method_="loss"))
             except NotApplicable:
                 self._loss_in_forward = True
         try:
-            response = self.send(self.asked(case, held, ids, given))
+            response = self.send(self.build_request(case, held, ids, given))
         except Refused as refusal:
             if not str(refusal).startswith("TypeError"):
                 raise
             raise NotApplicable("it has no loss(ids, targets), and takes no targets") from None
         if len(response.outputs) < 2:
             raise NotApplicable("it has no loss(ids, targets), and model(ids, targets) gives logits alone")
-        return self.number(self.asked(case, held, ids, given), 1)
+        return self.number(self.build_request(case, held, ids, given), 1)
 
     def labels(self, targets: NDArray) -> NDArray:
         """The targets as the model wants them: a place later where it shifts them itself."""
@@ -152,7 +152,7 @@ class Model(ParameterSubject):
     def generate(self, case: ParameterCase, held: Held, ids: NDArray, steps: int, **given: Any) -> Result:
         """The prompts and what the model goes on with, (B, n + steps)."""
         seed = given.pop("seed", None)
-        request = self.asked(case, held, ids, steps, method_="generate", seed_=seed, **given)
+        request = self.build_request(case, held, ids, steps, method_="generate", seed_=seed, **given)
         try:
             return self.result(request, (ids.shape[0], ids.shape[1] + steps))
         except Refused as refusal:

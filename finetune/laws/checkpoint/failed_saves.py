@@ -9,11 +9,11 @@ from finetune.laws.checkpoint.interrupted import (
     Interrupted,
     Interruptible,
     Place,
+    as_evidence,
     came_back,
     different,
     require_bits,
     saved_run,
-    shown,
 )
 
 
@@ -29,7 +29,9 @@ def a_full_disk_keeps_the_last_whole_one(subject: Interrupted, case: ParameterCa
         sizes = [file.stat().st_size for file in place.files()]
         response = subject.save_on_a_full_disk(run, max(sizes) // 2)
         if came_back(response):
-            evidence = Evidence((Shown(subject.asked(run, "save")),), kind="crash", before=shown(run.calls))
+            evidence = Evidence(
+                (Shown(subject.build_request(run, "save")),), kind="crash", before=as_evidence(run.calls)
+            )
             raise Violation("save() on a full disk: got no error, but should raise", evidence)
         require_loadable(subject, case, place, run, (then,), "after a save() on a full disk")
 
@@ -52,10 +54,10 @@ def require_loadable(
     subject: Interrupted, case: ParameterCase, place: Place, run: Interruptible, whole: tuple[NDArray, ...], what: str
 ) -> None:
     """Raise unless load() gives one of some weights."""
-    other = subject.built(case, place)
+    other = subject.build(case, place)
     request, response = subject.raw(other, "load")
     if not came_back(response):
-        evidence = Evidence((Shown(request),), kind="crash", before=shown(run.calls))
+        evidence = Evidence((Shown(request),), kind="crash", before=as_evidence(run.calls))
         line = response.failure.message.strip().splitlines()[:1] if response.failure else response.message
         raise Violation(f"{what}: load() raised {line}, but should give the last whole checkpoint", evidence)
     found = subject.weights(other)

@@ -59,7 +59,7 @@ class Place:
         for entry in self.entries():
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
-    def copied(self, to: Place) -> None:
+    def copy(self, to: Place) -> None:
         """The same checkpoint at another place."""
         for entry in self.entries():
             target = entry.with_name(entry.name.replace(self.word, to.word).replace("step-1900", "step-3"))
@@ -95,18 +95,18 @@ class Interrupted(ParameterSubject):
             for place in found:
                 place.remove()
 
-    def built(self, case: ParameterCase, place: Place | str, *, wider: int = 0) -> Interruptible:
+    def build(self, case: ParameterCase, place: Place | str, *, wider: int = 0) -> Interruptible:
         """A new run; it is built with its first call."""
         path = place if isinstance(place, str) else place.path
         return Interruptible(self.fresh_instance(), (path, case.seed % 1000, case["width"] + wider))
 
-    def asked(self, run: Interruptible, method: str, *args: Any) -> Request:
+    def build_request(self, run: Interruptible, method: str, *args: Any) -> Request:
         """The request of one call."""
         return self.request(*args, method_=method, instance_=(run.number, run.given), graph_=method == "train")
 
     def raw(self, run: Interruptible, method: str, *args: Any) -> tuple[Request, Response]:
         """One call, whatever came of it."""
-        request = self.asked(run, method, *args)
+        request = self.build_request(run, method, *args)
         self.calls += 1
         response = self.runner.run(request)
         self.lost += LOST.get(response.status, 0)
@@ -123,7 +123,7 @@ class Interrupted(ParameterSubject):
     def weights(self, run: Interruptible) -> Result:
         """All trained numbers of a run."""
         with after(run.calls):
-            result = self.result(self.asked(run, "weights"))
+            result = self.result(self.build_request(run, "weights"))
         if result.values.ndim != 1 or not result.values.size:
             message = f"weights(): got shape {result.values.shape}, but should be all trained numbers in one row"
             raise Violation(message, Evidence((Shown(result.request),), kind="crash"))
@@ -133,7 +133,7 @@ class Interrupted(ParameterSubject):
         """A run that is trained, saved and gone on with."""
         with self.places() as (place,):
             saved_run(self, case, place)
-            other = self.built(case, place)
+            other = self.build(case, place)
             self.do(other, "load")
             self.do(other, "train", case["b"])
 
@@ -192,7 +192,7 @@ class Interrupted(ParameterSubject):
     def save_and_kill(self, run: Interruptible, place: Place) -> None:
         """`save()`, and SIGKILL as soon as anything at the checkpoint's place has changed."""
         runner: Any = self.runner
-        pid, request = self.process, self.asked(run, "save")
+        pid, request = self.process, self.build_request(run, "save")
 
         def look() -> list[tuple[str, int, int]]:
             found = []
@@ -258,23 +258,23 @@ def require_bits(got: Result, want: NDArray, what: str, before: list[Result]) ->
     """Raise unless two rows of weights are the same bits; `before` are the calls that led here."""
     if got.values.shape != want.shape:
         flaw = f"{what}: got {got.values.size} weights, but should be {want.size}"
-        raise Violation(flaw, Evidence((Shown(got.request),), kind="crash", before=shown(before)))
+        raise Violation(flaw, Evidence((Shown(got.request),), kind="crash", before=as_evidence(before)))
     off = different(got.values, want)
     if off.any():
         place = int(off.argmax())
         g, w = float(got.values[place]), float(want[place])
         message = f"{what}: got {g!r} at [{place}], but should be {w!r} ({int(off.sum())} of {off.size} differ)"
-        raise Violation(message, Evidence((got.shown((place,)),), g, w, None, before=shown(before)))
+        raise Violation(message, Evidence((got.shown((place,)),), g, w, None, before=as_evidence(before)))
 
 
-def shown(calls: list[Result]) -> tuple[Shown, ...]:
+def as_evidence(calls: list[Result]) -> tuple[Shown, ...]:
     """Calls as evidence."""
     return tuple(Shown(result.request) for result in calls)
 
 
 def saved_run(subject: Interrupted, case: ParameterCase, place: Place) -> tuple[Interruptible, NDArray, NDArray]:
     """A run that was saved after `a` steps and went on for `b`; its weights then, and at the end."""
-    run = subject.built(case, place)
+    run = subject.build(case, place)
     subject.do(run, "train", case["a"])
     then = subject.weights(run).values
     subject.do(run, "save")

@@ -36,7 +36,7 @@ def resuming_gives_the_same_bits(subject: Interrupted, case: ParameterCase) -> N
     """
     with subject.places() as (place,):
         run, _, end = saved_run(subject, case, place)
-        other = subject.built(case, place)
+        other = subject.build(case, place)
         subject.do(other, "load", before=run.calls)
         subject.do(other, "train", case["b"])
         require_bits(subject.weights(other), end, f"{case['b']} steps after load()", [*run.calls, *other.calls])
@@ -51,18 +51,18 @@ def several_interruptions_change_nothing(subject: Interrupted, case: ParameterCa
     """
     parts = (case["a"], case["b"], case["c"])
     with subject.places(2) as (place, other):
-        whole = subject.built(case, other)
+        whole = subject.build(case, other)
         subject.do(whole, "train", sum(parts))
         end = subject.weights(whole).values
         before = list(whole.calls)
         for number, steps in enumerate(parts):
-            run = subject.built(case, place)
+            run = subject.build(case, place)
             if number:
                 subject.do(run, "load", before=before)
             subject.do(run, "train", steps)
             subject.do(run, "save")
             before += run.calls
-        last = subject.built(case, place)
+        last = subject.build(case, place)
         subject.do(last, "load", before=before)
         require_bits(subject.weights(last), end, f"after {parts} steps with interruptions", [*before, *last.calls])
 
@@ -75,7 +75,7 @@ def saving_changes_nothing(subject: Interrupted, case: ParameterCase) -> None:
     Mutant: saving_draws
     """
     with subject.places(2) as (place, other):
-        plain = subject.built(case, other)
+        plain = subject.build(case, other)
         subject.do(plain, "train", case["a"])
         subject.do(plain, "train", case["b"])
         want = subject.weights(plain).values
@@ -92,7 +92,7 @@ def loading_gives_the_saved_weights(subject: Interrupted, case: ParameterCase) -
     """
     with subject.places() as (place,):
         run, then, _ = saved_run(subject, case, place)
-        other = subject.built(case, place)
+        other = subject.build(case, place)
         subject.do(other, "load", before=run.calls)
         require_bits(subject.weights(other), then, "after load()", [*run.calls, *other.calls])
 
@@ -106,7 +106,7 @@ def loading_replaces_everything(subject: Interrupted, case: ParameterCase) -> No
     """
     with subject.places() as (place,):
         run, _, end = saved_run(subject, case, place)
-        other = subject.built(case, place)
+        other = subject.build(case, place)
         subject.do(other, "train", case["c"])
         subject.do(other, "load", before=run.calls)
         subject.do(other, "train", case["b"])
@@ -123,8 +123,8 @@ def the_path_tells_nothing(subject: Interrupted, case: ParameterCase) -> None:
     """
     with subject.places(2) as (place, other):
         run, _, end = saved_run(subject, case, place)
-        place.copied(other)
-        moved = subject.built(case, other.path.replace("step-1900", "step-3"))
+        place.copy(other)
+        moved = subject.build(case, other.path.replace("step-1900", "step-3"))
         subject.do(moved, "load", before=run.calls)
         subject.do(moved, "train", case["b"])
         require_bits(subject.weights(moved), end, "from a copy under another name", [*run.calls, *moved.calls])
@@ -142,7 +142,7 @@ def a_new_process_goes_on(subject: Interrupted, case: ParameterCase) -> None:
     with subject.places() as (place,):
         run, _, end = saved_run(subject, case, place)
         subject.runner.close()
-        other = subject.built(case, place)
+        other = subject.build(case, place)
         subject.do(other, "load", before=run.calls)
         subject.do(other, "train", case["b"])
         require_bits(subject.weights(other), end, "in a new process", [*run.calls, *other.calls])

@@ -8,7 +8,7 @@ import numpy as np
 
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase
-from finetune.laws.checkpoint.interrupted import Interrupted, came_back, pickles, require_bits, saved_run, shown
+from finetune.laws.checkpoint.interrupted import Interrupted, as_evidence, came_back, pickles, require_bits, saved_run
 
 
 def pickles_are_refused(subject: Interrupted, case: ParameterCase) -> None:
@@ -24,17 +24,17 @@ def pickles_are_refused(subject: Interrupted, case: ParameterCase) -> None:
             kept = file.read_bytes()
             for what, content in pickles(mark.path).items():
                 file.write_bytes(content)
-                other = subject.built(case, place)
+                other = subject.build(case, place)
                 request, response = subject.raw(other, "load")
                 calls = (Shown(request),)
                 if Path(mark.path).exists():
                     raise Violation(
                         f"{what} in place of {file.suffix or 'the file'}: got its code run, but should be refused",
-                        Evidence(calls, kind="must_raise", before=shown(run.calls)),
+                        Evidence(calls, kind="must_raise", before=as_evidence(run.calls)),
                     )
                 if came_back(response):
                     message = f"{what} in place of a checkpoint's file: got no error, but should be refused"
-                    raise Violation(message, Evidence(calls, kind="must_raise", before=shown(run.calls)))
+                    raise Violation(message, Evidence(calls, kind="must_raise", before=as_evidence(run.calls)))
             file.write_bytes(kept)
 
 
@@ -47,7 +47,7 @@ def other_shapes_are_refused(subject: Interrupted, case: ParameterCase) -> None:
     """
     with subject.places() as (place,):
         run, _, _ = saved_run(subject, case, place)
-        other = subject.built(case, place, wider=1)
+        other = subject.build(case, place, wider=1)
         other.calls += run.calls
         subject.must_refuse(other, "load", "a checkpoint of another width")
 
@@ -65,7 +65,7 @@ def a_cut_file_is_refused(subject: Interrupted, case: ParameterCase) -> None:
         content = largest.read_bytes()
         for size in (0, len(content) // 2, len(content) - len(content) // 16 - 1):
             largest.write_bytes(content[:size])
-            other = subject.built(case, place)
+            other = subject.build(case, place)
             other.calls += run.calls
             subject.must_refuse(other, "load", f"a checkpoint cut from {len(content)} bytes to {size}")
 
@@ -78,7 +78,7 @@ def a_missing_file_is_refused(subject: Interrupted, case: ParameterCase) -> None
     Mutant: starts_from_nothing
     """
     with subject.places() as (place,):
-        run = subject.built(case, place)
+        run = subject.build(case, place)
         subject.do(run, "train", case["a"])
         subject.must_refuse(run, "load", "no file")
 
@@ -92,7 +92,7 @@ def a_refused_load_changes_nothing(subject: Interrupted, case: ParameterCase) ->
     """
     with subject.places(2) as (place, elsewhere):
         run, _, _ = saved_run(subject, case, place)
-        plain, other = (subject.built(case, where, wider=1) for where in (elsewhere, place))
+        plain, other = (subject.build(case, where, wider=1) for where in (elsewhere, place))
         subject.do(plain, "train", case["c"])
         subject.do(plain, "train", case["b"])
         want = subject.weights(plain).values

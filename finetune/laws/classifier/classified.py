@@ -75,37 +75,37 @@ class Classified(Model):
     def _request(self, case: ParameterCase, held: Held, *args: Any, **kwargs: Any) -> Request:
         if args:  # the first call, which reads the weights
             ids = np.full_like(args[0], 1)
-            kwargs |= self.given(Batch(ids, np.ones_like(ids), np.zeros_like(ids)))
+            kwargs |= self.arguments(Batch(ids, np.ones_like(ids), np.zeros_like(ids)))
         built = (held.number, (case["vocab"], case["length"], case["classes"]))
         return self.request(instance_=built, **kwargs)
 
-    def given(self, batch: Batch, without: str = "") -> dict[str, Any]:
+    def arguments(self, batch: Batch, without: str = "") -> dict[str, Any]:
         """The arguments by name."""
         found = {"input_ids": batch.ids, "attention_mask": batch.mask}
         found |= {"token_type_ids": batch.types} if self.takes_types else {}
         return {name: value for name, value in found.items() if name != without}
 
-    def scored(self, case: ParameterCase, held: Held, batch: Batch, *, without: str = "", **kwargs: Any) -> Result:
+    def score(self, case: ParameterCase, held: Held, batch: Batch, *, without: str = "", **kwargs: Any) -> Result:
         """Logits (B, classes) of one pass; `without` names an argument that is left out."""
-        request = self.asked(case, held, **self.given(batch, without), **kwargs)
+        request = self.build_request(case, held, **self.arguments(batch, without), **kwargs)
         return self.result(request, (len(batch.ids), case["classes"]))
 
     def scored_without(self, case: ParameterCase, held: Held, batch: Batch, name: str) -> Result:
         """`scored` without an argument that a model may insist on."""
         try:
-            return self.scored(case, held, batch, without=name)
+            return self.score(case, held, batch, without=name)
         except Refused as refusal:
             raise NotApplicable(f"it wants {name}: {refusal}") from None
 
     def plain(self, case: ParameterCase) -> None:
         """Logits of a few texts, in both modes."""
-        held, batch = self.held(case), self.batch(self.texts(case))
+        held, batch = self.new_model(case), self.batch(self.texts(case))
         for mode in ("eval", "train"):
-            self.scored(case, held, batch, mode=mode)
+            self.score(case, held, batch, mode=mode)
 
     def gradients(self, case: ParameterCase, held: Held, batch: Batch, labels: NDArray) -> tuple[Result, NDArray]:
         """All gradients in a row, and a flag for each parameter."""
-        request = self.asked(case, held, labels=labels, method_="gradients", **self.given(batch))
+        request = self.build_request(case, held, labels=labels, method_="gradients", **self.arguments(batch))
         try:
             found = self.result(request)
         except NotApplicable:

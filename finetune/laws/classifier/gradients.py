@@ -28,9 +28,9 @@ def what_moves_the_logits_has_a_gradient(subject: Classified, case: ParameterCas
     Source: gradient checkpointing with frozen inputs, a detached head: what is not trained, and nobody says so
     Mutant: encoder_under_no_grad
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     got, flags = subject.gradients(case, held, batch, subject.classes(case))
-    before = subject.scored(case, held, batch)
+    before = subject.score(case, held, batch)
     for (name, _, _), flag in zip(parts(held), flags, strict=True):
         if flag != 0:
             continue
@@ -38,11 +38,11 @@ def what_moves_the_logits_has_a_gradient(subject: Classified, case: ParameterCas
         spread = 1 / math.sqrt(max(1, *own.shape, 0))
         held.weights[name] = own + spread * case.rng(f"moved {name}").standard_normal(own.shape)
         subject.fill(held)
-        after = subject.scored(case, held, batch)
+        after = subject.score(case, held, batch)
         held.weights[name] = own
         if float(np.abs(after.values - before.values).max()) > noise(after, before):
             subject.fill(held)
-            with held.told():
+            with held.report_calls():
                 message = f"{name}: got no gradient, but should have one, since its numbers move the logits"
                 raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
 
@@ -54,12 +54,12 @@ def padding_adds_nothing_to_gradients(subject: Classified, case: ParameterCase) 
     Source: padding that is cut out of the forward pass by numbers alone still takes part in the backward pass
     Mutant: padding_in_the_gradient
     """
-    held, texts, labels = subject.held(case), subject.texts(case), subject.classes(case)
+    held, texts, labels = subject.new_model(case), subject.texts(case), subject.classes(case)
     whole, _ = subject.gradients(case, held, subject.batch(texts, case["n"] + case["more"]), labels)
     alone = [subject.gradients(case, held, subject.batch([text]), labels[b : b + 1])[0] for b, text in enumerate(texts)]
     want = np.sum([result.values for result in alone], axis=0)
     for name, start, end in parts(held):
         part = Result(whole.values[start:end], whole.request)
         part.expression = lambda i, start=start: f"{{out}}[{start + i}].item()"
-        with held.told():
+        with held.report_calls():
             require_close(part, want[start:end], noise(whole, *alone), f"gradient of {name}")

@@ -48,11 +48,11 @@ def logits_are_a_row_for_each_text(subject: Classified, case: ParameterCase) -> 
     Source: the definition; logits.squeeze() loses the batch where it holds one text
     Mutant: squeezed_at_one
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     for rows in (slice(None), slice(0, 1)):
-        got = subject.scored(case, held, batch[rows])
+        got = subject.score(case, held, batch[rows])
         own = set(held.dtypes.values()) & set(FLOATS)
-        with held.told():
+        with held.report_calls():
             if got.extra["dtype"] not in (own or FLOATS):
                 wanted = " or ".join(sorted(own)) or "floats"
                 message = f"logits: got dtype {got.extra['dtype']}, but should be {wanted}"
@@ -67,10 +67,10 @@ def logits_are_no_probabilities(subject: Classified, case: ParameterCase) -> Non
     Source: torch.nn.functional.cross_entropy takes logits; a softmax before it learns slowly, and nothing complains
     Mutant: returns_probabilities
     """
-    held = subject.held(case)
-    got = subject.scored(case, held, subject.batch(subject.texts(case)))
+    held = subject.new_model(case)
+    got = subject.score(case, held, subject.batch(subject.texts(case)))
     if (got.values >= 0).all() and (np.abs(got.values.sum(1) - 1) <= case["classes"] * noise(got)).all():
-        with held.told():
+        with held.report_calls():
             message = "logits: got numbers from 0 to 1 with the sum 1 in every row, but should not be probabilities"
             raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
 
@@ -85,13 +85,13 @@ def texts_are_judged_by_themselves(subject: Classified, case: ParameterCase) -> 
     Source: lucidrains/graph-transformer-pytorch PR2 (one row's mask for all); statistics over a batch
     Mutant: mask_of_the_first_text
     """
-    held, texts, others = subject.held(case), subject.texts(case), subject.texts(case, "others")
+    held, texts, others = subject.new_model(case), subject.texts(case), subject.texts(case, "others")
     width = case["n"]
-    whole = subject.scored(case, held, subject.batch(texts, width))
+    whole = subject.score(case, held, subject.batch(texts, width))
     order = np.roll(np.arange(case["B"]), 1)
-    turned = subject.scored(case, held, subject.batch([texts[b] for b in order], width))
-    moved = subject.scored(case, held, subject.batch([*others[:-1], texts[0]], width))
-    with held.told():
+    turned = subject.score(case, held, subject.batch([texts[b] for b in order], width))
+    moved = subject.score(case, held, subject.batch([*others[:-1], texts[0]], width))
+    with held.report_calls():
         for place, b in enumerate(order):
             message = f"logits of text {b} in another order of the batch"
             require_same(row(turned, place), row(whole, int(b)), noise(whole, turned), message)
@@ -106,7 +106,7 @@ def must_differ(held: Held, one: Result, two: Result, what: str) -> None:
     """Raise unless the logits of text 0 differ by more than rounding."""
     moved = float(np.abs(one.values[0] - two.values[0]).max())
     if not moved > noise(one, two):
-        with held.told():
+        with held.report_calls():
             shown = (Shown(one.request), Shown(two.request))
             raise Violation(
                 f"logits of text 0, {what}: got a change of {moved:.3g}, but should be more",
@@ -121,16 +121,16 @@ def every_token_counts(subject: Classified, case: ParameterCase) -> None:
     Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused); a text cut shorter than it was told
     Mutant: attention_unused
     """
-    held, texts = subject.held(case), subject.texts(case)
+    held, texts = subject.new_model(case), subject.texts(case)
     batch = subject.batch(texts)
-    first = subject.scored(case, held, batch)
+    first = subject.score(case, held, batch)
     start = batch.ids.shape[1] - case["n"] if subject.side == "left" else 0
     words = subject.words(case)
     for place in sorted({0, case["n"] - 1, int(case.rng("place").integers(0, case["n"]))}):
         ids = batch.ids.copy()
         own = int(np.searchsorted(words, ids[0, start + place]))
         ids[0, start + place] = words[(own + 1) % len(words)]
-        other = subject.scored(case, held, batch.with_(ids=ids))
+        other = subject.score(case, held, batch.with_(ids=ids))
         must_differ(held, other, first, f"another token at {place} of {case['n']}")
 
 
@@ -141,13 +141,13 @@ def a_word_with_the_id_of_padding_counts(subject: Classified, case: ParameterCas
     Source: a mask made of ids after masked-LM training has put a random word 0 in the place of a token
     Mutant: padding_of_id_zero_alone
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     place = case["n"] - 1 if subject.side == "right" else 0
     ids, mask = batch.ids.copy(), batch.mask.copy()
     ids[0, place], mask[0, place] = subject.pad_id, 0
     real, hidden = batch.with_(ids=ids), batch.with_(ids=ids, mask=mask)
     what = f"the token at {place}, which has the id of padding, real and masked"
-    must_differ(held, subject.scored(case, held, hidden), subject.scored(case, held, real), what)
+    must_differ(held, subject.score(case, held, hidden), subject.score(case, held, real), what)
 
 
 def segments_count(subject: Classified, case: ParameterCase) -> None:
@@ -157,9 +157,9 @@ def segments_count(subject: Classified, case: ParameterCase) -> None:
     Source: Devlin et al. (2019), section 3, figure 2; huggingface/peft drops token types with a prompt
     Mutant: segments_ignored
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    first = subject.scored(case, held, batch)
-    other = subject.scored(case, held, batch.with_(types=np.where(batch.mask == 1, 1 - batch.types, 0)))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
+    first = subject.score(case, held, batch)
+    other = subject.score(case, held, batch.with_(types=np.where(batch.mask == 1, 1 - batch.types, 0)))
     must_differ(held, other, first, "the tokens in the other segments")
 
 
@@ -170,10 +170,10 @@ def no_segments_are_the_first(subject: Classified, case: ParameterCase) -> None:
     Source: huggingface/transformers, BertEmbeddings.forward
     Mutant: segments_default_to_the_second
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    first = subject.scored(case, held, batch.with_(types=np.zeros_like(batch.types)))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
+    first = subject.score(case, held, batch.with_(types=np.zeros_like(batch.types)))
     got = subject.scored_without(case, held, batch, "token_type_ids")
-    with held.told():
+    with held.report_calls():
         require_same(got, first, noise(first, got), "logits without token_type_ids, against zeros")
 
 

@@ -27,16 +27,16 @@ def evaluation_gives_the_same_logits(subject: Classified, case: ParameterCase) -
     Source: huggingface/pytorch-image-models PR1978 (dropout in evaluation); running statistics that drift
     Mutant: dropout_in_evaluation
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     other = subject.batch(subject.texts(case, "others"))
-    first = subject.scored(case, held, batch)
-    between = subject.scored(case, held, other)
-    again = subject.scored(case, held, batch)
-    with held.told():
+    first = subject.score(case, held, batch)
+    between = subject.score(case, held, other)
+    again = subject.score(case, held, batch)
+    with held.report_calls():
         require_same_later(again, first, [between], noise(first, again), "logits of the same batch again")
-    trained = subject.scored(case, held, batch, mode="train")
-    later, last = (subject.scored(case, held, batch) for _ in range(2))
-    with held.told(), after([trained]):
+    trained = subject.score(case, held, batch, mode="train")
+    later, last = (subject.score(case, held, batch) for _ in range(2))
+    with held.report_calls(), after([trained]):
         require_same_later(last, later, [], noise(later, last), "logits of the same batch twice after training")
 
 
@@ -47,18 +47,18 @@ def training_draws_after_an_evaluation(subject: Classified, case: ParameterCase)
     Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
     Mutant: evaluation_ends_dropout
     """
-    held, batch = subject.held(case, mode="train"), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case, mode="train"), subject.batch(subject.texts(case))
 
-    def drawn() -> tuple[bool, list[Result]]:
+    def draws() -> tuple[bool, list[Result]]:
         # Seeds of their own: two draws at p = 0.1 may otherwise be the same in a model as small as this.
-        found = [subject.scored(case, held, batch, mode="train", seed_=case.seed + n) for n in range(DRAWS)]
+        found = [subject.score(case, held, batch, mode="train", seed_=case.seed + n) for n in range(DRAWS)]
         return any(float(np.abs(r.values - found[0].values).max()) > noise(r, found[0]) for r in found[1:]), found
 
-    before, calls = drawn()
+    before, calls = draws()
     if not before and not subject.parameters.get("dropout"):
         raise NotApplicable("passes in training mode are the same: nothing is drawn")
-    calls.append(subject.scored(case, held, batch))
-    later, more = drawn()
+    calls.append(subject.score(case, held, batch))
+    later, more = draws()
     if not (before and later):
         evidence = Evidence(tuple(Shown(r.request) for r in more[:2]), kind="crash")
         with after([*held.before, *calls[-1:]]):
@@ -73,9 +73,9 @@ def logits_outlive_the_next_batch(subject: Classified, case: ParameterCase) -> N
     Source: the definition of a function; a buffer that is reused is not one
     Mutant: logits_in_one_buffer
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
-    plain = subject.scored(case, held, batch)
-    between = subject.asked(case, held, **subject.given(subject.batch(subject.texts(case, "others"))))
-    late = subject.scored(case, held, batch, between_=between)
-    with held.told():
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
+    plain = subject.score(case, held, batch)
+    between = subject.build_request(case, held, **subject.arguments(subject.batch(subject.texts(case, "others"))))
+    late = subject.score(case, held, batch, between_=between)
+    with held.report_calls():
         require_same(late, plain, noise(plain, late), "logits, looked at after another batch")

@@ -17,11 +17,11 @@ from finetune.laws.classifier.classified import Batch, Classified, row
 
 def padded_on(subject: Classified, case: ParameterCase, side: str, hint: str) -> None:
     """Texts in a padded batch have the logits that each has alone, for a little padding and for all that fits."""
-    held, texts = subject.held(case), subject.texts(case)
-    alone = [subject.scored(case, held, subject.batch([text])) for text in texts]
+    held, texts = subject.new_model(case), subject.texts(case)
+    alone = [subject.score(case, held, subject.batch([text])) for text in texts]
     for width in sorted({case["n"], case["n"] + 1, case["n"] + case["more"], case["length"]}):
-        got = subject.scored(case, held, subject.batch(texts, width, side))
-        with held.told():
+        got = subject.score(case, held, subject.batch(texts, width, side))
+        with held.report_calls():
             what = f"logits of texts padded {hint} to {width} tokens, against each alone"
             for b, text in enumerate(alone):
                 require_same(row(got, b), text, noise(got, text), what)
@@ -54,14 +54,14 @@ def the_ids_of_padding_do_not_matter(subject: Classified, case: ParameterCase) -
     Source: padding is told by the mask; declare padding=ids where its id tells it, as in GPT-2 of transformers
     Mutant: padding_of_id_zero_alone
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case), case["n"] + case["more"])
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case), case["n"] + case["more"])
     rng, real = case.rng("padding"), batch.mask == 1
     other = batch.with_(
         ids=np.where(real, batch.ids, rng.choice(subject.words(case), batch.ids.shape)),
         types=np.where(real, batch.types, rng.integers(0, 2, batch.ids.shape)),
     )
-    first, second = subject.scored(case, held, batch), subject.scored(case, held, other)
-    with held.told():
+    first, second = subject.score(case, held, batch), subject.score(case, held, other)
+    with held.report_calls():
         require_same(second, first, noise(first, second), "logits with other ids at places of padding")
 
 
@@ -72,17 +72,17 @@ def an_empty_text_spoils_no_other(subject: Classified, case: ParameterCase) -> N
     Source: a row that only fills a batch up; 0 / 0 in its mean, or a softmax over nothing
     Mutant: empty_texts_dropped
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     empty = batch.with_(ids=batch.ids.copy(), mask=batch.mask.copy(), types=batch.types.copy())
     empty.ids[-1], empty.mask[-1], empty.types[-1] = subject.pad_id, 0, 0
-    first = subject.scored(case, held, batch)
+    first = subject.score(case, held, batch)
     try:
-        second = subject.scored(case, held, empty)
+        second = subject.score(case, held, empty)
     except Refused as refusal:
         raise NotApplicable(f"an empty text is refused: {refusal}") from None
     others = np.arange(case["B"])[:, None] < case["B"] - 1
     bound = noise(first, Result(second.values[:-1], second.request, extra=second.extra))
-    with held.told():
+    with held.report_calls():
         require_same(second, first, bound, "logits beside an empty text", where=others)
 
 
@@ -93,12 +93,12 @@ def no_mask_means_no_padding(subject: Classified, case: ParameterCase) -> None:
     Source: huggingface/transformers, BertModel.forward; a mask that is guessed from the ids
     Mutant: mask_guessed_from_ids
     """
-    held, batch = subject.held(case), subject.batch(subject.texts(case))
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     ids = batch.ids.copy()
     if subject.parameters.get("padding") == "ids":
         ids[batch.mask == 0] = subject.words(case)[0]
     batch = Batch(ids, np.ones_like(batch.mask), batch.types)
-    first = subject.scored(case, held, batch)
+    first = subject.score(case, held, batch)
     got = subject.scored_without(case, held, batch, "attention_mask")
-    with held.told():
+    with held.report_calls():
         require_same(got, first, noise(first, got), "logits without attention_mask, against a mask of ones")

@@ -21,7 +21,7 @@ MOVES = {"first": ("first",), "last": ("last",), "mean": ()}
 
 def without_positions(subject: Classified, case: ParameterCase) -> Held:
     """A model whose tables of positions are zero: those with as many rows as it takes tokens, or a few more."""
-    held, length = subject.held(case), case["length"]
+    held, length = subject.new_model(case), case["length"]
     for name, weight in held.weights.items():
         if weight.ndim == 2 and length <= weight.shape[0] <= length + MORE_ROWS:
             held.weights[name] = np.zeros_like(weight)
@@ -34,13 +34,13 @@ def text_of(subject: Classified, case: ParameterCase) -> NDArray:
     return case.rng("distinct").choice(subject.words(case), case["n"], replace=False)
 
 
-def moved(
+def swap_tokens(
     subject: Classified, case: ParameterCase, held: Held, ids: NDArray, i: int, j: int
 ) -> tuple[bool, list[Result]]:
     """Whether the logits change when two tokens change places, and the two calls."""
     swapped = ids.copy()
     swapped[[i, j]] = ids[[j, i]]
-    one, two = (subject.scored(case, held, whole(each)) for each in (swapped, ids))
+    one, two = (subject.score(case, held, whole(each)) for each in (swapped, ids))
     return float(np.abs(one.values - two.values).max()) > noise(one, two), [one, two]
 
 
@@ -60,14 +60,14 @@ def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> N
     if pool not in MOVES:
         raise NotApplicable(f"pool={pool!r} is none of {', '.join(MOVES)}")
     held, ids = without_positions(subject, case), text_of(subject, case)
-    if moved(subject, case, held, ids, 1, 2)[0]:
+    if swap_tokens(subject, case, held, ids, 1, 2)[0]:
         raise NotApplicable("without its tables of positions it still tells places apart")
     for name, place in (("first", 0), ("last", case["n"] - 1)):
-        changed, calls = moved(subject, case, held, ids, place, 2)
+        changed, calls = swap_tokens(subject, case, held, ids, place, 2)
         if changed is not (name in MOVES[pool]):
             got, want = ("other", "the same") if changed else ("the same", "other")
             message = f"the {name} token and one in the middle change places: got {got} logits, but should be {want}"
-            with held.told():
+            with held.report_calls():
                 shown = Evidence(tuple(Shown(r.request) for r in calls), kind="crash")
                 raise Violation(f"pool={pool}, without positions: {message}", shown)
 
@@ -80,8 +80,8 @@ def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase
     Mutant: sum_in_place_of_the_mean
     """
     held, ids = without_positions(subject, case), text_of(subject, case)
-    if moved(subject, case, held, ids, 1, 2)[0]:
+    if swap_tokens(subject, case, held, ids, 1, 2)[0]:
         raise NotApplicable("without its tables of positions it still tells places apart")
-    once, twice = (subject.scored(case, held, whole(each)) for each in (ids, np.tile(ids, 2)))
-    with held.told():
+    once, twice = (subject.score(case, held, whole(each)) for each in (ids, np.tile(ids, 2)))
+    with held.report_calls():
         require_same(twice, once, noise(once, twice), "logits of a text said twice, without positions")

@@ -15,9 +15,9 @@ from finetune.laws.chance import margin, unlikely
 from finetune.laws.masked_lm.masking import Hidden, Masking
 
 
-def drawn(subject: Masking, case: ParameterCase, seed: int = 0) -> Hidden:
+def draw(subject: Masking, case: ParameterCase, seed: int = 0) -> Hidden:
     """What comes back for the case's batch; `seed` counts on from the case's."""
-    return subject.hidden(subject.batch(case), case.seed + seed)
+    return subject.hide(subject.batch(case), case.seed + seed)
 
 
 def refuse(got: Hidden, message: str) -> None:
@@ -45,7 +45,7 @@ def fifteen_percent_are_chosen(subject: Masking, case: ParameterCase) -> None:
     Source: Devlin et al. (2019), section 3.1, task 1
     Mutant: a_fifth_is_chosen
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     able = got.batch.able
     count, slack = int(able.sum()), float(within(rounding(able), able))
     share = float((got.chosen & able).sum() / max(count, 1))
@@ -67,7 +67,7 @@ def eighty_ten_ten(subject: Masking, case: ParameterCase) -> None:
     Source: Devlin et al. (2019), section 3.1, task 1
     Mutant: ten_percent_of_the_rest
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     new, old, chosen = got.inputs.values, got.batch.ids, got.chosen & got.batch.able
     masked, kept = (new == got.batch.mask_id)[chosen], (new == old)[chosen]
     counts = {"the mask": masked.sum(), "itself": kept.sum(), "another": (~masked & ~kept).sum()}
@@ -86,7 +86,7 @@ def no_row_is_skipped(subject: Masking, case: ParameterCase) -> None:
     Source: a masking that skips rows trains on the others alone, and the loss does not tell
     Mutant: one_row_in_ten_is_skipped
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     able = got.batch.able
     hits, trials = (got.chosen & able).sum(1), able.sum(1)
     bad = unlikely(hits, trials, subject.rate, among=len(able), slack=within(rounding(able), able, 1))
@@ -104,7 +104,7 @@ def every_place_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     Source: google-research/text-to-text-transfer-transformer#905 (the first place never, the last one always)
     Mutant: first_word_never_chosen
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     able = got.batch.able
     hits, trials = (got.chosen & able).sum(0), able.sum(0)
     bad = unlikely(hits, trials, subject.rate, among=able.shape[1], slack=within(rounding(able), able, 0))
@@ -122,7 +122,7 @@ def every_word_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     Source: ids below a fixed number taken for special tokens: each vocabulary has its own
     Mutant: small_ids_taken_for_special
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     able, bins = got.batch.able, stretches(got.batch.words)
     group = np.where(able, np.searchsorted(bins, got.batch.ids, "right") - 1, len(bins))
     hits = np.bincount(group[got.chosen & able], minlength=len(bins))[: len(bins)]
@@ -132,7 +132,7 @@ def every_word_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     if bad.any():
         one = int(bad.argmax())
         message = f"got {hits[one]} of {trials[one]} chosen, but should be near {subject.rate:.0%}"
-        refuse(got, f"{named(bins, one, got.batch.words)}: {message}")
+        refuse(got, f"{describe_stretch(bins, one, got.batch.words)}: {message}")
 
 
 def stretches(words: NDArray, most: int = 16) -> NDArray:
@@ -140,7 +140,7 @@ def stretches(words: NDArray, most: int = 16) -> NDArray:
     return np.array([part[0] for part in np.array_split(words, min(len(words), most))])
 
 
-def named(bins: NDArray, one: int, words: NDArray) -> str:
+def describe_stretch(bins: NDArray, one: int, words: NDArray) -> str:
     """A stretch of words in words."""
     last = words[words < bins[one + 1]].max() if one + 1 < len(bins) else words.max()
     return f"word {bins[one]}" if last == bins[one] else f"words {bins[one]} to {last}"
@@ -169,7 +169,7 @@ def random_words_come_from_all_of_a_large_vocabulary(subject: Masking, case: Par
 
 def check_random_words(subject: Masking, case: ParameterCase) -> None:
     """Raise where the words of a stretch come more or less often than their number says."""
-    got = drawn(subject, case)
+    got = draw(subject, case)
     found = others(got)
     words, old = np.setdiff1d(subject.drawn_words(got.batch), [got.batch.mask_id]), got.batch.ids[found]
     bins = stretches(words, 20)
@@ -183,7 +183,7 @@ def check_random_words(subject: Masking, case: ParameterCase) -> None:
         trials, hits = len(old), int((new == one).sum())
         if trials and unlikely(hits, trials, float(p.mean()), among=len(sizes)):
             message = f"got {hits} of {trials}, but should be near {float(p.sum()):.0f}"
-            refuse(got, f"random words, {named(bins, one, words)}: {message}")
+            refuse(got, f"random words, {describe_stretch(bins, one, words)}: {message}")
 
 
 def others(got: Hidden) -> NDArray:

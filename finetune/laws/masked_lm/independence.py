@@ -10,7 +10,7 @@ import numpy as np
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.chance import unlikely
-from finetune.laws.masked_lm.chance import drawn, others, refuse, rounding, within
+from finetune.laws.masked_lm.chance import draw, others, refuse, rounding, within
 from finetune.laws.masked_lm.masking import Hidden, Masking
 
 
@@ -39,7 +39,7 @@ def neighbours_are_chosen_independently(subject: Masking, case: ParameterCase) -
     Source: Devlin et al. (2019), section 3.1, task 1 ("at random")
     Mutant: chooses_spans
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     chosen, able = got.chosen, got.batch.able
     end = able.shape[1] // 2 * 2
     left, right = slice(0, end, 2), slice(1, end, 2)
@@ -55,18 +55,18 @@ def rows_are_chosen_independently(subject: Masking, case: ParameterCase) -> None
     Source: one row of draws broadcast over a batch, or a generator that is seeded anew for each row
     Mutant: one_draw_for_all_rows
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     end = len(got.chosen) // 2 * 2
     chosen, loose = got.chosen[:end], rounding(got.batch.able[:end])
     for step in (0, 1):
         width = loose.shape[1] - step
         pair = (chosen[::2, :width], chosen[1::2, step:])
-        able = paired(loose[::2, :width], loose[1::2, step:])
+        able = pair_deviations(loose[::2, :width], loose[1::2, step:])
         message = "places of two rows" if not step else "places of two rows, one of them moved by a place"
         both(got, *pair, able, subject.rate, message)
 
 
-def paired(first: NDArray, second: NDArray) -> NDArray:
+def pair_deviations(first: NDArray, second: NDArray) -> NDArray:
     """The larger of two deviations where both places might be chosen, else 0."""
     return np.where((first > 0) & (second > 0), np.maximum(first, second), 0.0)
 
@@ -79,12 +79,12 @@ def seeds_choose_independently(subject: Masking, case: ParameterCase) -> None:
     Source: Liu et al. (2019), section 4.1 (static masking shows the same tokens in every epoch); keys made by adding
     Mutant: seed_plus_place
     """
-    got, other = drawn(subject, case), drawn(subject, case, seed=1)
+    got, other = draw(subject, case), draw(subject, case, seed=1)
     loose = rounding(got.batch.able)
     B, n = loose.shape
     for rows, places, noun in ((0, 0, "same place"), (0, 1, "next place"), (1, 0, "next row")):
         one, two = (slice(0, B - rows), slice(0, n - places)), (slice(rows, B), slice(places, n))
-        able, what = paired(loose[one], loose[two]), f"seeds {case.seed} and one more, {noun}"
+        able, what = pair_deviations(loose[one], loose[two]), f"seeds {case.seed} and one more, {noun}"
         for first, second in ((got, other), (other, got))[: 1 + rows + places]:
             both(got, first.chosen[one], second.chosen[two], able, subject.rate, what)
 
@@ -97,7 +97,7 @@ def fates_are_independent(subject: Masking, case: ParameterCase) -> None:
     Source: one draw for all chosen tokens of a row leaves every rate as it is
     Mutant: one_fate_for_a_row
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     chosen = got.chosen & got.batch.able
     rows, _ = np.nonzero(chosen)
     masked = (got.inputs.values == got.batch.mask_id)[chosen]
@@ -124,7 +124,7 @@ def random_words_are_independent(subject: Masking, case: ParameterCase) -> None:
     Source: one random word for a row, or one row of random words for a batch, leaves every rate as it is
     Mutant: one_random_word_a_row
     """
-    got = drawn(subject, case)
+    got = draw(subject, case)
     found, new = others(got), got.inputs.values
     most = 1 / max(len(np.setdiff1d(subject.drawn_words(got.batch), [got.batch.mask_id])) - 1, 1)
     for name, where, values in (("row", found, new), ("column", found.T, new.T)):

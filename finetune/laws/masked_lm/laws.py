@@ -44,7 +44,7 @@ def results_have_the_shape_of_the_ids(subject: Masking, case: ParameterCase) -> 
     """
     batch = subject.batch(case)
     for rows in (slice(None), slice(0, 1)):
-        subject.accepted(Batch(batch.ids[rows], batch.special[rows], batch.vocab, batch.mask_id), case.seed)
+        subject.hide_or_violate(Batch(batch.ids[rows], batch.special[rows], batch.vocab, batch.mask_id), case.seed)
 
 
 def labels_are_the_old_ids(subject: Masking, case: ParameterCase) -> None:
@@ -54,7 +54,7 @@ def labels_are_the_old_ids(subject: Masking, case: ParameterCase) -> None:
     Source: Devlin et al. (2019), section 3.1, task 1; EricFillion/happy-transformer#128 (another ignore index)
     Mutant: labels_are_the_new_inputs
     """
-    got = subject.accepted(subject.batch(case), case.seed)
+    got = subject.hide_or_violate(subject.batch(case), case.seed)
     want = np.where(got.chosen, got.batch.ids, got.ignored)
     message = "labels (if another number asks for nothing, declare --parameter ignore_index=...)"
     require_close(got.labels, want, 0.0, message)
@@ -67,7 +67,7 @@ def what_is_not_chosen_stays(subject: Masking, case: ParameterCase) -> None:
     Source: Devlin et al. (2019), section 3.1, task 1
     Mutant: hides_what_it_does_not_ask_for
     """
-    got = subject.accepted(subject.batch(case), case.seed)
+    got = subject.hide_or_violate(subject.batch(case), case.seed)
     require_close(got.inputs, got.batch.ids, 0.0, "inputs where nothing is asked", where=~got.chosen)
 
 
@@ -80,7 +80,7 @@ def special_tokens_and_padding_stay(subject: Masking, case: ParameterCase) -> No
     """
     batch = subject.batch(case)
     for seed in range(case.seed, case.seed + 8):
-        got = subject.accepted(batch, seed)
+        got = subject.hide_or_violate(batch, seed)
         for result, want, what in ((got.labels, got.ignored, "labels"), (got.inputs, batch.ids, "inputs")):
             require_close(result, np.asarray(want), 0.0, f"{what} of special tokens and padding", where=batch.special)
 
@@ -93,7 +93,7 @@ def a_chosen_token_becomes_a_word(subject: Masking, case: ParameterCase) -> None
     Mutant: one_word_too_many
     """
     batch = subject.batch(case)
-    got = subject.hidden(batch, case.seed)
+    got = subject.hide(batch, case.seed)
     allowed = np.union1d(subject.drawn_words(batch), [batch.mask_id])
     wrong = got.chosen & ~np.isin(got.inputs.values, allowed) & (got.inputs.values != batch.ids)
     if wrong.any():
@@ -113,7 +113,7 @@ def nothing_to_hide_comes_back(subject: Masking, case: ParameterCase) -> None:
     """
     batch = subject.batch(case)
     ids = np.where(batch.special, batch.ids, PAD)
-    got = subject.accepted(Batch(ids, np.ones_like(batch.special), batch.vocab, batch.mask_id), case.seed)
+    got = subject.hide_or_violate(Batch(ids, np.ones_like(batch.special), batch.vocab, batch.mask_id), case.seed)
     require_close(got.labels, np.asarray(got.ignored), 0.0, "labels of a batch without words")
     require_close(got.inputs, ids, 0.0, "inputs of a batch without words")
 
@@ -126,7 +126,7 @@ def the_ids_are_left_as_they_are(subject: Masking, case: ParameterCase) -> None:
     Mutant: masks_in_place
     """
     for seed in range(case.seed, case.seed + 4):
-        subject.hidden(subject.batch(case), seed)  # a changed argument is told by the call itself
+        subject.hide(subject.batch(case), seed)  # a changed argument is told by the call itself
 
 
 def one_seed_gives_one_result(subject: Masking, case: ParameterCase) -> None:
@@ -137,9 +137,9 @@ def one_seed_gives_one_result(subject: Masking, case: ParameterCase) -> None:
     Mutant: draws_from_the_global_generator
     """
     batch = subject.batch(case)
-    first = subject.hidden(batch, case.seed, seed_=1)
-    other = subject.hidden(subject.batch(case.with_(seed=case.seed + 1)), case.seed + 1)
-    again = subject.hidden(batch, case.seed, seed_=2)
+    first = subject.hide(batch, case.seed, seed_=1)
+    other = subject.hide(subject.batch(case.with_(seed=case.seed + 1)), case.seed + 1)
+    again = subject.hide(batch, case.seed, seed_=2)
     between = [other.inputs]
     require_same_later(again.labels, first.labels, between, 0.0, "labels of the same seed again")
     require_same_later(again.inputs, first.inputs, between, 0.0, "inputs of the same seed again")
@@ -154,7 +154,7 @@ def the_attention_mask_is_that_of_the_text(subject: Masking, case: ParameterCase
     """
     batch = subject.batch(case)
     for seed in range(case.seed, case.seed + 8):
-        got = subject.hidden(batch, seed)
+        got = subject.hide(batch, seed)
         if got.mask is None:
             raise NotApplicable("it gives no attention mask (--parameter attention_mask=True asks for one)")
         require_close(got.mask, (batch.ids != PAD).astype(float), 0.0, "attention mask")

@@ -135,13 +135,13 @@ class Masking(ParameterSubject):
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def asked(self, batch: Batch, seed: int, **fields: Any) -> Request:
+    def build_request(self, batch: Batch, seed: int, **fields: Any) -> Request:
         """The request of one call."""
         return self.request(batch.ids, batch.special, batch.vocab, batch.mask_id, seed, **fields)
 
-    def hidden(self, batch: Batch, seed: int, **fields: Any) -> Hidden:
+    def hide(self, batch: Batch, seed: int, **fields: Any) -> Hidden:
         """What comes back. Raises: Violation unless it is a pair of whole numbers of the shape of the ids."""
-        request = self.asked(batch, seed, **fields)
+        request = self.build_request(batch, seed, **fields)
         outputs = self.send(request).outputs
         wanted = (2, 3) if not self.parameters.get("attention_mask") else (3,)
         if len(outputs) not in wanted:
@@ -166,12 +166,12 @@ class Masking(ParameterSubject):
     def plain(self, case: ParameterCase) -> None:
         """A batch, with one seed and then another."""
         for seed in (case.seed, case.seed + 1):
-            self.hidden(self.batch(case), seed)
+            self.hide(self.batch(case), seed)
 
-    def accepted(self, batch: Batch, seed: int) -> Hidden:
+    def hide_or_violate(self, batch: Batch, seed: int) -> Hidden:
         """`hidden` for a batch that nothing is wrong with, however little there is to hide: refusing it is a fault."""
         try:
-            return self.hidden(batch, seed)
+            return self.hide(batch, seed)
         except Refused as refusal:
-            shown = Evidence((Shown(self.asked(batch, seed)),), kind="crash")
+            shown = Evidence((Shown(self.build_request(batch, seed)),), kind="crash")
             raise Violation(f"got {refusal}, but should be taken", shown) from None

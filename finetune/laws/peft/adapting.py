@@ -21,7 +21,7 @@ from attention_core.conformance.subjects.outcomes import declines
 from attention_core.conformance.subjects.parameter_case import ParameterCase, after
 from attention_core.conformance.worker.exchange import NDArray, Request, Response
 from finetune.laws.causal_lm.model import noise
-from finetune.laws.checkpoint.interrupted import Interrupted, Interruptible, Place, shown
+from finetune.laws.checkpoint.interrupted import Interrupted, Interruptible, Place, as_evidence
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Adapting(Interrupted):
         """A model with a new adapter, or one from a folder."""
         return Interruptible(self.fresh_instance(), (case.seed % 1000, case.dtype, saved))
 
-    def trained(self, case: ParameterCase) -> Interruptible:
+    def draw_trained(self, case: ParameterCase) -> Interruptible:
         """A model whose adapter and head are drawn, as after training."""
         run = self.new(case)
         self.do(run, "draw", case.seed % 1000 + 1)
@@ -88,18 +88,18 @@ class Adapting(Interrupted):
                 raise Violation(message, violation.evidence) from None
             raise
 
-    def asked(self, run: Interruptible, method: str, *args: Any, mode: str | None = None) -> Request:
+    def build_request(self, run: Interruptible, method: str, *args: Any, mode: str | None = None) -> Request:
         """The request of one call; a `mode` is set before it and stays."""
         return self.request(*args, method_=method, instance_=(run.number, run.given), mode_=mode)
 
     def array(self, run: Interruptible, method: str, *args: Any, mode: str | None = "eval") -> Result:
         """What a call gives, its evidence with the calls before it."""
         with after(run.calls):
-            return self.result(self.asked(run, method, *args, mode=mode))
+            return self.result(self.build_request(run, method, *args, mode=mode))
 
     def plain(self, case: ParameterCase) -> None:
         """Outputs of a model with drawn numbers, in both modes."""
-        run = self.trained(case)
+        run = self.draw_trained(case)
         texts = self.texts(case, run)
         for mode in ("eval", "train"):
             self.out(run, texts, mode=mode)
@@ -159,7 +159,7 @@ class Adapting(Interrupted):
     def same_row(self, run: Interruptible, got: Result, want: NDArray, bound: NDArray | float, what: str) -> None:
         """Raise unless two rows of parameters agree within a bound."""
         if got.values.shape != want.shape:
-            evidence = Evidence((Shown(got.request),), kind="crash", before=shown(run.calls))
+            evidence = Evidence((Shown(got.request),), kind="crash", before=as_evidence(run.calls))
             raise Violation(f"{what}: got {got.values.size} numbers, but should be {want.size}", evidence)
         off = ~(np.abs(got.values - want) <= bound)
         if off.any():
@@ -169,9 +169,9 @@ class Adapting(Interrupted):
             message = (
                 f"{what}: got {g!r} in {self.name_of(run, place)}, but should be {w!r} (allowed error {limit:.3g})"
             )
-            raise Violation(message, Evidence((got.shown((place,)),), g, w, limit, before=shown(run.calls)))
+            raise Violation(message, Evidence((got.shown((place,)),), g, w, limit, before=as_evidence(run.calls)))
 
-    def saved(self, run: Interruptible, place: Place) -> None:
+    def save(self, run: Interruptible, place: Place) -> None:
         """Save into a folder."""
         self.do(run, "save", place.path)
 

@@ -8,7 +8,7 @@ from attention_core.conformance.subjects.evidence import Evidence, NotApplicable
 from attention_core.conformance.subjects.parameter_case import ParameterCase, after
 from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.model import noise
-from finetune.laws.checkpoint.interrupted import shown
+from finetune.laws.checkpoint.interrupted import as_evidence
 from finetune.laws.peft.adapting import Adapting, Texts, apart, close
 
 
@@ -46,7 +46,7 @@ def a_drawn_adapter_changes_the_outputs(subject: Adapting, case: ParameterCase) 
     for row in range(case["B"]):
         if not (np.abs(got.values[row] - plain.values[row]) > noise(got, plain)).any():
             message = f"a drawn adapter: got the plain outputs in row {row}, but should be others"
-            raise Violation(message, Evidence((Shown(got.request),), kind="crash", before=shown(run.calls)))
+            raise Violation(message, Evidence((Shown(got.request),), kind="crash", before=as_evidence(run.calls)))
 
 
 def the_outputs_are_those_of_the_formula(subject: Adapting, case: ParameterCase) -> None:
@@ -56,7 +56,7 @@ def the_outputs_are_those_of_the_formula(subject: Adapting, case: ParameterCase)
     Source: Hu et al. (2022), section 4.1; Lester et al. (2021), section 2; Li and Liang (2021), section 4.2
     Mutant: scaled_twice
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, "right")
     with after(run.calls):
         got, want = subject.out(run, texts), subject.array(run, "by_hand", texts.ids, texts.mask)
@@ -78,10 +78,10 @@ def evaluation_repeats_the_outputs(subject: Adapting, case: ParameterCase) -> No
     Source: huggingface/pytorch-image-models PR1978 (dropout active in evaluation), of the adapter's own dropout
     Mutant: adapter_drops_in_evaluation
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, "right")
     first = subject.out(run, texts)
-    between = subject.asked(run, "forward", texts.ids, texts.mask, mode="train")
+    between = subject.build_request(run, "forward", texts.ids, texts.mask, mode="train")
     subject.result(between)
     run.calls.append(Result(np.zeros(0), between))
     with after(run.calls):
@@ -95,11 +95,11 @@ def modes_change_no_output(subject: Adapting, case: ParameterCase) -> None:
     Source: microsoft/LoRA#34, #61 (merging in eval()); unslothai/unsloth#219 (each merge adds again)
     Mutant: every_evaluation_merges
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, "right")
     first = subject.out(run, texts)
     for mode in ("train", "eval", "train"):
-        request = subject.asked(run, "numbers", mode=mode)
+        request = subject.build_request(run, "numbers", mode=mode)
         subject.result(request)
         run.calls.append(Result(np.zeros(0), request))
     with after(run.calls):
@@ -128,7 +128,7 @@ def padding_on_the_left_changes_nothing(subject: Adapting, case: ParameterCase) 
 
 def beside_padding(subject: Adapting, case: ParameterCase, side: str) -> None:
     """Each text of a padded batch against itself alone; asked where the plain model does not mind the padding."""
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, side, case["extra"])
     together, plain = subject.out(run, texts), subject.out(run, texts, "before")
     judged = False
@@ -175,7 +175,7 @@ def segments_count_as_before(subject: Adapting, case: ParameterCase) -> None:
     Source: PEFT 0.21.2: with a prompt and without a head, token_type_ids are set to None, with a warning
     Mutant: segments_dropped
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     if subject.facts(run).segments < 2:
         raise NotApplicable("the model has no segments")
     texts = subject.texts(case, run)
@@ -188,5 +188,5 @@ def segments_count_as_before(subject: Adapting, case: ParameterCase) -> None:
         raise NotApplicable("the plain model does not tell segments apart")
     got, other = of("forward", first), of("forward", second)
     if not apart(got, other):
-        evidence = Evidence((Shown(other.request), Shown(got.request)), kind="crash", before=shown(run.calls))
+        evidence = Evidence((Shown(other.request), Shown(got.request)), kind="crash", before=as_evidence(run.calls))
         raise Violation("two segments: got the outputs of one, but should be others", evidence)

@@ -11,7 +11,7 @@ from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray
-from finetune.laws.checkpoint.interrupted import Interruptible, shown
+from finetune.laws.checkpoint.interrupted import Interruptible, as_evidence
 from finetune.laws.peft.adapting import Adapting, Texts
 
 STEP = 2.0**-10
@@ -45,17 +45,17 @@ def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: Par
     Source: microsoft/LoRA#34, Lightning-AI/lit-llama PR185 (train() and eval() do more than they say)
     Mutant: thawed_in_training
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, "right")
     cotangent = subject.cotangent(case, subject.out(run, texts))
     before, trained = subject.row(run).values, subject.flags(run)
     matters = mattering(subject, case, run, texts, cotangent)
-    request = subject.asked(run, "learn", cotangent, texts.ids, texts.mask, mode="train")
+    request = subject.build_request(run, "learn", cotangent, texts.ids, texts.mask, mode="train")
     got_one = subject.result(request)
     run.calls.append(Result(np.zeros(0), request))
     after = subject.row(run)
     subject.same_row(run, after, np.where(trained, after.values, before), 0.0, "frozen")
-    evidence = Evidence((Shown(request),), kind="crash", before=shown(run.calls[:-1]))
+    evidence = Evidence((Shown(request),), kind="crash", before=as_evidence(run.calls[:-1]))
     if got_one.values[~trained].any():
         name = subject.name_of(run, int((got_one.values * ~trained).argmax()))
         raise Violation(f"frozen: got a gradient for {name}, but should have none", evidence)
@@ -75,7 +75,7 @@ def require_changed(
             continue
         trained += 1
         if matters[trained - 1] and (after.values[inside] == before[inside]).all():
-            evidence = Evidence((Shown(after.request),), kind="crash", before=shown(run.calls))
+            evidence = Evidence((Shown(after.request),), kind="crash", before=as_evidence(run.calls))
             raise Violation(f"{what}: got no change of {name}, but should be trained", evidence)
 
 
@@ -108,7 +108,7 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
     Source: an adapter that is computed with .data or under no_grad is never trained, and nobody says so
     Mutant: product_is_detached
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, "right")
     cotangent = subject.cotangent(case, subject.out(run, texts))
     slopes, bound = both_slopes(subject, case, run, texts, cotangent)
@@ -118,7 +118,9 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
         got, want = float(slopes.values[number, 0]), float(slopes.values[number, 2])
         name = trained_names(subject, run)[number]
         message = f"slope along {name}: got {got:.6g}, but should be {want:.6g} (allowed error {bound[number]:.2g})"
-        evidence = Evidence((slopes.shown((number, 0)),), got, want, float(bound[number]), before=shown(run.calls))
+        evidence = Evidence(
+            (slopes.shown((number, 0)),), got, want, float(bound[number]), before=as_evidence(run.calls)
+        )
         raise Violation(message, evidence)
 
 
@@ -141,7 +143,7 @@ def what_is_trained_stays_trained(subject: Adapting, case: ParameterCase) -> Non
     Source: huggingface/peft#3447, PR2936 (enabling sets requires_grad anew); a weight put back as a new parameter
     Mutant: unmerging_thaws_the_base
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     flags_stay(subject, case, run, subject.flags(run).astype(float))
 
 
@@ -152,7 +154,7 @@ def what_was_frozen_stays_frozen(subject: Adapting, case: ParameterCase) -> None
     Source: huggingface/peft#3447 (disable_adapter() thaws an adapter that was loaded for inference)
     Mutant: enabling_thaws_the_adapter
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     subject.do(run, "freeze")
     flags_stay(subject, case, run, np.zeros(subject.flags(run).shape))
 
@@ -188,12 +190,14 @@ def checkpointing_lets_everything_learn(subject: Adapting, case: ParameterCase) 
     Source: PEFT 0.21.2 with transformers 5.23.0: a prefix has no gradient; reentrant checkpoints of frozen inputs
     Mutant: checkpoint_of_frozen_inputs
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run)
     cotangent = subject.cotangent(case, subject.out(run, texts))
     matters, before = mattering(subject, case, run, texts, cotangent), subject.row(run).values
     subject.do(run, "checkpoint")
-    request = subject.asked(run, "learn", cotangent, texts.ids, mode="train")  # a mask would betray what is dropped
+    request = subject.build_request(
+        run, "learn", cotangent, texts.ids, mode="train"
+    )  # a mask would betray what is dropped
     subject.result(request)
     run.calls.append(Result(np.zeros(0), request))
     require_changed(subject, run, subject.row(run), before, matters, "a step with checkpointing")
@@ -206,12 +210,12 @@ def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
     Source: running statistics drifting while frozen: requires_grad says nothing of them
     Mutant: statistics_drift
     """
-    run = subject.trained(case)
+    run = subject.draw_trained(case)
     texts = subject.texts(case, run, "right")
     before = subject.array(run, "statistics", mode=None)
     if not before.values.size:
         raise NotApplicable("the model has no buffers")
-    given = subject.asked(run, "forward", texts.ids, texts.mask, mode="train")
+    given = subject.build_request(run, "forward", texts.ids, texts.mask, mode="train")
     subject.result(given)
     run.calls.append(Result(np.zeros(0), given))
     after = subject.array(run, "statistics", mode=None)
@@ -219,6 +223,6 @@ def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
     if off.any():
         place = int(off.argmax())
         got, want = float(after.values[place]), float(before.values[place])
-        evidence = Evidence((after.shown((place,)),), got, want, before=shown(run.calls))
+        evidence = Evidence((after.shown((place,)),), got, want, before=as_evidence(run.calls))
         message = f"a buffer after a pass in training: got {got!r} at [{place}], but should be {want!r}"
         raise Violation(message, evidence)

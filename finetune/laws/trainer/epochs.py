@@ -20,7 +20,7 @@ def every_example_comes_once_an_epoch(subject: Training, case: ParameterCase) ->
     Mutant: last_batch_lost
     """
     run = subject.run(case, epochs=3, batch_size=max(2, case["N"] // 3))
-    seen, size = subject.trained(run), run.config["batch_size"]
+    seen, size = subject.train(run), run.config["batch_size"]
     crash = Evidence((Shown(seen.history.request),), kind="crash")
     counts = [sum(step.examples for step in epoch) for epoch in seen.epochs]
     want = case["N"] // size * size if subject.parameters.get("drop_last") else case["N"]
@@ -44,7 +44,7 @@ def epochs_are_shuffled(subject: Training, case: ParameterCase) -> None:
     Source: no shuffling
     Mutant: never_shuffled
     """
-    seen = subject.trained(subject.run(case, epochs=3, batch_size=1))
+    seen = subject.train(subject.run(case, epochs=3, batch_size=1))
     orders = [tuple(range(case["N"]))] + [tuple(int(s.examples.argmax()) for s in epoch) for epoch in seen.epochs]
     if len(set(orders)) < len(orders):
         evidence = Evidence((Shown(seen.history.request),), kind="crash")
@@ -60,7 +60,7 @@ def one_seed_gives_one_run(subject: Training, case: ParameterCase) -> None:
     Mutant: order_from_the_clock
     """
     run = subject.run(case, epochs=2, batch_size=4)
-    one, two = subject.trained(run), subject.trained(run)
+    one, two = subject.train(run), subject.train(run)
     evidence = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
     for what, first, second in (("order", one.order, two.order), ("draws", one.draws, two.draws)):
         if not np.array_equal(first, second):
@@ -80,7 +80,7 @@ def another_seed_gives_another_run(subject: Training, case: ParameterCase) -> No
     Mutant: seed_unused
     """
     run = subject.run(case, batch_size=1)
-    one, two = subject.trained(run), subject.trained(run.with_(seed=run.config["seed"] + 1))
+    one, two = subject.train(run), subject.train(run.with_(seed=run.config["seed"] + 1))
     evidence = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
     for what, first, second in (("order", one.order, two.order), ("draws", one.draws, two.draws)):
         if np.array_equal(first, second):
@@ -94,7 +94,7 @@ def the_model_is_in_training_mode(subject: Training, case: ParameterCase) -> Non
     Source: dropout that is never on trains another model
     Mutant: left_in_evaluation
     """
-    seen = subject.trained(subject.run(case, epochs=2))
+    seen = subject.train(subject.run(case, epochs=2))
     if not seen.modes.all():
         evidence = Evidence((Shown(seen.history.request),), kind="crash")
         raise Violation("got a model in evaluation mode, but should be in training mode", evidence)
@@ -111,7 +111,7 @@ def a_step_without_targets_stays_finite(subject: Training, case: ParameterCase) 
     alone = case.rng("alone").integers(case["N"])
     tokens, gradients = run.tokens.copy(), run.gradients.copy()
     tokens[alone], gradients[alone] = 0, 0.0
-    seen = subject.trained(replace(run, tokens=tokens, gradients=gradients))
+    seen = subject.train(replace(run, tokens=tokens, gradients=gradients))
     bad = ~np.isfinite(seen.history.values)
     if bad.any():
         row, place = (int(i) for i in np.argwhere(bad)[0])

@@ -38,7 +38,7 @@ def a_step_is_that_of_adamw(subject: Training, case: ParameterCase) -> None:
     Mutant: summed_loss
     """
     run = subject.run(case, scale=NEAR_EPS)
-    subject.compare(run, subject.trained(run), "one step")
+    subject.compare(run, subject.train(run), "one step")
 
 
 def moments_are_kept_over_steps(subject: Training, case: ParameterCase) -> None:
@@ -49,7 +49,7 @@ def moments_are_kept_over_steps(subject: Training, case: ParameterCase) -> None:
     Mutant: gradients_never_zeroed
     """
     run = subject.run(case, spread=1.5, epochs=3, batch_size=max(1, case["N"] // 2))
-    subject.compare(run, subject.trained(run), "several steps")
+    subject.compare(run, subject.train(run), "several steps")
 
 
 def matrices_decay(subject: Training, case: ParameterCase) -> None:
@@ -60,7 +60,7 @@ def matrices_decay(subject: Training, case: ParameterCase) -> None:
     Mutant: decay_in_the_gradient
     """
     run = without_gradients(subject, case)
-    subject.compare(run, subject.trained(run), "decay alone")
+    subject.compare(run, subject.train(run), "decay alone")
 
 
 def nothing_else_decays(subject: Training, case: ParameterCase) -> None:
@@ -71,7 +71,7 @@ def nothing_else_decays(subject: Training, case: ParameterCase) -> None:
     Mutant: norms_and_biases_decay
     """
     run = without_gradients(subject, case)
-    seen = subject.trained(run)
+    seen = subject.train(run)
     require_unmoved(seen, ~subject.decayed & ~np.array(where(FROZEN)), "without a gradient")
 
 
@@ -100,7 +100,7 @@ def frozen_parameters_keep_their_bits(subject: Training, case: ParameterCase) ->
     Mutant: frozen_decays
     """
     run = subject.run(case, epochs=2, weight_decay=0.5)
-    require_unmoved(subject.trained(run), np.array(where(FROZEN)), "frozen")
+    require_unmoved(subject.train(run), np.array(where(FROZEN)), "frozen")
 
 
 def gradients_are_clipped_by_their_common_norm(subject: Training, case: ParameterCase) -> None:
@@ -114,7 +114,7 @@ def gradients_are_clipped_by_their_common_norm(subject: Training, case: Paramete
     run = subject.run(case, spread=2.0, epochs=3, batch_size=batch, accumulate=min(batch, case.options["parts"]))
     norms = np.sqrt(((run.gradients / run.tokens[:, None]) ** 2).sum(1))
     run = run.with_(clip=float(np.sqrt(norms.min() * norms.max())))
-    subject.compare(run, subject.trained(run), f"clipped at {run.config['clip']:.3g}")
+    subject.compare(run, subject.train(run), f"clipped at {run.config['clip']:.3g}")
 
 
 def accumulated_parts_are_the_whole_batch(subject: Training, case: ParameterCase) -> None:
@@ -125,7 +125,7 @@ def accumulated_parts_are_the_whole_batch(subject: Training, case: ParameterCase
     Mutant: mean_of_the_parts
     """
     run = subject.run(case, scale=NEAR_EPS, epochs=2, accumulate=min(case["N"], case.options["parts"]))
-    seen = subject.trained(run)
+    seen = subject.train(run)
     subject.compare(run, seen, f"in {run.config['accumulate']} parts")
     if case["N"] >= run.config["accumulate"] and any(step.parts == 1 for step in seen.steps):
         evidence = Evidence((Shown(seen.history.request),), kind="crash")
@@ -141,7 +141,7 @@ def schedule(subject: Training, case: ParameterCase, what: str, tokens: int, **c
     run = subject.run(case, **config)
     run = replace(run, gradients=np.broadcast_to(run.gradients[:1], run.gradients.shape).copy())
     run = replace(run, tokens=np.full_like(run.tokens, tokens)) if tokens else run
-    subject.compare(run, subject.trained(run), what)
+    subject.compare(run, subject.train(run), what)
 
 
 def the_rate_warms_up_by_tokens(subject: Training, case: ParameterCase) -> None:
@@ -198,7 +198,7 @@ def a_warm_up_beyond_the_schedule_is_told(subject: Training, case: ParameterCase
     step = 3 * case["N"]
     run = subject.run(case, warmup_tokens=4 * step, final_tokens=(4 - case.options["parts"]) * step)
     try:
-        seen = subject.trained(run)
+        seen = subject.train(run)
     except Refused:
         return
     if not seen.warned:

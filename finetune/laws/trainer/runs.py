@@ -96,7 +96,7 @@ class Training(ParameterSubject):
         tokens = rng.integers(1, LENGTH + 1, N)
         return Run(gradients, tokens, start, {**given, **config}, case.dtype)
 
-    def trained(self, run: Run) -> Seen:
+    def train(self, run: Run) -> Seen:
         """What the trainer made of a run."""
         given = {**run.config, "betas": list(run.config["betas"])}
         request = self.request(run.gradients, run.tokens, run.start, dtype=run.dtype, **given)
@@ -105,14 +105,14 @@ class Training(ParameterSubject):
             raise Violation(f"got {len(response.outputs)} results: is the target made by probe.graded?", crash)
         history, order, modes, warned = (o.values for o in response.outputs)
         result = Result(history.astype(np.float64), request)
-        epochs = list(self.grouped(order, run))
+        epochs = list(self.group_calls(order, run))
         return Seen(result, order, modes[:, 0] > 0, modes[:, 1], bool(warned[0]), epochs)
 
     def plain(self, case: ParameterCase) -> None:
         """Two epochs of several steps."""
-        self.trained(self.run(case, epochs=2, batch_size=max(1, case["N"] // 2)))
+        self.train(self.run(case, epochs=2, batch_size=max(1, case["N"] // 2)))
 
-    def grouped(self, order: NDArray, run: Run) -> Iterator[list[Step]]:
+    def group_calls(self, order: NDArray, run: Run) -> Iterator[list[Step]]:
         """The calls of the loss as steps of epochs: a step ends with its batch, or with the last example."""
         N, size = len(run.tokens), min(run.config["batch_size"], len(run.tokens))
         whole = N // size * size if self.parameters.get("drop_last") else N

@@ -10,11 +10,11 @@ from finetune.laws.trainer.probe_layout import name_of
 from finetune.laws.training_step.steps import Batches, Event, Happened, Steps, split
 
 
-def evaluated(subject: Steps, case: ParameterCase) -> tuple[Happened, Batches]:
+def evaluate_twice(subject: Steps, case: ParameterCase) -> tuple[Happened, Batches]:
     """An evaluation right after a step, and once more; the same batches."""
     batches = split(case, range(case["N"]), case.options["parts"], "dev")
     events: list[Event] = [("step", [batches[0]]), ("evaluate", batches), ("evaluate", batches)]
-    return subject.happened(subject.run(case), events, training=True), batches
+    return subject.run_events(subject.run(case), events, training=True), batches
 
 
 def evaluation_is_the_mean_over_all_targets(subject: Steps, case: ParameterCase) -> None:
@@ -26,7 +26,7 @@ def evaluation_is_the_mean_over_all_targets(subject: Steps, case: ParameterCase)
     """
     run = subject.run(case)
     batches = split(case, range(case["N"]), case.options["parts"], "dev")
-    found = subject.happened(run, [("evaluate", batches)])
+    found = subject.run_events(run, [("evaluate", batches)])
     want, bound = subject.mean(run, run.start, batches)
     require_close(found.number(0), np.array([want]), bound, "the mean loss over all targets")
 
@@ -38,10 +38,10 @@ def evaluation_turns_dropout_off(subject: Steps, case: ParameterCase) -> None:
     Source: huggingface/pytorch-image-models PR1978, pytorch/pytorch#124464 (dropout on in evaluation)
     Mutant: evaluates_in_training_mode
     """
-    found, _ = evaluated(subject, case)
+    found, _ = evaluate_twice(subject, case)
     for event in (1, 2):
         if found.calls_of(event)[:, 2].any():
-            raise Violation("an evaluation: got modules in training mode, but should be none", found.told())
+            raise Violation("an evaluation: got modules in training mode, but should be none", found.as_evidence())
 
 
 def evaluation_changes_no_number(subject: Steps, case: ParameterCase) -> None:
@@ -51,17 +51,19 @@ def evaluation_changes_no_number(subject: Steps, case: ParameterCase) -> None:
     Source: a loop over dev that was copied from training
     Mutant: evaluation_leaves_gradients
     """
-    found, _ = evaluated(subject, case)
+    found, _ = evaluate_twice(subject, case)
     values = found.history.values
     off = values[-1] != values[1]
     if off.any():
         place = int(off.argmax())
-        raise Violation(f"an evaluation: got other numbers in {name_of(place)}, but should be as before", found.told())
+        raise Violation(
+            f"an evaluation: got other numbers in {name_of(place)}, but should be as before", found.as_evidence()
+        )
     if not found.facts[1:, 4].all():
-        raise Violation("an evaluation: got other gradients, but should be as before", found.told())
+        raise Violation("an evaluation: got other gradients, but should be as before", found.as_evidence())
     if not found.facts[1:, 7].all():
         raise Violation(
-            "an evaluation: got other parameters that ask for gradients, but should be as before", found.told()
+            "an evaluation: got other parameters that ask for gradients, but should be as before", found.as_evidence()
         )
 
 
@@ -72,7 +74,7 @@ def evaluation_remembers_nothing(subject: Steps, case: ParameterCase) -> None:
     Source: a running total that is not begun anew; draws in evaluation
     Mutant: total_goes_on
     """
-    found, _ = evaluated(subject, case)
+    found, _ = evaluate_twice(subject, case)
     first, again = found.number(1), found.number(2)
     require_close(again, first.values, 0.0, "the same evaluation again")
 
@@ -84,7 +86,7 @@ def evaluation_keeps_no_graph(subject: Steps, case: ParameterCase) -> None:
     Source: torch.no_grad() missing; evaluation runs out of memory where training did not
     Mutant: evaluation_with_a_graph
     """
-    found, _ = evaluated(subject, case)
+    found, _ = evaluate_twice(subject, case)
     for event in (1, 2):
         if found.calls_of(event)[:, 3].any():
-            raise Violation("an evaluation: got a graph, but should be computed without one", found.told())
+            raise Violation("an evaluation: got a graph, but should be computed without one", found.as_evidence())

@@ -33,7 +33,7 @@ def whole(case: ParameterCase) -> Batches:
     return [list(range(case["N"]))]
 
 
-def parted(case: ParameterCase, purpose: str = "parts") -> Batches:
+def split_batches(case: ParameterCase, purpose: str = "parts") -> Batches:
     """All examples in two or three batches of unequal sizes."""
     return split(case, range(case["N"]), case.options["parts"], purpose)
 
@@ -56,7 +56,7 @@ def each_step_has_its_own_gradient(subject: Steps, case: ParameterCase) -> None:
     Mutant: never_zeroed
     """
     run = subject.run(case, spread=1.5)
-    subject.follow(run, [[part] for part in parted(case)], "several steps")
+    subject.follow(run, [[part] for part in split_batches(case)], "several steps")
 
 
 def batches_of_a_step_are_one_batch(subject: Steps, case: ParameterCase) -> None:
@@ -66,7 +66,7 @@ def batches_of_a_step_are_one_batch(subject: Steps, case: ParameterCase) -> None
     Source: huggingface/transformers#34191 (accumulation normalised by micro-batch instead of by tokens)
     Mutant: mean_of_the_batches
     """
-    subject.follow(subject.run(case), [parted(case)], f"a step over {case.options['parts']} batches")
+    subject.follow(subject.run(case), [split_batches(case)], f"a step over {case.options['parts']} batches")
 
 
 def batches_without_targets_add_nothing(subject: Steps, case: ParameterCase) -> None:
@@ -76,7 +76,7 @@ def batches_without_targets_add_nothing(subject: Steps, case: ParameterCase) -> 
     Source: a mean over no token is 0 / 0
     Mutant: nothing_by_nothing
     """
-    run, batches = subject.run(case), parted(case)
+    run, batches = subject.run(case), split_batches(case)
     tokens, gradients = run.tokens.copy(), run.gradients.copy()
     empty = batches[int(case.rng("empty").integers(len(batches)))]
     tokens[empty], gradients[empty] = 0, 0.0
@@ -90,7 +90,7 @@ def all_gradients_are_clipped_together(subject: Steps, case: ParameterCase) -> N
     Source: Pascanu et al. (2013), algorithm 1; clipping batch by batch, or before the division
     Mutant: clipped_batch_by_batch
     """
-    run, parts = subject.run(case, spread=2.0), parted(case)
+    run, parts = subject.run(case, spread=2.0), split_batches(case)
     steps = [[part] for part in parts] + [parts]
     sums = [run.gradients[[n for b in step for n in b]].sum(0) for step in steps]
     counts = [int(run.tokens[[n for b in step for n in b]].sum()) for step in steps]
@@ -115,13 +115,13 @@ def what_asks_for_no_gradient_stays(subject: Steps, case: ParameterCase) -> None
         message = f"frozen: got {got!r} in {name_of(place)}, but should be {want!r} as at first"
         raise Violation(message, Evidence((found.history.shown((2, place)),), got, want))
     if found.facts[:, 5].any():
-        raise Violation("frozen: got gradients, but should have none", found.told())
+        raise Violation("frozen: got gradients, but should have none", found.as_evidence())
 
 
 def happened_twice(subject: Steps, case: ParameterCase, events: tuple[str, ...] = ("step", "step")) -> Happened:
     """Two events over several batches each."""
-    given: list[Event] = [(kind, parted(case, f"event {number}")) for number, kind in enumerate(events)]
-    return subject.happened(subject.run(case), given)
+    given: list[Event] = [(kind, split_batches(case, f"event {number}")) for number, kind in enumerate(events)]
+    return subject.run_events(subject.run(case), given)
 
 
 def the_optimiser_is_stepped_once(subject: Steps, case: ParameterCase) -> None:
@@ -134,7 +134,7 @@ def the_optimiser_is_stepped_once(subject: Steps, case: ParameterCase) -> None:
     found = happened_twice(subject, case)
     made = found.facts[:, 2].astype(int)
     if (made != 1).any():
-        raise Violation(f"got {made.tolist()} steps of the optimizer, but should be 1 in each", found.told())
+        raise Violation(f"got {made.tolist()} steps of the optimizer, but should be 1 in each", found.as_evidence())
 
 
 def every_batch_counts_once(subject: Steps, case: ParameterCase) -> None:
@@ -150,7 +150,7 @@ def every_batch_counts_once(subject: Steps, case: ParameterCase) -> None:
         times = found.seen[with_gradients].sum(0).astype(int)
         if (times != 1).any():
             message = f"step {event + 1}: got examples {times.tolist()} times, but should be each once"
-            raise Violation(message, found.told())
+            raise Violation(message, found.as_evidence())
 
 
 def batches_are_left_as_they_were(subject: Steps, case: ParameterCase) -> None:
@@ -162,7 +162,7 @@ def batches_are_left_as_they_were(subject: Steps, case: ParameterCase) -> None:
     """
     found = happened_twice(subject, case)
     if not found.facts[:, 3].all():
-        raise Violation("got other numbers in a batch after the step, but should be as they were", found.told())
+        raise Violation("got other numbers in a batch after the step, but should be as they were", found.as_evidence())
 
 
 def a_step_is_in_training_mode(subject: Steps, case: ParameterCase) -> None:
@@ -174,7 +174,7 @@ def a_step_is_in_training_mode(subject: Steps, case: ParameterCase) -> None:
     """
     found = happened_twice(subject, case)
     if not found.calls[:, 1].all():
-        raise Violation("a step: got a model in evaluation mode, but should be in training mode", found.told())
+        raise Violation("a step: got a model in evaluation mode, but should be in training mode", found.as_evidence())
 
 
 def each_step_draws_anew(subject: Steps, case: ParameterCase) -> None:
@@ -187,7 +187,7 @@ def each_step_draws_anew(subject: Steps, case: ParameterCase) -> None:
     found = happened_twice(subject, case)
     draws = found.calls[:, 4]
     if len(set(draws.tolist())) < len(draws):
-        raise Violation("got one draw twice, but should be drawn anew", found.told())
+        raise Violation("got one draw twice, but should be drawn anew", found.as_evidence())
 
 
 def the_loss_that_is_told_is_the_mean(subject: Steps, case: ParameterCase) -> None:
@@ -197,8 +197,8 @@ def the_loss_that_is_told_is_the_mean(subject: Steps, case: ParameterCase) -> No
     Source: a mean of batch means; a loss that was divided for the accumulation, and is told as it is
     Mutant: told_divided_once_more
     """
-    run, batches = subject.run(case), parted(case)
-    found = subject.happened(run, [("step", batches)])
+    run, batches = subject.run(case), split_batches(case)
+    found = subject.run_events(run, [("step", batches)])
     want, bound = subject.mean(run, run.start, batches)
     require_close(found.number(0), np.array([want]), bound, "the loss that the step returns")
 
@@ -212,7 +212,7 @@ def the_loss_that_is_told_holds_no_graph(subject: Steps, case: ParameterCase) ->
     """
     found = happened_twice(subject, case)
     if found.facts[:, 1].any():
-        raise Violation("got a loss with its graph, but should be a number", found.told())
+        raise Violation("got a loss with its graph, but should be a number", found.as_evidence())
 
 
 FLOATS = ("float64", "float32")

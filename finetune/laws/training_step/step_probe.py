@@ -68,7 +68,7 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
         rows, facts = [probe.flat().detach().clone()], list[Tensor]()
         for number, (kind, batches) in enumerate(events):
             loss.event = number
-            given = [collated(examples, numbers) for numbers in batches]
+            given = [collate(examples, numbers) for numbers in batches]
             asking = [p.requires_grad for p in probe.parameters()]
             before, copies = row_of_gradients(probe), [{k: v.clone() for k, v in batch.items()} for batch in given]
             with torch.enable_grad():
@@ -100,7 +100,7 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
     return run
 
 
-def collated(examples: Examples, numbers: Sequence[int]) -> Batch:
+def collate(examples: Examples, numbers: Sequence[int]) -> Batch:
     """The examples of these numbers as a batch of its own memory."""
     items = [examples[number] for number in numbers]
     return {key: torch.stack([item[key] for item in items]) for key in items[0]}

@@ -38,10 +38,10 @@ class Happened:
         """The rows of one event's calls; it must have made some."""
         found: NDArray = self.calls[self.calls[:, 0] == event]
         if not len(found):
-            raise Violation("got no call of the loss, but should be called", self.told())
+            raise Violation("got no call of the loss, but should be called", self.as_evidence())
         return found
 
-    def told(self) -> Evidence:
+    def as_evidence(self) -> Evidence:
         """The call alone."""
         return Evidence((Shown(self.history.request),), kind="crash")
 
@@ -56,7 +56,7 @@ class Happened:
 class Steps(Training):
     """A function of arrays made by `training_step.step_probe.graded`. Nothing is declared: the optimizer is given."""
 
-    def happened(self, run: Run, events: Sequence[Event], clip: float = NO_CLIP, training: bool = False) -> Happened:
+    def run_events(self, run: Run, events: Sequence[Event], clip: float = NO_CLIP, training: bool = False) -> Happened:
         """What the target made of some events; `training` is the mode that it finds the model in."""
         given = [[kind, [list(map(int, b)) for b in batches]] for kind, batches in events]
         request = self.request(
@@ -78,7 +78,7 @@ class Steps(Training):
     def plain(self, case: ParameterCase) -> None:
         """Two steps of one batch each."""
         batches = [[number] for number in range(case["N"])]
-        self.happened(self.run(case), [("step", batches[:1]), ("step", batches[1:])])
+        self.run_events(self.run(case), [("step", batches[:1]), ("step", batches[1:])])
 
     def path(self, run: Run, steps: Sequence[Batches], clip: float = NO_CLIP) -> tuple[NDArray, NDArray]:
         """The parameters before the first step and after each, and how far a correct step may be from them.
@@ -108,7 +108,7 @@ class Steps(Training):
 
     def follow(self, run: Run, steps: Sequence[Batches], what: str, clip: float = NO_CLIP) -> Happened:
         """Raise at the first step after which a parameter is not where SGD would have it."""
-        found = self.happened(run, [("step", batches) for batches in steps], clip)
+        found = self.run_events(run, [("step", batches) for batches in steps], clip)
         want, bound = self.path(run, steps, clip)
         off = np.abs(found.history.values - want) - bound
         bad = ~(off <= 0)

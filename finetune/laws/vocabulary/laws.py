@@ -29,11 +29,11 @@ class Encoder(ParameterSubject):
     def corpus(self, case: ParameterCase) -> str:
         """Random characters, of one, two and four bytes."""
         chosen = list(CHARACTERS[:3] if case.plain == 2 else CHARACTERS)
-        return drawn(case.rng("corpus"), chosen, case["n"])
+        return draw(case.rng("corpus"), chosen, case["n"])
 
     def text(self, case: ParameterCase) -> str:
         """Characters of the corpus, in another order."""
-        return drawn(case.rng("text"), list(self.corpus(case)), case["m"])
+        return draw(case.rng("text"), list(self.corpus(case)), case["m"])
 
     def ids(self, corpus: str, text: str) -> Result:
         """The ids of a text whose characters the corpus has, PAD and MASK among them."""
@@ -64,7 +64,7 @@ class Encoder(ParameterSubject):
         raise Violation(message, Evidence((Shown(request),), kind="must_raise"))
 
 
-def drawn(rng: np.random.Generator, characters: list[str], count: int) -> str:
+def draw(rng: np.random.Generator, characters: list[str], count: int) -> str:
     """So many of the characters; by their numbers, since an array of strings drops the character NUL."""
     return "".join(characters[i] for i in rng.integers(len(characters), size=count))
 
