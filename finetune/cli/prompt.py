@@ -236,7 +236,7 @@ def study(shots: str, base: int, seeds: int, other_words: str | None, **options:
 
 def _task_of(options: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return the template, the training examples and those that are evaluated."""
-    from finetune.classification.data import drawn, prepare_data
+    from finetune.classification.data import draw_examples, prepare_data
     from finetune.prompting.template import TEMPLATES, cut_words, template_of
 
     sides = prepare_data(options["data"], options["task"]).named()
@@ -246,7 +246,7 @@ def _task_of(options: dict[str, Any]) -> tuple[Any, Any, Any]:
     task = options["task"] or _task_by_classes(examples.classes)
     template = template_of(task, examples, _words(options["words"]), options["instruction"])
     assert task in TEMPLATES
-    return template, train, drawn(examples, min(options["limit"], len(examples)), 0)
+    return template, train, draw_examples(examples, min(options["limit"], len(examples)), 0)
 
 
 def _task_by_classes(classes: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Literal, get_args
 
-from finetune.classification.data import drawn
+from finetune.classification.data import draw_examples
 from finetune.data.examples import Examples
 from finetune.data.splits import normal
 from finetune.errors import BadInput
@@ -45,7 +45,7 @@ def choose_demonstrations(
         n for n in range(len(train))
         if normal(train.first[n]) not in taken and (train.second is None or normal(train.second[n]) not in taken)
     ]  # fmt: skip
-    pool = drawn(train.take(free), len(free), seed)
+    pool = draw_examples(train.take(free), len(free), seed)
     if not balanced:
         chosen = list(range(min(count, len(pool))))
     else:
