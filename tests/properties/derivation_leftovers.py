@@ -291,7 +291,6 @@ Using linearity, we obtain
 By the chain rule,
 By the triangle inequality,
 By Cauchy-Schwarz,
-By Jensen's inequality, we find
 Let us compute the gradient with respect to $x$.
 The gradient of the loss with respect to $x$ is
 Collecting terms yields
@@ -305,14 +304,10 @@ A short calculation shows that
 A direct computation gives the following identity:
 Adding and subtracting $x^\top y$, we see
 To see this, note that
-Recall the definition of the softmax.
 The following lemma is useful.
-The claim is a consequence of the definition.
 Substituting this into the previous equation, we arrive at
 Therefore, the two sides are related by
 This can be written more compactly as
-Attention computes a weighted sum of the values.
-In a transformer, every token attends to the other tokens.
 The key idea is to rewrite the product as a sum:
 We use the notation from the previous section.
 This is the formula used in the paper of Vaswani et al. (2017):
@@ -323,23 +318,33 @@ The second line uses the product rule.
 Summing over all entries,
 As a result,
 Finally, putting everything together:
-The output of the layer is then
 It is easy to check that
 For all $x$ and $y$ we have
 For every $n$,
 The following holds for any $x$:
 Combining the two displays,
-Observe that the left side does not depend on $y$.
-As shown in Figure 2, the attention scores are computed from queries and keys.
 See the appendix for details.
 Dividing by two, we obtain
-Here $x$ is the input and $y$ is the output.
 where $x$ denotes the query vector and $y$ the key vector.
 We write $x$ for the query and $y$ for the key.
 The vectors $x$ and $y$ are arbitrary.
 Let $x$ be the query and $y$ the key.
 This identity is well known.
-Both sides are polynomials in the entries of $x$.
 Exchanging the order of summation,
 The trick is to multiply and divide by the same factor.
+""".strip().splitlines()
+
+# Sentences of harmless words that say what something is, has or does, or name a theorem with a hypothesis of its own.
+# None of them is a hypothesis here, but the same forms are ("The keys are also used as values"), so they are unread.
+STATEMENTS = r"""
+By Jensen's inequality, we find
+Recall the definition of the softmax.
+The claim is a consequence of the definition.
+Attention computes a weighted sum of the values.
+In a transformer, every token attends to the other tokens.
+The output of the layer is then
+Observe that the left side does not depend on $y$.
+As shown in Figure 2, the attention scores are computed from queries and keys.
+Here $x$ is the input and $y$ is the output.
+Both sides are polynomials in the entries of $x$.
 """.strip().splitlines()

@@ -37,6 +37,11 @@ DOUBTED = {
     "e.g.", "possibly with", "Since", "Because", "", "For example, with",
     "Question:", "It is false that", "It is untrue that", "Contrary to", "Wrongly,", "A common mistake is", "false:", "wrong:",
     "The paper says (wrongly) that", "The goal is", "We want", "We hope that",
+    # No pattern of a claim, a doubt or a denial that leaves the sentence without a hypothesis: unread.
+    "Note that", "Observe that", "Next:", "Is it true that", "Let us see whether", "It fails that", "Often", "Typically",
+    "In general", "Sometimes", "Perhaps", "Ideally", "rather than", "instead of", "unlike", "as opposed to", "whereas",
+    "Pretend that", "It would be nice if", "It suffices that", "hardly", "scarcely", "rarely", "nobody needs",
+    "it is open whether", "Usually", "We refuse to assume that", "Nobody would take it that",
 }  # fmt: skip
 
 ASSUMPTIONS = [

@@ -15,7 +15,7 @@ FORMS = [
     "\\\\[\nBODY\n\\\\]",
     '<script type="math/tex; mode=display"> BODY </script>',
     '<script type="math/tex; mode=display">% <![CDATA[\nBODY %]]></script>',
-    ".. math::\n   :label: one\n\n   BODY\n\nText.",
+    ".. math::\n   :label: one\n\n   BODY\n\nHence,",
     "```math\nBODY\n```",
     "\\begin{equation}\nBODY\n\\end{equation}",
 ]

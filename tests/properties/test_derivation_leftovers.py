@@ -9,7 +9,7 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.records import StepReport, Verdict
 from attention_core.derivation.words.leftovers import left_over
-from tests.properties.derivation_leftovers import AGAINST, AROUND, LEADING, ORDINARY
+from tests.properties.derivation_leftovers import AGAINST, AROUND, LEADING, ORDINARY, STATEMENTS
 
 VECTORS = r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$."
 
@@ -36,6 +36,16 @@ def test_no_true_step_is_refuted_under_words_that_lead_into_it(symbols: str, wor
 def test_ordinary_prose_hides_no_error(words: str) -> None:
     assert left_over(re.split(r"\$", words)) == ()
     assert last(f"{VECTORS}\n\n{words}", r"x^\top y = x^\top y + 1").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("words", STATEMENTS)
+def test_a_statement_of_harmless_words_leaves_a_false_step_undecided(words: str) -> None:
+    assert left_over(re.split(r"\$", words)) == ()
+    found = last(f"{VECTORS}\n\n{words}", r"x^\top y = x^\top y + 1")
+    assert found.verdict is Verdict.UNDECIDED
+    assert words.split("$")[0].rstrip(" .") in found.evidence.text and "0 is not 1" in found.evidence.text
+    promise = "All hypotheses are declared as formulas.\n\n"
+    assert last(f"{promise}{VECTORS}\n\n{words}", r"x^\top y = x^\top y + 1").verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize(("before", "display", "behind"), AGAINST, ids=[f"{a} {b}" for a, _, b in AGAINST])

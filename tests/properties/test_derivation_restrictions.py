@@ -160,7 +160,7 @@ def test_no_step_is_refuted_that_holds_under_the_words_around_it(
 )
 def test_ordinary_words_keep_false_steps_refuted(above: str, below: tuple[str, ...]) -> None:
     head = SOFT + r" Let $d \in \mathbb{N}$ and $V \in \mathbb{R}^{n \times d}$."
-    for display in (r"\sum_i p_i = 2", r"V^\top p = 2 V^\top p", r"s^\top s = s^\top p"):
+    for display in (r"\sum_i p_i = 2 \cdot \mathbf{1}_n^\top p", r"V^\top p = 2 V^\top p", r"s^\top s = s^\top p"):
         blocks = ("# Backpropagation through LoRA", "## The softmax Jacobian", head, above, f"$$ {display} $$", *below)
         assert last(*blocks).verdict is Verdict.REFUTED
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.decision.conventions import doubtful, readings, touched
 from attention_core.derivation.decision.restrictions import restriction
-from attention_core.derivation.elaborate.hypotheses import relations_of
+from attention_core.derivation.elaborate.hypotheses import all_names, relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step
@@ -47,11 +47,8 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     said = "" if expected else _other_convention(step, found, decide)
     if said:
         return _undecided(found, said)
-    decided = _under_caveats(step, found, decide, expected)
-    if decided.verdict is not Verdict.REFUTED or expected:
-        return decided
-    said = _restriction(step, found)
-    return _undecided(found, said) if said else decided
+    said = "" if expected else _restriction(step, found)
+    return _undecided(found, said) if said else _under_caveats(step, found, decide, expected)
 
 
 def _restriction(step: Step, found: Finding) -> str:
@@ -100,12 +97,12 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
         about = [c for c in about if c.plain]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
-        about = [c for c in about if (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
+        about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
     strange = [one for one in about if _matters(step, one, bool(names))]
     for one in about:
-        if one.words or one.maybe:
+        if one.words or one.maybe or one.whole or one.value:
             continue
         relations = _relations(step, one)
         if relations is None or len(tried) == MAX_TRIED:
@@ -132,12 +129,17 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
 
 def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:
     """Whether words that were not read can matter here: some concern assignments alone, some steps without symbols."""
-    if symbols and caveat.words:
+    if caveat.whole or (symbols and caveat.words) or (caveat.value and _has_constant_side(step)):
         return True
     if any(OF_UPDATES.fullmatch(word) for word in caveat.maybe) and _assigns(step):
         return True
     digits = any(OF_DIGITS.fullmatch(word) for word in caveat.maybe)
     return not symbols and (digits or any(_of_numbers(word) for word in caveat.words))
+
+
+def _has_constant_side(step: Step) -> bool:
+    """Whether a side of a step mentions no symbol, as in "The gradient is: g = 0", which may set a condition."""
+    return not all(all_names(side) & set(step.context.symbols) for side in (step.left, step.right))
 
 
 def _assigns(step: Step) -> bool:
@@ -160,7 +162,7 @@ def _of_numbers(word: str) -> bool:
 
 def _strange(caveat: Caveat) -> str:
     said = caveat.words or caveat.maybe
-    words = ", ".join(f"'{word}'" for word in said)
+    words = ", ".join(f"'{word}'" for word in said) or "a sentence"
     were = "were" if len(said) > 1 else "was"
     return (
         f"{words} {were} not read (line {caveat.line}: '{caveat.quote}'): if this is a hypothesis, "

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Paragraph
 
-_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!i\.i)(?<!i\.i\.d)(?<!cf)(?<!resp)[.;?!]+(?=[\s*_)\"']|$)")
+_END = re.compile(
+    r"(?<!e\.g)(?<!i\.e)(?<!i\.i)(?<!i\.i\.d)(?<!cf)(?<!resp)(?!(?<=et al)\.\s+[^A-Z\s])[.;?!]+(?=[\s*_)\"']|$)"
+)
 _QUOTED = re.compile(r"[\"\u201c][^\"\u201c\u201d]*[\"\u201d]")
 
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Display, Heading, Paragraph
+from attention_core.derivation.document.connectives import ARROWS, BINDS, JOINS, bare
 from attention_core.derivation.document.sentences import Sentence, sentences_of
 from attention_core.derivation.elaborate.hypotheses import all_names
 from attention_core.derivation.latex.lexer import tokenize
@@ -19,9 +20,17 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import caveats_of, quoted
-from attention_core.derivation.words.inert_words import NUMBERS
+from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
+from attention_core.derivation.words.phrase_patterns import (
+    is_pattern,
+    is_read_declaration,
+    is_title,
+    leads_to_value,
+    opens_declaration,
+)
+from attention_core.derivation.words.roles import is_weights, says_independent, says_roles, without_roles
 from attention_core.derivation.words.vocabulary import CONDITION, NOUN, PROPERTY
 
 _FORMULAS = re.compile(r"(?<!\\)\$")
@@ -36,14 +45,6 @@ _PROMISE = re.compile(
     r"^\W*(?:here |below )?(?:all|every) (?:of (?:the|our) )?(?:hypothes[ie]s|assumptions?|conditions?)"
     r"(?: here| below)? "
     r"(?:is|are) (?:declared |written |stated |given |said )?(?:as |in |by )?(?:an? )?formulas?\W*$",
-    re.IGNORECASE,
-)
-_STANDING = re.compile(
-    r"\$\$\s*(?:\([^()]*\)\s*)?(?:,? ?(?:which|who|that) )?(?:always |never |also |only |both |all )?"
-    r"(?:is|are|be|being|has|have|having|stays?|remains?|lies?|do(?:es)?|never|always|cannot|must|may|can|will|shall|"
-    r"should)\b|\bof \$\$ (?:is|are|has|have)\b|"
-    r"^\W*(?:keep|hold|only|now|here|our|again|but|and|with|for|if|when|at|on|under|after|since|because|given|unless|"
-    r"while|let|take|fix|consider|once|as)\b",
     re.IGNORECASE,
 )
 _CONDITIONAL = re.compile(
@@ -61,7 +62,8 @@ _BACKWARD = re.compile(
     r"(?:equality|step|inequality|identity|bound|equation|relation|formula|equalities|steps|claim|line|result))\b)"
 )
 _WORDS_IN_DISPLAY = re.compile(
-    r"(?P<label>[_^]\s*\{?\s*)?\\(?:text|textrm|textit|textbf|textsf|texttt|mbox|hbox|intertext|shortintertext|textnormal|"
+    r"(?P<label>[_^]\s*\{?\s*)?\\(?:text|textrm|textit|textbf|textsf|texttt|mbox|hbox|intertext|shortintertext|"
+    r"textnormal|"
     r"emph)\s*\{(?P<words>(?:[^{}]|\{[^{}]*\})*)\}"
 )
 _BRACES = re.compile(r"\\(?:underbrace|overbrace|underset|overset|stackrel|xrightarrow|xrightequal)\b")
@@ -72,22 +74,7 @@ _GENERAL = re.compile(
     r"vanish(?:es)?|agrees?|coincides?|share[sd]?)\b",
     re.IGNORECASE,
 )
-_NOT_NAMES = NUMBERS | {
-    "no",
-    "unit",
-    "noise",
-    "noiseless",
-    "single",
-    "only",
-    "special",
-    "same",
-    "alike",
-    "tied",
-    "itself",
-}
 _OPENS = re.compile(r"\b(?:suppos\w+|(?:special )?cases?)\b", re.IGNORECASE)  # in a sentence that was read
-_NUMBERED = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))})\b(?=\s*(?:$|[:,.;(\u2013\u2014-]))", re.IGNORECASE)
-_LISTED = re.compile(r"^[ \t]*(?:[>|]|[-*+] |\d+[.)] )", re.MULTILINE)
 _USED = re.compile(
     r"\b(?:have|has)(?= (?:used|taken|assumed|set|put|chosen|fixed|let|replaced|written)\b)", re.IGNORECASE
 )
@@ -95,7 +82,7 @@ _UNEQUAL = re.compile(r"\\neq?(?![a-zA-Z])|\\not\b")
 
 
 def words_of_paragraph(
-    context: Context, paragraph: Paragraph, leads: bool, opens: bool = False
+    context: Context, paragraph: Paragraph, leads: bool, behind: bool = False
 ) -> tuple[list[Caveat], list[Caveat]]:
     """What the words of a paragraph leave open.
 
@@ -103,32 +90,49 @@ def words_of_paragraph(
         context: What is declared there, with this paragraph.
         paragraph: The paragraph.
         leads: Whether a display follows directly.
-        opens: Whether a declaration follows directly: then formulas speak of what it declares.
+        behind: Whether a display stands right above it: then a comment that goes on behind it is about that one alone.
 
     Returns:
         Caveats for all that follows in the section, and caveats for the next display alone.
     """
     declares = is_declaration(paragraph)
-    listed = bool(_LISTED.search(paragraph.text))
     lasting: list[Caveat] = []
     passing: list[Caveat] = []
-    for one in sentences_of(paragraph):
+    sentences = sentences_of(paragraph)
+    for place, one in enumerate(sentences):
         named = names_of(one)
         universal = bool(_UNIVERSAL.search(one.prose) or (_GENERAL.search(one.prose) and NOUN.search(one.prose)))
         if _PROMISE.match(one.prose):
             context.formal = context.level
             continue
-        if "?" in one.end:
+        last = leads and place == len(sentences) - 1
+        found = _caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
+        if found is None or (behind and place == 0 and not named and _COMMENT.match(one.prose)):
             continue
-        stands = bool(named) and (opens or bool(_STANDING.search(one.prose)))
-        if not (declares or leads or stands or universal or listed):
-            continue
-        found = _caveat(context, one, named, was_read(context, one, declares))
-        if found is None:
-            continue
-        last = not declares and leads and not named and not universal and not _CONDITIONAL.match(one.prose)
-        (passing if last else lasting).append(found)
+        alone = last and not declares and not named and not universal and not _CONDITIONAL.match(one.prose)
+        (passing if alone or found.value else lasting).append(found)
     return lasting, passing
+
+
+_COMMENT = re.compile(r"^\s*(?:which is|which was|with equality)\b")  # in small letters: the display's sentence goes on
+_OF_THE_WHOLE = re.compile(rf"{_UNIVERSAL.pattern}|\b(?:here|above|have (?:used|taken|assumed|set))\b", re.IGNORECASE)
+
+
+def words_of_the_whole(context: Context, paragraph: Paragraph) -> list[Caveat]:
+    """What unread sentences farther down in a section leave open, if they speak of all of it: "as always", "here".
+
+    Args:
+        context: What is declared above.
+        paragraph: A paragraph below a display, but not the one right behind it.
+    """
+    if is_declaration(paragraph):
+        return []
+    out: list[Caveat] = []
+    for one in sentences_of(paragraph):
+        if _OF_THE_WHOLE.search(one.prose) and not one.formulas:
+            found = _caveat(context, one, names_of(one), was_read(context, one, False))
+            out += [found] if found is not None and found.whole else []
+    return out
 
 
 def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool) -> list[Caveat]:
@@ -143,12 +147,15 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
     out: list[Caveat] = []
     sentences = sentences_of(paragraph)
     for place, one in enumerate(sentences):
-        if "?" in one.end or _PROMISE.match(one.prose):
+        if _PROMISE.match(one.prose):
             continue
         back = place == 0 and bool(_BACKWARD.match(one.prose.replace("$$", "x")))
-        if leads and place == len(sentences) - 1 and not back:
+        if leads and place == len(sentences) - 1 and (not back or leads_to_value(one.prose)):
             continue
         words = _caveat(context, one, names_of(one), was_read(context, one, False))
+        if words is not None and read and place == 0:
+            words = replace(words, whole=words.whole and not is_read_declaration(one.parts))
+            words = words if words.words or words.maybe or words.whole else None
         out += [] if words is None else [words]
         if not (read and place == 0):
             out += _relations_behind(context, one)
@@ -178,31 +185,30 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
         words = left_over(parts, claims=False)
         if not CONDITION.match(found.group("words").strip()) or _REASON.match(found.group("words")):
             words = tuple(word for word in words if not _is_known(context, word))
-        if words:
+        said = " ".join("$$".join(parts[::2]).split())
+        whole = not (_is_joint(said) or is_pattern(said) or _REASON.match(said) or is_read_declaration(parts))
+        if words or whole:
             line = display.line + before.count("\n")
-            out.append(Caveat(line, quoted(found.group("words")), context.level, None, words=words))
+            out.append(Caveat(line, quoted(found.group("words")), context.level, None, words=words, whole=whole))
     return out
+
+
+def _is_joint(words: str) -> bool:
+    """Whether words in a display only join formulas, bind an index or stand for an arrow."""
+    said = bare(words)
+    return said in JOINS or said in BINDS or said in ARROWS or said in ("or", "otherwise", "else", "")
 
 
 def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
-    """What a heading leaves open for all below it. Names such as LoRA, and names in titles, restrict nothing."""
+    """What a heading leaves open for all below it: nothing if it is a title, and all of it otherwise."""
     out: list[Caveat] = []
-    text = _NUMBERED.sub(" ", heading.text)
-    for one in sentences_of(Paragraph(heading.line, text)):
-        found = _caveat(context, one, frozenset(), was_read(context, one, False))
-        if found is None:
-            continue
-        words = tuple(word for word in found.words if not _is_name(word, heading.level == 1))
-        if words or _CONDITIONAL.match(one.prose):
-            out.append(replace(found, words=words or found.words))
+    if is_title(heading.text):
+        said = conditional_words((heading.text,))
+        return [Caveat(heading.line, quoted(heading.text), context.level, None, maybe=said)] if said else []
+    for one in sentences_of(Paragraph(heading.line, heading.text)):
+        found = _caveat(context, one, frozenset(), was_read(context, one, False), title=True)
+        out += [] if found is None else [found]
     return out
-
-
-def _is_name(word: str, title: bool) -> bool:
-    """Whether a word of a heading is a name, as far as its capital letters tell."""
-    if re.search(r"[A-Z]", word[1:]):
-        return True
-    return title and word[:1].isupper() and not PROPERTY.search(word) and word.lower() not in _NOT_NAMES
 
 
 def names_of(sentence: Sentence) -> frozenset[str]:
@@ -230,7 +236,8 @@ def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
 
 
 _REASON = re.compile(
-    r"^\W*(?:(?:and|so|hence|thus|now|then)\b\W*)*(?:by|since|because|as|using|due|thanks|from|via|with|which|this|recall)\b",
+    r"^\W*(?:(?:and|so|hence|thus|now|then)\b\W*)*(?:by|since|because|as|using|due|thanks|from|via|with|which|"
+    r"this|recall)\b",
     re.IGNORECASE,
 )
 # Words of reasons, and what a hypothesis that they refer to looks like.
@@ -249,8 +256,6 @@ _REFERS = (
 _OF_WEIGHTS = re.compile(
     r"^(?:attention|softmax) |^(?:a|by the|from the) softmax$|^probabilit|^distribution", re.IGNORECASE
 )
-_SUMS = re.compile(r"(?:\\sum|\\mathbf\s*\{?1).*= ?1\s*$")
-_SIGNED = re.compile(r"(?:\\geq?|>|\u2265) ?0\s*$")
 _OF_LAWS = re.compile(
     r"^(?:independen|uncorrelat|mean|means|zero|cent|varianc|normal|gaussian|random|i\.?i\.?d|unit|isotrop)",
     re.IGNORECASE,
@@ -266,29 +271,58 @@ def _is_known(context: Context, word: str) -> bool:
     return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
 
 
-def _is_weights(context: Context, name: str) -> bool:
-    """Whether a symbol is made by a softmax or declared to sum to 1: then "attention weights" says nothing new."""
-    term = context.symbols[name].term
-    if term is not None:
-        ops = {part.op for part in term.walk()}
-        return "softmax" in ops or {"exp", "div"} <= ops
-    said = [h.text for h in context.hypotheses if name in h.mentions]
-    signed = context.symbols[name].lower is not None or any(_SIGNED.search(text) for text in said)
-    return signed and any(_SUMS.search(text) for text in said)
-
-
-def _caveat(context: Context, sentence: Sentence, names: frozenset[str], read: bool) -> Caveat | None:
+def _caveat(
+    context: Context,
+    sentence: Sentence,
+    names: frozenset[str],
+    read: bool,
+    title: bool = False,
+    leads: bool = False,
+) -> Caveat | None:
+    quote, maybe = quoted(sentence.text), conditional_words(sentence.parts)
+    claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
+    if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
+        return Caveat(sentence.line, quote, context.level, None, maybe=maybe) if maybe else None
+    if leads and leads_to_value(sentence.prose):
+        return Caveat(sentence.line, quote, context.level, None, maybe=maybe, value=True)
     parts = list(sentence.parts)
     if read:
         parts = without_properties(parts)
         parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
-    words = left_over(parts, read=read)
+    said = left_over(parts, read=read)
+    words = said
     if _REASON.match(sentence.prose):
         words = tuple(word for word in words if not _is_known(context, word))
     about = names & set(context.symbols)
-    if about and all(_is_weights(context, name) for name in about):
+    weights = bool(about) and all(is_weights(context, name) for name in about)
+    if weights:
         words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
-    maybe = conditional_words(sentence.parts)
-    if not words and not maybe:
+    known = bool(said) and not words and len(sentence.prose.split()) <= MAX_REASON
+    if not maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
         return None
-    return Caveat(sentence.line, quoted(sentence.text), context.level, about or None, words=words, maybe=maybe)
+    plain = without_roles(context, parts)
+    declares = read and opens_declaration(sentence.prose) and is_read_declaration(plain)
+    whole = not (known or declares or (not words and _is_announced(sentence)))
+    if not words and not maybe and not whole:
+        return None
+    return Caveat(sentence.line, quote, context.level, about or None, words=words, maybe=maybe, whole=whole)
+
+
+MAX_REASON = 4  # words of a reason that only names what is assumed
+_ANNOUNCES = re.compile(
+    r"^\W*(?:(?:now|next|first|finally|here|so|hence|thus|indeed),? )*(?:we|let us|it) (?:(?:can|now|next|first|"
+    r"finally|"
+    r"also|will|again|want to|wish to|have to|remains to|suffices to) )*(?:show|prove|verify|check|claim|see) that\b",
+    re.IGNORECASE,
+)
+
+
+def _is_announced(sentence: Sentence) -> bool:
+    """Whether a sentence announces what it says, with no condition: then it claims, and its words are plain."""
+    found = _ANNOUNCES.match(sentence.prose)
+    return found is not None and not CONDITION.search(sentence.prose, found.end())
+
+
+def _is_bold(sentence: Sentence) -> bool:
+    """Whether a line is set in bold and so is a title."""
+    return bool(re.match(r"^\s*(?:\*\*|__)[^*]+(?:\*\*|__)\W*$", "$$".join(sentence.parts[::2]) + sentence.end))

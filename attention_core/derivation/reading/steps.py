@@ -33,11 +33,13 @@ from attention_core.derivation.reading.scope_words import (
     words_inside,
     words_of_heading,
     words_of_paragraph,
+    words_of_the_whole,
 )
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import caveats_of
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
+from attention_core.derivation.words.phrase_patterns import is_title
 
 
 @dataclass
@@ -103,6 +105,7 @@ class _Walk:
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
     last: list[Hypothesis] = field(default_factory=list)
+    whole: dict[int, list[Caveat]] = field(default_factory=dict)
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
 
     def block(self, place: int) -> None:
@@ -110,7 +113,7 @@ class _Walk:
         block = self.blocks[place]
         if isinstance(block, Heading):
             self.context.heading(block.level)
-            for sentence in sentences_of(Paragraph(block.line, block.text)):
+            for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
                 self.context.caveats += caveats_of(self.context, sentence)
             self.context.caveats += words_of_heading(self.context, block)
             self.local, self.last, self.around_next = [], [], []
@@ -123,11 +126,6 @@ class _Walk:
     def is_display(self, place: int) -> bool:
         """Whether a display stands at a place."""
         return place < len(self.blocks) and isinstance(self.blocks[place], Display)
-
-    def declares(self, place: int) -> bool:
-        """Whether a declaration stands at a place."""
-        block = self.blocks[place] if place < len(self.blocks) else None
-        return isinstance(block, Paragraph) and is_declaration(block)
 
     def paragraph(self, place: int, block: Paragraph) -> None:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
@@ -142,9 +140,22 @@ class _Walk:
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
         for part in (declaring, rest):
             if part is not None:
-                opens = part is rest and self.declares(place + 1)
-                lasting, self.around_next = words_of_paragraph(self.context, part, leads, opens)
+                behind = place > 0 and isinstance(self.blocks[place - 1], Display)
+                lasting, self.around_next = words_of_paragraph(self.context, part, leads, behind)
                 self.context.caveats += lasting
+
+    def farther_down(self, place: int) -> list[Caveat]:
+        """What sentences from a place on say of the whole section."""
+        out: list[Caveat] = []
+        for k in range(place, len(self.blocks)):
+            block = self.blocks[k]
+            if isinstance(block, Heading):
+                break
+            if isinstance(block, Paragraph):
+                if k not in self.whole:
+                    self.whole[k] = words_of_the_whole(self.context, block)
+                out += self.whole[k]
+        return out
 
     def around(self, place: int) -> Around:
         """What stands around a display in its section."""
@@ -167,6 +178,7 @@ class _Walk:
                 local = local + behind
                 context.caveats += more
                 passing += words_behind(context, following, self.is_display(place + 2), bool(behind))
+        passing += self.farther_down(place + (2 if isinstance(following, Paragraph) else 1))
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
         context.caveats += passing

@@ -33,6 +33,8 @@ class Caveat:
     plain: bool = False
     words: tuple[str, ...] = ()
     maybe: tuple[str, ...] = ()  # words that matter to assignments, or to steps without symbols
+    whole: bool = False  # a sentence that matches no pattern, whatever its words are
+    value: bool = False  # words that lead to a value: a condition, where the display has a constant side
 
 
 @dataclass(frozen=True)

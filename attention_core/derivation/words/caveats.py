@@ -17,6 +17,7 @@ from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
 from attention_core.derivation.words.paragraphs import cut_at_commas
+from attention_core.derivation.words.phrase_patterns import is_pattern, leads_to_value
 from attention_core.derivation.words.vocabulary import (
     ASSUMES,
     CLAIM,
@@ -126,7 +127,7 @@ def is_claim(before: str) -> bool:
 
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
-    if leads and CLAIMED_SUM.match(prose):
+    if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
         return None
     opened, condition = ASSUMES.match(prose), CONDITION.search(prose)
     assumes = opened is not None and opened.group("verb").lower() in _VERBS

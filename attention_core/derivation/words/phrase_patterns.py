@@ -1,0 +1,474 @@
+r"""The closed grammar of sentences that say nothing about symbols.
+
+Words that are harmless alone make hypotheses together ("The keys are also used as values"), so a sentence counts as
+harmless only from its first word to its last. There are four kinds, and each is argued to restrict nothing:
+
+* joints and reasons ("Hence", "By the chain rule, we get"): they point at lines, and name rules that hold for all
+  values;
+* sentences about the text ("In the next section we compute the norm of the output"): their subject is the author or a
+  part of the text, their verb says what an author does, their object is a topic (see `topics`);
+* what a computation gives ("The gradient of the loss is"): a leading word of the display, where no side is a constant;
+* where things come from, and what others say of a method ("LoRA was proposed by Hu et al. and is popular").
+
+A sentence that says what something is, has or does ("The entries are distances") is none of these, and is unread.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
+
+__all__ = ["PATTERNS", "TALK", "is_pattern", "is_read_declaration", "is_title", "leads_to_value", "opens_declaration"]
+
+
+def _any(*alternatives: str) -> str:
+    return "(?:" + "|".join(alternatives) + ")"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LABEL = r"\(?(?:\d+(?:\.\d+)*[a-z]?|[ivx]+|[A-Z]|\[\d+\]|\\(?:eq|c)?ref\{[^{}]*\})\)?"
+_PLACE = (
+    r"(?:lemmas?|theorems?|propositions?|corollar(?:y|ies)|equations?|eqs?\.?|eqn\.?|lines?|steps?|sections?|sec\.?|"
+    r"figures?|fig\.?|tables?|chapters?|pages?|appendix|examples?|exercises?|remarks?|formulas?|parts?|items?)"
+)
+_REFERENCE = (
+    rf"(?:(?:the )?{_PLACE}[ ~]*{_LABEL}|\(\d+(?:\.\d+)*\)|\[\d+(?:, [^\]]*)?\]|\\(?:eq|c)?ref\{{[^{{}}]*\}}|"
+    r"\\?@?\\?cite[pt]?\{[^{}]*\})"
+)
+_REFERENCES = rf"{_REFERENCE}(?:(?:,| and|, and) {_REFERENCE})*"
+_NAME = r"(?-i:[A-Z][\w\u00c0-\u024f'\u2019.-]+)"
+_NAMES = rf"(?:{_NAME}(?: {_NAME})*(?:(?:,|,? and) {_NAME}(?: {_NAME})*)*(?: et al\.?)?)"
+_CITED = rf"(?:{_NAMES}(?:,? \(?(?:19|20)\d\d[a-z]?\)?)?(?: {_REFERENCES})?|{_REFERENCES})"
+_CONNECTIVE = _any(
+    r"and", r"so", r"but", r"hence", r"thus", r"then", r"therefore", r"consequently", r"accordingly", r"now", r"next",
+    r"finally", r"lastly", r"first", r"second", r"third", r"firstly", r"secondly", r"also", r"again", r"moreover",
+    r"furthermore", r"here", r"indeed", r"in fact", r"of course", r"clearly", r"obviously", r"evidently", r"trivially",
+    r"similarly", r"likewise", r"equivalently", r"in particular", r"in other words", r"in addition", r"in turn",
+    r"in short", r"in total", r"for example", r"for instance", r"that is", r"namely", r"however", r"conversely",
+    r"as a result", r"as a consequence", r"it is", r"or", r"more precisely", r"more generally", r"as before",
+    r"as usual", r"to begin with", r"as above", r"to see this",
+)  # fmt: skip
+_LEAD = rf"(?:{_CONNECTIVE},? )*"
+_THING = (
+    r"(?:(?:the |this |that |our |an? |one )?(?:(?:following|first|second|third|last|next|desired|main|above|final|"
+    r"previous|same|other|simple|useful|important|well-known|short|direct|straightforward|new|two) )*(?:claim|"
+    r"result|identity|equality|inequality|equation|"
+    r"formula|statement|bound|relation|assertion|proof|lemma|theorem|proposition|corollary|line|step|calculation|"
+    r"derivation|expression|conclusion|argument|computation|reasoning|section|note)s?"
+    rf"(?: {_LABEL})?|the following|this|that|it|these)"
+)
+_SUBJECT = r"(?:we|one|you|i)"
+_MAY = (
+    r"(?:(?:can|may|now|then|thus|hence|therefore|so|also|finally|first|next|again|easily|immediately|at once|"
+    r"will|have|clearly|directly|still|just) )*"
+)
+_REACH = (
+    r"(?:gets?|obtains?|finds?|has|have|concludes?|sees?|deduces?|arrives? at|reads? off|notes?|observes?|infers?|"
+    r"found|obtained|concluded|seen|shown|proved|proven|shows?|proves?|claims?|checks?|verif(?:y|ies)|derives?)"
+)
+_RULE = (
+    r"(?:the )?(?:(?:chain|product|quotient|sum|power) rule|triangle inequality|binomial theorem|"
+    r"(?:cauchy[-\u2013]schwarz|minkowski(?:'s)?)(?: inequality)?|(?:first |second |third )?binomial formula|linearity|"
+    r"bilinearity|distributivity|distributive law|associativity|submultiplicativity|induction|arithmetic|algebra|"
+    r"calculus|same argument|same reasoning|same calculation|cyclic property of the trace|cyclicity of the trace|"
+    r"linearity of (?:the )?(?:trace|sum|derivative|expectation))"
+)
+_ACT = (
+    r"(?:(?:expand|collect|rearrang|simplify|cancell?|combin|factor|multiply|differentiat|integrat|comput|regroup|"
+    r"reorder|transpos|substitut|insert|plugg|add|subtract|summ|squar|divid|count|writ|compar|apply|us|exchang|"
+    r"interchang|putt|insert|evaluat|group|split|pull|mov)ing|taking(?= (?:the )?(?:derivatives?|gradients?|"
+    r"transposes?|"
+    r"traces?|norms?|squares?|logarithms?) (?:of|on) (?:both )?(?:sides|(?:the )?terms)))"
+)
+_SIDES = (
+    r"(?:squares?|terms?|factors?|brackets?|parenthes[ei]s|sides|products?|sums?|expressions?|equations?|like terms|"
+    r"right-hand side|left-hand side|right side|left side|result|derivatives?|gradients?|norms?|jacobians?|"
+    r"traces?|transposes?|logarithms?|"
+    r"entries|factors|components|definitions?|inner products?|displays?|lines|order of (?:summation|the sums|"
+    r"integration)|"
+    r"everything|it all|two|three|\$\$)"
+)
+_OBJECT = (
+    rf"(?:(?: out| up| in| by)*(?: over)?(?: (?:the |all |both |this |these |the two |the same )?(?:{_SIDES}|"
+    rf"entries of (?:both|all) factors|"
+    rf"{_REFERENCES}|{_THING}|{_RULE}))?(?: (?:and|into|in|to|from|of|with) (?:{_REFERENCES}|{_THING}|{_RULE}|"
+    rf"(?:the |both |the two )*{_SIDES}))?(?: on the (?:left|right|left-hand side|right-hand side))?"
+    r"(?: once more| again| by hand| term by term| on both sides| together)*)"
+)
+_WITH_RESPECT = r"(?: (?:with respect to|in) \$\$)?"
+_ACTS = rf"{_ACT}(?: and {_ACT})?{_OBJECT}{_WITH_RESPECT}(?: and {_ACT}{_OBJECT}{_WITH_RESPECT})*"
+_GIVES = (
+    rf"(?:{_MAY}(?:gives?|yields?|implies|imply|shows?|proves?|means|leads to|results in|reads?|says|becomes|"
+    r"simplifies to|follows|holds|is true|tells us))"
+)
+_REACHED = rf"{_LEAD}{_SUBJECT} {_MAY}{_REACH}(?: that)?(?: {_THING})?"
+_FOUND = (
+    r"(?:the |a )(?:usual |well-known |following |desired )?(?:update rule|formula|rule|gradient|derivative|"
+    r"bound|identity|result)"
+)
+_AUTHORS = (
+    r"(?:comput|deriv|calculat|prov|show|check|verify|differentiat|discuss|explain|review|recall|present|describ|"
+    r"summari[sz]|illustrat|repeat|collect|introduc|rewrit|simplify|expand|record|estimat|motivat|stud|sketch)"
+)
+_VERB = (
+    rf"(?:{_AUTHORS}(?:e|es|s|y|ies|ied|ed)?|(?:turn|turns|proceed|move|moves) (?:on )?to|(?:start|begin|continue|end|"
+    r"conclude)s? with|go(?:es)? through|went through|proven|shown|wrote|written|rewrite|give|gives|work out)"
+)
+_TIME = (
+    r"(?:in (?:the|this|our) (?:next |previous |last |following |first |second )?(?:section|note|chapter|lecture|part|"
+    r"appendix|paper|post|subsection)(?: \d+)?|below|above|later|here|now|next|first|finally|at the end|in turn|"
+    r"step by step|by hand|in detail|again|once more|at length)"
+)
+_AUTHOR = (
+    rf"(?:{_SUBJECT}|let us|(?:this|the|these) (?:next |previous |last |following )?(?:notes?|sections?|chapters?|"
+    r"lectures?|papers?|posts?|documents?|pages?|articles?|parts?|subsections?|appendix|exercises?|proof|summary))"
+)
+_AIM = r"(?:(?:want|wish|would like|aim|have|try|hope|are going|set out) to |us to )?"
+_METHOD = (
+    r"(?:method|technique|tool|architecture|way|approach|operation|layer|model|loss|function|idea|trick|component|"
+    r"building block|choice|result|topic|subject)s?"
+)
+_OPINION = r"(?:popular|common|important|useful|famous|widely used|well-known|influential|successful|standard)"
+_AUDIENCE = r"(?:students|readers|beginners|newcomers|engineers|everybody|practitioners|you)"
+
+# Functions that the language itself defines, and natures that they have for all values.
+_FUNCTION = (
+    r"(?:the )?(?:softmax|trace|determinant|transpose|logarithm|exponential(?: function)?|sigmoid|log-sum-exp|"
+    r"kullback[-\u2013]leibler divergence|entropy|hyperbolic tangent|sine|cosine|inner product|euclidean norm)"
+)
+_LETTERS = r"(?:matrices|vectors|scalars|numbers|sizes|random variables|families|tensors|sets|indices)"
+_TYPE = (
+    r"(?:bold|bold-face|capital|small|lower-case|upper-case|greek|latin|italic|calligraphic)(?: (?:letters|type|face))?"
+)
+_NATURE = (
+    r"(?:cyclic|linear|bilinear|convex|concave|smooth|differentiable|monotone|monotonic|increasing|continuous|positive|"
+    r"homogeneous|never negative|not linear|not convex|not symmetric(?: in its arguments)?|"
+    r"invariant under (?:shifts|translations|transposition)(?: of its arguments?)?)"
+)
+_COMPUTED = r"(?:(?:partial |total |first |second )?(?:gradient|derivative|jacobian|hessian))s?"
+
+# Each pattern has a sentence of its own in the test; a sentence must match from its first word to its last.
+PATTERNS: dict[str, str] = {
+    "connectives": rf"{_LEAD}{_CONNECTIVE}",
+    "we get": rf"{_REACHED}(?: that)?",
+    "it follows": (
+        rf"{_LEAD}(?:(?:from|by) (?:{_REFERENCES}|{_RULE}),? )?(?:it|{_THING}) {_MAY}(?:follows?|holds)(?: "
+        rf"(?:directly |"
+        rf"at once |immediately )?(?:from|by) (?:{_REFERENCES}|{_RULE}))?(?: that)?"
+    ),
+    "which gives": (
+        rf"{_LEAD}(?:which|{_THING}) {_GIVES}(?: {_THING})?(?: that)?(?: (?:from|by|for) (?:{_REFERENCES}|{_RULE}))?"
+    ),
+    "which yields a formula": rf"{_LEAD}(?:which|{_THING}) {_GIVES} {_FOUND}(?: used in {NOUN_PHRASE})?",
+    "recall that": (
+        rf"{_LEAD}(?:please )?(?:recall|note|observe|notice|remember|see|verify|check)(?: that)?(?: "
+        rf"{_THING})?"
+    ),
+    "in a form": (
+        rf"{_LEAD}(?:(?:written |rewritten )?in (?:matrix|vector|index|component|compact|closed) "
+        rf"(?:form|notation),? )?{_THING} "
+        r"(?:reads?|becomes?|(?:can|may) (?:also )?be (?:written|rewritten|expressed|simplified|expanded)(?: (?:more "
+        r")?compactly)?(?: as(?: "
+        r"follows)?)?|(?:is|are) (?:then |thus |now )?(?:written|rewritten|expanded)(?: as(?: follows)?)?)"
+    ),
+    "sides": rf"{_LEAD}(?:the |both )(?:two )?sides are (?:then |thus )?(?:equal|related by|connected by|the same)",
+    "an idea": (
+        r"(?:the|our) (?:key |main |basic |first )?(?:idea|trick|step|point) (?:is|here is) to (?:rewrite|expand|"
+        r"multiply|divide|split|"
+        rf"add|differentiate|collect|reorder|transpose)(?: and (?:divide|subtract|add))?{_OBJECT}(?: as (?:a |"
+        rf"the )?(?:sum|product)s?)?"
+    ),
+    "quantified": (
+        rf"{_LEAD}(?:(?:the following|this|it) holds,? )?for (?:all|every|each|any|arbitrary) \$\$(?:(?:,|,? "
+        rf"and) \$\$)*,?(?: {_REACHED})?"
+    ),
+    "uses a rule": (
+        rf"{_LEAD}{_THING} (?:uses|used|is|follows from) (?:{_RULE}|{_REFERENCES})(?: (?:again|once "
+        rf"more|twice))?"
+    ),
+    "used next": (
+        rf"{_LEAD}the (?:next|following|last|second) (?:display|step|section|line|proof|part) (?:uses|"
+        rf"needs|repeats) (?:{_THING}|{_RULE})"
+    ),
+    "follows below": rf"{_LEAD}{TOPIC} (?:is the following|follows|comes next|are the following|follow)",
+    "easy to see": (
+        rf"{_LEAD}it is (?:easy|easily|not hard|straightforward|clear|immediate)(?: to (?:see|check|"
+        rf"verify|show))?(?: that)?"
+    ),
+    "names": (
+        rf"(?:proof|solution|answer|remark|q\.?e\.?d\.?|claim|theorem|lemma|proposition|corollary|conclusion|"
+        rf"summary|example|exercise|step|part|section|equation)(?: {_LABEL})?(?: of {_THING})?"
+    ),
+    "of others": (
+        rf"{_LEAD}{_THING} is {_THING}(?: (?:used|given|stated|found|proved|that we need))? (?:in|from|of) "
+        rf"(?:(?:the )?(?:paper|"
+        rf"book|article|notes|lecture) (?:of|by) )?{_CITED}"
+    ),
+    "notation of a part": (
+        rf"{_SUBJECT} {_MAY}(?:use|keep|reuse) the (?:same )?notation (?:from|of|in) (?:{_REFERENCES}|(?:the |"
+        rf"our )?(?:previous|last|"
+        r"first) (?:section|chapter|lecture|note|part))"
+    ),
+    "general case": (
+        rf"{_LEAD}(?:for|in|(?:let us|we) {_MAY}(?:look at|turn to|consider|go to)) the general "
+        rf"case(?:,? {_LEAD}(?:{_REACHED}|note that))?"
+    ),
+    "second term": (
+        rf"{_LEAD}(?:{_SUBJECT} )?(?:now |next )?(?:consider|look at|turn to) the (?:first|second|"
+        rf"third|last|other) (?:term|factor|summand|sum|part)"
+    ),
+    "claim": (
+        rf"{_LEAD}(?:(?:our |the |my )?(?:claim|theorem|lemma|proposition|corollary|conjecture|result|"
+        rf"conclusion)s?(?: is| {_LABEL})?|"
+        r"(?:to (?:show|prove|check)|show|prove|check|verify)|it (?:is to be shown|turns out|can be shown|is "
+        r"known|is well known|"
+        rf"holds|suffices to show)|{_SUBJECT} {_MAY}(?:will see|are going to (?:show|prove)|claim|conjecture)|"
+        rf"one (?:has|sees)|so that|"
+        r"whence|this (?:implies|means))(?: that)?"
+    ),
+    "obvious": (
+        rf"{_LEAD}(?:clearly|obviously|thus|therefore|hence|consequently|so|then|in fact|of course|indeed|"
+        rf"it follows)"
+    ),
+    "by a result": (
+        rf"{_LEAD}(?:by|with|from|using|via|applying|due to|thanks to|because of) (?:{_REFERENCES}|{_RULE})"
+        rf"(?: (?:and|once more|again|twice))?(?: (?:{_REFERENCES}|{_RULE}))*,?(?: {_REACHED})?"
+    ),
+    "see": (
+        rf"\(?(?:see|cf\.?|compare)(?: also)? (?:{_CITED}|the (?:appendix|paper|book|literature|exercises))"
+        rf"(?: (?:for|on) (?:an? |the )?(?:illustration|details?|proof|{TOPIC}))?\)?"
+    ),
+    "reference": rf"\(?{_REFERENCES}\)?",
+    "as claimed": (
+        r"(?:exactly |just )?as (?:was )?(?:to be )?(?:claimed|desired|shown|stated|asserted|announced|promised|proved)"
+        rf"(?: (?:above|before|in {_REFERENCES}))?"
+    ),
+    "manipulations": (
+        rf"{_LEAD}(?:by )?{_ACTS},?(?: {_GIVES}| {_REACHED})?(?: that)?(?: {_THING})?(?:,? which {_GIVES}"
+        rf" {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?"
+    ),
+    "we manipulate": (
+        rf"{_LEAD}{_SUBJECT} {_MAY}(?:expand|collect|rearrange|simplify|combine|factor|multiply|differentiate|"
+        rf"integrate|"
+        rf"transpose|substitute|add|subtract|square|use|apply){_OBJECT}{_WITH_RESPECT}(?:,? (?:and|which|to) "
+        rf"(?:{_GIVES}|"
+        rf"{_REACH})(?: {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?)?"
+    ),
+    "aims": (
+        rf"{_LEAD}(?:{_SUBJECT} {_MAY}(?:want to |wish to |aim to |have to )?|it (?:remains|suffices) to |let us )"
+        rf"(?:now |first |next )?(?:show|prove|check|verify|compute|derive|expand|simplify|rearrange)(?: "
+        rf"that)?(?: {_THING})?"
+    ),
+    "author": (
+        rf"{_LEAD}(?:{_TIME},? )?(?:to \w+ (?:the )?(?:minimum|maximum|result|claim|bound),? )?{_AUTHOR} {_MAY}{_AIM}"
+        rf"(?:also |first |now )?{_VERB} {TOPIC}(?:,? {_TIME})*(?:,? (?:and|then) {_VERB} {TOPIC}(?:,? {_TIME})*)?"
+    ),
+    "backpropagating": rf"{_LEAD}(?:backpropagating|differentiating|going|passing)(?: back)? through (?:{TOPIC}|\$\$)",
+    "passive": (
+        rf"{_LEAD}{TOPIC} (?:is|are|was|were|has been|will be) (?:given|shown|computed|derived|proved|proven|discussed|"
+        rf"explained|left to the reader|illustrated)(?: (?:{_TIME}|in {_REFERENCES}|as follows))*"
+    ),
+    "analogous": (
+        rf"{_LEAD}(?:the (?:proof|derivation|calculation|computation|argument)|{_THING})(?: (?:of|for) {_THING})? "
+        r"(?:is|are|works|goes) (?:analogous|similar|analogously|similarly|the same|standard|well known|"
+        r"elementary|easy|short)"
+    ),
+    "a standard fact": (
+        rf"{_LEAD}(?:this|that|it) is (?:a|an) (?:{_OPINION}|basic|elementary|classical|simple) (?:fact|result|"
+        rf"identity|"
+        rf"inequality|formula|exercise)(?:,? (?:see|from|in) {_CITED})?"
+    ),
+    "notation of others": (
+        rf"(?:{_AUTHOR}|they) {_MAY}(?:follow|follows|adopt|adopts) (?:{_CITED}|(?:the (?:notation|presentation|"
+        rf"exposition|"
+        rf"treatment) (?:of|in) {_CITED})|chapter \d+ of {_NAMES})(?: and {_VERB} {TOPIC}(?:,? {_TIME})*)?"
+    ),
+    "audience": rf"(?:{_AUTHOR}|they) (?:is|are) (?:meant|intended|written) for {_AUDIENCE}(?: of [\w ]{{1,30}} year)?",
+    "prerequisites": (
+        r"no (?:framework|library|background|prior knowledge|programming|computer)s? (?:is|are) (?:needed|required|"
+        r"necessary|used)|(?:a |some )?(?:pencil|paper|pen|basic calculus|linear algebra|patience)"
+        r"(?: and (?:a |some )?(?:paper|pencil|pen|patience))? (?:is|are) (?:enough|needed|all that is needed)"
+    ),
+    "origin": (
+        rf"(?:{_NAME}|{TOPIC}) (?:was|were) (?:first )?(?:proposed|introduced|popularised|popularized|published|"
+        rf"described) "
+        rf"(?:by|in) {_CITED}(?: (?:and|but) (?:is|are) (?:now |today |still )?(?:one of )?(?:the most |a |very "
+        rf")?{_OPINION}"
+        rf"(?: {_METHOD})?(?: (?:for|in|of) (?:fine-tuning )?(?:{TOPIC}))*)?"
+    ),
+    "opinion": (
+        rf"{TOPIC} (?:is|are) (?:now |today |still )?(?:one of )?(?:the most |a |an |very )*{_OPINION}(?: {_METHOD})?"
+        rf"(?: (?:for|in|of) (?:{TOPIC}))*"
+    ),
+    "fixed functions": (
+        rf"{_LEAD}(?:(?:recall|remember|note|we know) that )?{_FUNCTION} (?:is|are) (?:also )?{_NATURE}"
+        rf"(?:(?:,? and|,) {_NATURE})*(?: \((?:{_NAME} ?)+(?:inequality|theorem|lemma)\))?,?(?: {_CONNECTIVE})?"
+    ),
+    "comment": (
+        r"which is (?:a|an|the) (?:upper |lower |general |useful |well-known |first )?(?:bound|identity|"
+        r"formula|claim|result)(?: in general)?"
+    ),
+    "frobenius": r"the squared (?:frobenius|euclidean) norm is the sum of the squares of (?:the|all|its) entries",
+    "broadcast": r"sums are broadcast",
+    "letters": (
+        rf"{_LETTERS}(?: (?:are|is) (?:written|denoted|set|printed))? (?:in|by|with) {_TYPE}(?:,? (?:and )?{_LETTERS}"
+        rf"(?: (?:are|is) (?:written|denoted))? (?:in|by|with) {_TYPE})*"
+    ),
+    "computed from": (
+        rf"{_LEAD}the {_COMPUTED} is the {_COMPUTED} of (?:the {_COMPUTED}|{_THING}|the loss|the function)"
+    ),
+    "end of a proof": (
+        rf"{_LEAD}(?:{_THING} (?:completes|finishes|ends|concludes|proves) {_THING}(?: of {_THING})?|"
+        rf"{_THING} is (?:{_THING}|complete|done|finished|proved|proven|easy|clear|obvious)|we are done|done)"
+    ),
+    "on to": rf"{_LEAD}(?:comes?|here (?:comes|is|are)) {_THING}",
+    "as others compute": (
+        rf"{_LEAD}{_THING} is (?:exactly |also |just )?what {_NAMES} (?:computes?|uses?|does|do)"
+        r"(?: in (?:its|the|their) (?:forward |backward )(?:pass|kernel|step))?"
+    ),
+}
+# Sentences that are talk where they end with a full stop, and might set a condition where a display follows.
+TALK: dict[str, str] = {
+    "note": rf"{_LEAD}(?:note|notice|observe|mind|compare) (?:the (?:order|sign|role|place|position) of )?{TOPIC}",
+    "to be studied": (
+        rf"{_LEAD}(?:{_TIME},? )?{_AUTHOR} {_MAY}{_AIM}(?:use|consider|consult|understand|need|look "
+        rf"at|treat) {TOPIC}"
+        rf"(?: (?:for|in) {TOPIC})?"
+    ),
+    "used here": (
+        rf"{_AUTHOR} {_MAY}{_VERB} (?:a few |some |several )?{TOPIC} that (?:is|are) used in (?:our|the|this) "
+        r"(?:implementation|code|library|package|paper|proof|lecture|course)"
+    ),
+    "exercise": (
+        rf"(?:repeat|do|redo|compute|derive|prove|show|verify|check|solve) {TOPIC}(?: for (?:yourself|two|three) "
+        rf"?(?:keys|tokens)?)?"
+    ),
+    "picture": rf"!\[[^\]]*\]\([^)]*\)|{_REFERENCE} (?:shows|illustrates|summari[sz]es|lists) {TOPIC}",
+}
+# Words behind which a relation is claimed.
+_CLAIMS = (
+    "we get", "it follows", "which gives", "easy to see", "aims", "claim", "by a result", "manipulations", "obvious",
+)  # fmt: skip
+_HARMLESS = re.compile(rf"^{_any(*PATTERNS.values())}$", re.IGNORECASE)
+_CLAIMED = re.compile(rf"^{_any(*(PATTERNS[name] for name in _CLAIMS))}$", re.IGNORECASE)
+_TALK = re.compile(rf"^{_any(*TALK.values())}$", re.IGNORECASE)
+# What a computation gives: the display says it. Where a side is a constant, it may be a condition instead.
+_VALUE = re.compile(
+    rf"^{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
+    rf"(?:{NOUN_PHRASE}|\$\$))*"
+    rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
+    rf"rewritten|expressed|"
+    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)$",
+    re.IGNORECASE,
+)
+_EDGE = " \t\n>*_`~.,;:!\u2013\u2014\u220e\u25a1#-"
+MAX_SENTENCE = 400  # characters of a sentence of the grammar
+
+# Words of a declaration that was read, beside its formulas and the properties that were read.
+_DECLARATION = _words(
+    "let be a an the and or if with for all every each any where given assume assumes assuming suppose supposing put "
+    "define draw that is are we in of its their as by both also again further let's have has us from here then "
+    "denote now so such fix take set consider throughout i e "
+    "matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer integers "
+    "entries entry function functions index indices row rows column columns family dimension dimensions "
+    "dimensional"
+)
+_OPENS_DECLARATION = re.compile(
+    r"^\W*(?:(?:and|also|now|so|here|further|again|throughout|finally|next|first),? )*(?:we |let us )?(?:also |"
+    r"further |can |may "
+    r"|again )*(?:let|given|assume|assuming|suppose|supposing|where|draw|define|put|putting|fix|take|taking|"
+    r"consider|set|setting|"
+    r"denote|with|for|if|under|as|provided|choose|choosing|when|whenever|at|once|having|in the (?:special |"
+    r"particular )?case|"
+    r"without loss of generality|sums are broadcast)\b",
+    re.IGNORECASE,
+)
+_NAMING = re.compile(r"\s*(?:as|for|by|(?:is|are)(?: the)?)\s*")
+_RELATION = re.compile(r"[=<>~]|\\(?:in|[lg]eq?|neq?|sim|to|ll|gg|perp|approx|dots|ldots|forall)(?![a-zA-Z])")
+
+
+def is_pattern(prose: str, leads: bool = False) -> bool:
+    """Whether a sentence matches one of the patterns from its first word to its last.
+
+    Args:
+        prose: Its words; a formula between them is `$$`.
+        leads: Whether it leads into a display: then what only talks of topics might set a condition.
+
+    Returns:
+        Whether it says nothing about symbols. What a claim ("Hence $a = b$") relates is looked at elsewhere.
+
+    Example:
+        >>> [is_pattern(words) for words in ("Hence, we get", "The mean is called m.")]
+        [True, False]
+    """
+    text = _plain(prose)
+    if len(text) > MAX_SENTENCE:
+        return False
+    if not text or _HARMLESS.match(text) or (not leads and _TALK.match(text)):
+        return True
+    return text.endswith(" $$") and bool(_CLAIMED.match(text[:-3].rstrip(" ,:;")))
+
+
+def leads_to_value(prose: str) -> bool:
+    """Whether a sentence says that a computation gives what the display below shows.
+
+    Example:
+        >>> [leads_to_value(words) for words in ("Its gradient is", "The norm is")]
+        [True, False]
+    """
+    text = _plain(prose)
+    return len(text) <= MAX_SENTENCE and bool(_VALUE.match(text))
+
+
+def _plain(prose: str) -> str:
+    """The words without marks at their ends and without brackets around them all."""
+    text = " ".join(prose.split()).strip(_EDGE).strip()
+    text = text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
+    return " ".join(text.replace("*", "").split()).rstrip(",:")
+
+
+def is_read_declaration(parts: tuple[str, ...] | list[str]) -> bool:
+    """Whether a sentence consists of formulas and words that declare, once the properties that were read are taken out.
+
+    Example:
+        >>> is_read_declaration(["Let ", "x, y", " be vectors in ", "V", ""])
+        True
+        >>> is_read_declaration(["Let ", "x", " be another name for ", "y", ""])
+        False
+    """
+    for place in range(2, len(parts) - 1, 2):
+        named = _NAMING.fullmatch(parts[place])
+        if named and not any(_RELATION.search(formula) for formula in (parts[place - 1], parts[place + 1])):
+            return False
+    prose = [_CLAIM_TAIL.sub("", _BEFORE_FIRST.sub(" ", parts[0]))]
+    prose += [_CLAIM_TAIL.sub("", part) for part in parts[2:-1:2]]
+    prose.append(_TAIL.sub("", parts[-1].rstrip(" .,:;")))
+    words = re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+", " ".join(prose))
+    return len(parts) > 1 and all(word.lower() in _DECLARATION or word.lower() in _CONNECTING for word in words)
+
+
+_CONNECTING = _words(
+    "but hence thus therefore too only whenever whose when assuming provided at setting special case under assumption "
+    "assumptions condition hypothesis long without loss generality simplicity convenience choose satisfying having "
+    "broadcast sums"
+)
+# Nouns that say what sort of thing the first symbols of a declaration are.
+_BEFORE_FIRST = re.compile(
+    r"\b(?:two|three|keys?|quer(?:y|ies)|values?|tokens?|inputs?|scores?|logits?|embeddings?|features?|samples?)\b",
+    re.IGNORECASE,
+)
+_CLAIM_TAIL = re.compile(rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$", re.IGNORECASE)
+# What goes on behind a condition that was read: "With $x > 0$ we get", "this simplifies".
+_TAIL = re.compile(
+    rf"(?:^|[\s,:;]+){_LEAD}(?:{_REACHED}|{_GIVES}|{_THING} (?:{_GIVES}|simplifies|reduces)|{_CONNECTIVE})(?: that)?$",
+    re.IGNORECASE,
+)
+
+
+def opens_declaration(prose: str) -> bool:
+    """Whether a sentence opens with a word that declares or assumes."""
+    return bool(_OPENS_DECLARATION.match(prose))

@@ -1,0 +1,141 @@
+r"""Roles of symbols: "where $q$ is the query", "here $p$ contains the attention weights".
+
+A role names what a symbol stands for in a model. It restricts nothing where the symbol may be anything of its shape (a
+query, the input), where it is a size that is said to count something, where its definition says what it is (the
+scores, the output), or where weights are known to be weights. A role that is none of these is unread.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attention_core.derivation.document.sentences import Sentence
+from attention_core.derivation.terms.context import Context
+
+_SAYS = r"(?:(?:is|are|be|holds?|contains?|denotes?|stands? for|collects?|for)\b|(?=the ))"
+_MANY = r"(?:(?:vector|matrix|column|row|sequence|family|set|table)s? of (?:the |all |all the )?)?"
+_OF = (
+    r"(?: (?:of|for|in) (?:the |a |each |our |both |two )*(?:linear )?(?:layers?|attention|model|network|"
+    r"tokens?|softmax|sequence|keys|queries))*"
+)
+_FREE = (
+    r"(?:quer(?:y|ies)|keys?|values?|tokens?|inputs?|embeddings?|weight matri(?:x|ces)|bias(?:es)?(?: vectors?)?|"
+    r"features?|"
+    r"hidden states?|data(?: matrix)?|design matrix|parameters?|(?:query|key|value|input|feature|parameter|token) "
+    r"(?:vector|matrix|matrice|embedding|weight)s?)"
+)
+_COUNT = (
+    r"(?:number of (?:tokens|heads|layers|keys|queries|samples|examples|classes|parameters|features|words|steps|"
+    r"experts)|"
+    r"(?:sequence|context) length|(?:head|hidden|embedding|model|feature|key) (?:dimension|size|width)|dimension|"
+    r"(?:batch|vocabulary) size|length of the sequence|width|depth|rank of the update|rank)"
+)
+_DEFINED = r"(?:(?:attention |scaled )?scores?|logits?|outputs?(?: vectors?)?|results?|update|loss|residuals?|errors?)"
+_WEIGHTS = r"(?:attention (?:weights|probabilities)|probabilities|probability vector|distribution)"
+_JOINED = r"(?P<join>\s*(?:[,;]|,? and|,? as|[.])*\s*(?:where|here|with|let|put|and)?\s*)$"
+_ROLES = (
+    ("free", _FREE),
+    ("free", "(?:arbitrary|as above|as before)"),
+    ("size", _COUNT),
+    ("defined", _DEFINED),
+    ("weights", _WEIGHTS),
+)
+_ROLE = tuple(
+    (kind, re.compile(rf"^\s*{_SAYS} ?(?:the |a |an |our )?{_MANY}{role}{_OF}{_JOINED}", re.IGNORECASE))
+    for kind, role in _ROLES
+)
+_AND = re.compile(r"^\s*(?:,|,? and)\s*$")
+_OPENS = re.compile(
+    r"^\W*(?:(?:here|where|and|again|as before|as usual|let|we write|(?:the )?(?:vectors?|matrix|matrices|"
+    r"numbers?|sizes?)),? ?)*$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"(?:\\mathbf\s*)?\{?\s*(\\?[a-zA-Z]+(?:_\w+|_\{[^{}]*\})?)\s*\}?\s*")
+_SUMS = re.compile(r"(?:\\sum|\\mathbf\s*\{?1).*= ?1\s*$")
+_SIGNED = re.compile(r"(?:\\geq?|>|\u2265) ?0\s*$")
+
+
+def is_weights(context: Context, name: str) -> bool:
+    """Whether a symbol is made by a softmax or declared to sum to 1: then "attention weights" says nothing new."""
+    term = context.symbols[name].term
+    if term is not None:
+        ops = {part.op for part in term.walk()}
+        return "softmax" in ops or {"exp", "div"} <= ops
+    said = [h.text for h in context.hypotheses if name in h.mentions]
+    signed = context.symbols[name].lower is not None or any(_SIGNED.search(text) for text in said)
+    return signed and any(_SUMS.search(text) for text in said)
+
+
+def without_roles(context: Context, parts: tuple[str, ...] | list[str]) -> list[str]:
+    """The parts of a sentence without the roles that restrict nothing.
+
+    Args:
+        context: What is declared there.
+        parts: Prose and formulas in turn.
+    """
+    out = list(parts)
+    for place in range(2, len(out), 2):
+        found = _role(context, parts, place)
+        if found is not None:
+            out[place] = f" is {found.group('join')}"
+    return out
+
+
+def says_roles(context: Context, sentence: Sentence) -> bool:
+    """Whether a sentence only says roles: "Here $q$ is the query and $k$ is the key."."""
+    parts = sentence.parts
+    if len(parts) < 3 or not _OPENS.match(parts[0]):
+        return False
+    return all(_AND.match(parts[k]) or _role(context, parts, k) is not None for k in range(2, len(parts), 2)) and not (
+        _AND.match(parts[-1])
+    )
+
+
+_INDEPENDENT = re.compile(
+    r"^(?:here |again )?(?:it|they|this|\$\$) do(?:es)? not depend on(?: the (?:vector|matrix|number))? \$\$\W*$",
+    re.IGNORECASE,
+)
+
+
+def says_independent(context: Context, sentence: Sentence) -> bool:
+    """Whether a sentence says that something does not depend on an array: only random symbols ever do."""
+    if not _INDEPENDENT.match(sentence.prose.strip()):
+        return False
+    symbol = context.symbols.get(sentence.formulas[-1].strip())
+    return symbol is not None and symbol.kind == "array" and symbol.law is None
+
+
+def _role(context: Context, parts: tuple[str, ...] | list[str], place: int) -> re.Match[str] | None:
+    """The role that the prose at a place gives to the symbols before it, None without or where it may restrict them."""
+    names = _names(parts, place)
+    for kind, pattern in _ROLE:
+        found = pattern.match(parts[place])
+        if found is not None and names and all(_fits(context, name, kind) for name in names):
+            return found
+    return None
+
+
+def _names(parts: tuple[str, ...] | list[str], place: int) -> list[str]:
+    """The symbols before a place, as far as "and" and commas join them; [] where one of them is a longer formula."""
+    out: list[str] = []
+    while place > 0:
+        for piece in parts[place - 1].split(","):
+            found = _BARE.fullmatch(piece)
+            if found is None:
+                return []
+            out.append(found.group(1))
+        place -= 2
+        if place <= 0 or not _AND.match(parts[place]):
+            break
+    return out
+
+
+def _fits(context: Context, name: str, kind: str) -> bool:
+    symbol = context.symbols.get(name)
+    if symbol is None:
+        return False
+    if kind == "size":
+        return symbol.kind == "size"
+    if kind == "weights":
+        return is_weights(context, name)
+    return kind == "free" or symbol.term is not None

@@ -1,0 +1,152 @@
+r"""Noun phrases that name what is talked about, and restrict nothing: "the gradient of the loss".
+
+A title, and the object of a sentence about the text itself ("we compute the norm of the output"), names a topic. Its
+words come from closed classes, and a word belongs to one if it neither is a property that a symbol may have
+(orthogonal, shared, an inverse, a projection), nor changes how a display is to be read (leading order, average,
+update, code, limit). All other words leave the phrase unread.
+"""
+
+from __future__ import annotations
+
+import re
+
+DETERMINERS = (
+    "the", "a", "an", "this", "that", "these", "those", "our", "its", "their", "both", "all", "some", "such", "each",
+    "every", "few", "many", "most", "other", "another", "any",
+)  # fmt: skip
+# What an adjective may say: where a thing stands, what sort of thing it is, or what the author thinks of it.
+ADJECTIVES = (
+    "following", "next", "previous", "preceding", "last", "final", "first", "second", "third", "fourth", "main",
+    "above", "whole", "full", "complete", "entire", "general", "usual", "standard", "simple", "useful", "important",
+    "well-known", "famous", "classical", "short", "long", "detailed", "direct", "explicit", "basic", "elementary",
+    "squared", "partial", "total", "forward", "backward", "scaled", "dot-product", "multi-head", "upper", "lower",
+    "left", "right", "left-hand", "right-hand", "corresponding", "remaining", "resulting", "desired", "required",
+    "familiar", "fundamental", "key", "popular", "large", "new", "modern", "original", "complicated", "convenient",
+    "elegant", "necessary", "further", "more", "interesting", "technical", "theoretical", "practical", "linear",
+    "quadratic", "mathematical", "neural", "recurrent", "residual", "feed-forward", "fully-connected",
+    "log-sum-exp", "self-attention", "cross-attention", "inner", "outer", "individual", "certain", "old",
+    "different",
+)  # fmt: skip
+# Parts of a text, and what an author does there.
+TEXTS = (
+    "note", "section", "subsection", "chapter", "lecture", "page", "paper", "article", "post", "document", "tutorial",
+    "text", "book", "course", "report", "appendix", "proof", "lemma", "theorem", "proposition", "corollary", "claim",
+    "result", "identity", "identitie", "equality", "equalitie", "inequality", "inequalitie", "equation", "formula",
+    "formulae", "statement", "bound", "relation", "line", "step", "calculation", "computation", "derivation",
+    "expression", "conclusion", "argument", "example", "exercise", "figure", "table", "diagram", "definition",
+    "notation", "idea", "fact", "detail", "remark", "summary", "summarie", "introduction", "motivation", "overview",
+    "background", "history", "question", "answer", "part", "term", "factor", "side", "reference", "literature",
+    "solution to the exercise", "recap", "review", "warm-up", "preliminary", "preliminarie", "abstract", "content",
+    "outline", "sketch", "intuition", "discussion", "comment", "problem set", "homework", "quiz",
+    "acknowledgement", "bibliography", "corollarie", "way", "method", "approach", "technique", "tool", "trick",
+    "reason", "topic", "point", "thing", "paragraph", "display", "acknowledgment", "further reading",
+)  # fmt: skip
+# What is computed, and what models are made of.
+OBJECTS = (
+    "gradient", "derivative", "jacobian", "hessian", "norm", "loss", "losse", "softmax", "attention", "sigmoid",
+    "logarithm", "exponential", "function", "vector", "matrix", "matrice", "product", "dot product", "inner product",
+    "outer product", "sum", "difference", "quotient", "square", "square root", "root", "trace", "determinant",
+    "transpose", "power", "exponent", "denominator", "numerator", "score", "key", "query", "querie", "token", "layer",
+    "network", "transformer", "model", "block", "head", "embedding", "entry", "entrie", "component", "row", "column",
+    "dimension", "length", "width", "depth", "parameter", "input", "output", "error", "entropy", "entropie",
+    "cross-entropy",
+    "divergence", "distance", "temperature", "argument", "backpropagation", "differentiation", "integral",
+    "polynomial", "algebra", "calculus", "logit", "logits", "word", "sequence", "sentence", "batch", "feature",
+    "encoder", "decoder", "language model", "perceptron", "number", "magnitude", "coefficient", "variable", "size",
+    "regression", "least squares", "likelihood", "pass", "passe", "rule", "cost", "operation", "memory", "weight",
+    "complexity", "size", "log-sum-exp", "complexitie", "loss function", "activation", "activation function",
+    "update", "general case",
+)  # fmt: skip
+# Names that mean one thing in the field, though a word of theirs alone might be a property.
+COMPOUNDS = (
+    "layer normali[sz]ation", "batch normali[sz]ation", "low-rank adaptation", "temperature scaling", "chain rule",
+    "product rule", "quotient rule", "update rule", "gradient descent", "backward pass", "forward pass",
+    "kullback-leibler divergence", "scaled dot-product attention", "multi-head attention", "positional encodings?",
+    "position encodings?", "rotary embeddings?", "attention weights", "attention scores", "residual connections?",
+    "feed-forward (?:blocks?|layers?|networks?)", "ridge regression", "logistic regression", "triangle inequality",
+    "ordinary least squares", "maximum likelihood", "word vectors?", "hidden (?:layers?|units?|sizes?)",
+    "weight matri(?:x|ces)", "bias terms?", "bias vectors?", "learning rates?", "fine-tuning", "pre-?training",
+    "number of (?:parameters|tokens|heads|layers|operations|multiplications)", "linear layers?", "linear models?",
+    "linear regression", "key-value cache", "kv cache", "log-likelihood", "attention", "self-attention",
+    "language models?", "large language models?", "deep learning", "machine learning", "neural networks?",
+)  # fmt: skip
+JOINTS = r"(?:,? (?:of|for|through|via|to|from|in|over|between|and|or|with respect to|about|on|into|across|behind) |, )"
+
+_PLURAL = r"(?:e?s)?"
+_SUFFIX = r"(?:-by-step|-wise)?"
+
+
+def _any(words: tuple[str, ...]) -> str:
+    return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
+
+
+_MODIFIERS = rf"(?:(?:{_any(ADJECTIVES)})[ -])*"
+_HEAD = rf"(?:{_any(COMPOUNDS)}|{_any(TEXTS + OBJECTS)}{_PLURAL})"
+# "loss function gradient": nouns before a noun; a formula behind a preposition is what is operated on.
+_NOUNS = rf"(?:{_any(OBJECTS + TEXTS)} )?{_HEAD}"
+_FORMULA = r"\$\$"
+NOUN_PHRASE = rf"(?:(?:{_any(DETERMINERS)}) )*{_MODIFIERS}{_NOUNS}(?:'s? {_MODIFIERS}{_HEAD})?"
+TOPIC = rf"{NOUN_PHRASE}(?:{JOINTS}(?:{NOUN_PHRASE}|{_FORMULA})){{0,6}}"
+_TITLE_LABEL = (
+    r"(?:(?:lecture|chapter|section|part|step|exercise|example|lemma|theorem|proposition|corollary|claim|appendix|"
+    r"week|day|note|problem|question|figure|table|remark|definition)s?[ ~]+(?:\d+(?:\.\d+)*[a-z]?|[ivx]+|[a-z])|"
+    r"\d+(?:\.\d+)*|[ivx]+|[a-z])"
+)
+_GERUND = (
+    r"(?:comput|deriv|calculat|prov|show|check|verify|differentiat|expand|rewrit|simplify|count|understand|explain|"
+    r"estimat|bound|multiply|implement|visuali[sz])ing"
+)
+_ASIDE = r"(?:,? (?:by hand|step by step|in detail|in brief|in short|in a nutshell|explained|revisited|and all that))?"
+_TITLE_PHRASE = rf"(?:{_GERUND} )?{TOPIC}{_ASIDE}"
+_HEADED = re.compile(
+    rf"^(?:{_TITLE_LABEL}[.:)]*(?: ?[-\u2013\u2014])? ?)?(?:{_TITLE_PHRASE}(?:[:,.]? (?:\u2013|\u2014|-) "
+    rf"{_TITLE_PHRASE})?"
+    rf"(?:: {_TITLE_PHRASE})?)?$",
+    re.IGNORECASE,
+)
+_MACRO = re.compile(r"\\(?:part|chapter|(?:sub)*section|paragraph|emph|textbf|textit)\*?\s*\{([^{}]*)\}")
+_MARK = re.compile(r"\\label\{[^{}]*\}|\{#[^{}]*\}")
+_WHOLE = re.compile(rf"^{TOPIC}$", re.IGNORECASE)
+
+
+def is_topic(words: str) -> bool:
+    """Whether words are one noun phrase of the closed classes.
+
+    Example:
+        >>> [is_topic(words) for words in ("the gradient of the loss", "the shared weights")]
+        [True, False]
+    """
+    return bool(_WHOLE.match(words))
+
+
+def is_title(text: str, is_name: bool = False) -> bool:
+    """Whether a heading consists of a label and topics, and so says nothing about symbols.
+
+    A word with a capital letter inside, and one that alone is capital among other content words, is a name.
+
+    Args:
+        text: The heading.
+        is_name: Whether a proper name was replaced already.
+
+    Example:
+        >>> [is_title(text) for text in ("Lecture 7: attention, by hand", "Tied weights", "Notes on Adam's loss")]
+        [True, False, True]
+    """
+    if "$" in text:
+        return False
+    text = _MACRO.sub(r"\1", _MARK.sub("", text))
+    bare = " ".join(text.replace("*", "").replace("_", " ").split()).strip(" .:;!#")
+    return bool(_HEADED.match(bare)) or (not is_name and is_title(_without_names(bare), True))
+
+
+def _without_names(text: str) -> str:
+    """The title with each proper name replaced by a noun."""
+    words = text.split()
+    content = [re.sub(r"\W", "", w) for w in words if len(re.sub(r"\W", "", w)) > 3]
+    small = any(word.islower() for word in content)
+    out = []
+    for place, word in enumerate(words):
+        core = re.sub(r"(?:['\u2019]s)?\W*$", "", word)
+        named = bool(re.search(r"[A-Z]", core[1:])) or (small and place > 0 and core[:1].isupper())
+        out.append(word.replace(core, "model") if core and named and not is_topic(core) else word)
+    return " ".join(out)
