@@ -40,6 +40,7 @@ TEXTS = (
     "outline", "sketch", "intuition", "discussion", "comment", "problem set", "homework", "quiz",
     "acknowledgement", "bibliography", "corollarie", "way", "method", "approach", "technique", "tool", "trick",
     "reason", "topic", "point", "thing", "paragraph", "display", "acknowledgment", "further reading",
+    "verdict",
 )  # fmt: skip
 # What is computed, and what models are made of.
 OBJECTS = (
