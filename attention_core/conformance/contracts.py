@@ -21,6 +21,7 @@ from attention_core.conformance.cases.small import declared_sizes, small_cases
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.functions import look_at_function
+from attention_core.conformance.first_look.modules import findings
 from attention_core.conformance.first_look.parameters import CHOICES as CHOICES_OF_PARAMETERS
 from attention_core.conformance.first_look.parameters import look_at_parameters
 from attention_core.conformance.first_look.whole_rows import look_at_self_attention
@@ -41,7 +42,6 @@ from attention_core.conformance.laws import (
     seed_steps,
     split_merge_heads,
 )
-from attention_core.conformance.modules.findings import findings
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads

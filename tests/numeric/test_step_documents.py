@@ -14,7 +14,7 @@ import pytest
 from attention_core import oracle
 from attention_core.conformance.budgets.error_merge import merge_errors
 from attention_core.conformance.budgets.second_budget import _roundings, second_bound
-from attention_core.conformance.laws.normalised_heads import EPS, SINGLE, normalised, through_scores
+from attention_core.conformance.modules.normalised_heads import EPS, SINGLE, normalised, through_scores
 from attention_core.oracle.truth import merge
 from tests.numeric.document_values import sides_of, value_of
 from tests.numeric.test_budget_documents import references

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.second_judgement import judge_under_found
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.laws.fused_roles import UNSEEN
+from attention_core.conformance.modules.fused_roles import UNSEEN
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
 

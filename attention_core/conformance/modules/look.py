@@ -22,7 +22,7 @@ from attention_core.conformance.worker.exchange import NDArray, Request
 from attention_core.declaration.implementation import TargetError
 
 if TYPE_CHECKING:
-    from attention_core.conformance.laws.filled_module import MultiHead
+    from attention_core.conformance.modules.filled_module import MultiHead
 
 PROBE = ParameterCase({"B": 2, "n": 5, "H": 3, "d": 4}, seed=5)
 """Sizes of which no two are equal, and at which every layout gives another module."""

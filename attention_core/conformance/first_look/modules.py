@@ -8,7 +8,7 @@ from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.modules.form import Config, Construction, Form, Size
 
 if TYPE_CHECKING:
-    from attention_core.conformance.laws.filled_module import MultiHead
+    from attention_core.conformance.modules.filled_module import MultiHead
 
 
 def findings(subject: MultiHead) -> FirstLook:

@@ -17,9 +17,11 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
-from attention_core.conformance.laws.fused_roles import layout_by_roles
-from attention_core.conformance.laws.normalised_heads import layer_normalised, normalised, through_scores
-from attention_core.conformance.laws.projections import (
+from attention_core.conformance.modules.form import Form, Mask
+from attention_core.conformance.modules.fused_roles import layout_by_roles
+from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
+from attention_core.conformance.modules.normalised_heads import layer_normalised, normalised, through_scores
+from attention_core.conformance.modules.projections import (
     LAYOUTS,
     Layout,
     Projections,
@@ -27,8 +29,6 @@ from attention_core.conformance.laws.projections import (
     find_projections,
     is_norm,
 )
-from attention_core.conformance.modules.form import Form, Mask
-from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attention_core.conformance.laws.projections import LAYOUTS, Layout, Shape, find_projections
+from attention_core.conformance.modules.projections import LAYOUTS, Layout, Shape, find_projections
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray, array
 
 if TYPE_CHECKING:
-    from attention_core.conformance.laws.filled_module import Filled, MultiHead
+    from attention_core.conformance.modules.filled_module import Filled, MultiHead
 
 UNSEEN = (
     "the module agrees with the formula in none of the known layouts of the rows of {name}{nearest}: either its rows "
