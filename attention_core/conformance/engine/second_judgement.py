@@ -6,17 +6,12 @@ The verdict under the declared conventions stays as it is; this one says what it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook, option_text
+from attention_core.conformance.report.results import LawResult, Report
 from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
-
-if TYPE_CHECKING:
-    from attention_core.conformance.engine.session import Session
-    from attention_core.conformance.report.results import LawResult, Report
-
-EXPLAINED = "the conventions found explain the difference, and all laws were judged under these"
-"""Why laws are left out under the declared conventions."""
 
 
 def session_under_found(session: Session) -> Session | None:
@@ -25,8 +20,6 @@ def session_under_found(session: Session) -> Session | None:
     Raises:
         TargetError, Unavailable: as for `Session`.
     """
-    from attention_core.conformance.engine.session import Session
-
     look = session.first_look
     if look is None or not look.explains:
         return None
@@ -52,8 +45,6 @@ def results_under_found(session: Session, names: Sequence[str]) -> list[LawResul
     Raises:
         TargetError, Unavailable: as for `Session`.
     """
-    from attention_core.conformance.engine.session import select_laws
-
     other = session_under_found(session) if not is_of_another_contract(session) else None
     if other is None:
         return []
@@ -68,8 +59,6 @@ def judge_under_found(
 
     `names` are the laws to judge, `earlier` the results of those that another process has judged already.
     """
-    from attention_core.conformance.engine.session import select_laws
-
     try:
         other = session_under_found(session) if not report.passed else None
         if other is None:

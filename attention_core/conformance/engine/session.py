@@ -18,7 +18,6 @@ from typing import Any
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library
 from attention_core.conformance.engine.other_arrays import array_advice, own_library
-from attention_core.conformance.engine.second_judgement import EXPLAINED
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.ranking import chosen
@@ -50,6 +49,8 @@ FULLY_SHRUNK = 4
 LIGHTLY = 12
 """One part in so many of the calls for the smallest case is spent on every counterexample that is not written out."""
 GIVEN_UP = "the target kept crashing or hanging"
+EXPLAINED = "the conventions found explain the difference, and all laws were judged under these"
+"""Why laws are left out under the declared conventions."""
 JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
 OF_CALLS = ("state", "sharing", "process_state")
 """Families of laws about what calls leave behind."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attention_core.conformance.first_look import FirstLook
+from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.modules.form import Config, Construction, Form, Size
-
-if TYPE_CHECKING:
-    from attention_core.conformance.modules.filled_module import MultiHead
+from attention_core.conformance.modules.look import MultiHead
 
 
 def findings(subject: MultiHead) -> FirstLook:

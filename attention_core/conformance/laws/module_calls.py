@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.laws.multi_head import ANY, CONTRACT, MASKED, RANGES, TOKENS
-from attention_core.conformance.modules.filled_module import MultiHead, ways
+from attention_core.conformance.modules.filled_module import ways
 from attention_core.conformance.modules.form import Config, Construction
+from attention_core.conformance.modules.look import MultiHead
 from attention_core.conformance.modules.projections import Projections
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, require_close
 from attention_core.conformance.subjects.law import Law

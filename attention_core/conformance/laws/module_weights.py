@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.laws.multi_head import ROW, TOKENS
-from attention_core.conformance.modules.filled_module import SINGLE, Filled, MultiHead, ways
+from attention_core.conformance.modules.filled_module import SINGLE, Filled, ways
+from attention_core.conformance.modules.look import MultiHead
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase

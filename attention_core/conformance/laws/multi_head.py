@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.laws.sharing import LATER_CALLS
-from attention_core.conformance.modules.filled_module import Filled, MultiHead, ways
+from attention_core.conformance.modules.filled_module import Filled, drawn_pairs, ways
 from attention_core.conformance.modules.form import Mask
-from attention_core.conformance.modules.look import drawn_pairs
+from attention_core.conformance.modules.look import MultiHead
 from attention_core.conformance.subjects.evidence import (
     NotApplicable,
     Refused,

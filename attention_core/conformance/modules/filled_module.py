@@ -18,8 +18,6 @@ from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
 from attention_core.conformance.modules.form import Form, Mask
-from attention_core.conformance.modules.fused_roles import layout_by_roles
-from attention_core.conformance.modules.look import CONVENTIONS, PROBE, drawn_pairs, first_look
 from attention_core.conformance.modules.normalised_heads import layer_normalised, normalised, through_scores
 from attention_core.conformance.modules.projections import (
     LAYOUTS,
@@ -46,6 +44,9 @@ SINGLE = UNIT_ROUNDOFF["float32"]
 DECLARED_PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
 """What `--parameter` can name where names do not tell the projections."""
 
+PROBE = ParameterCase({"B": 2, "n": 5, "H": 3, "d": 4}, seed=5)
+"""Sizes of which no two are equal, and at which every layout gives another module."""
+
 
 @dataclass(frozen=True)
 class Filled:
@@ -61,15 +62,14 @@ Called = tuple[Filled, NDArray]
 """A filled module, and what it gave."""
 
 
-class MultiHead(ParameterSubject):
-    """A multi-head factory; modules are built anew for every case, and called in the form that the first look found."""
+class ModuleSubject(ParameterSubject):
+    """A multi-head factory; modules are built anew for every case, and called in their form."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.layout, self.unseen = LAYOUTS[0], ""
         self.agrees: Mapping[str, Any] | None = None  # changes of what is declared under which the plain call is right
         self.form = Form()
-        self.form = first_look(self)
 
     # --- what is declared ------------------------------------------------------------
 
@@ -237,21 +237,6 @@ class MultiHead(ParameterSubject):
         found = self.filled(case)
         return Filled(found.instance, found.values, found.parameters, self.parts(case, found))
 
-    def agree(self) -> None:
-        """Find the layout, and the fewest changes of what is declared, under which the plain call agrees."""
-        self.agrees = None
-        probe = self.grouped_probe() if self.form.grouped else self.adapted(PROBE)
-        called: dict[bool, Called | None] = {}
-        for changes in CONVENTIONS:
-            with self.under(changes):
-                if self.batch_second not in called:
-                    called[self.batch_second] = self._plain_call(probe)
-                layout = self._agreeing_layout(probe, called[self.batch_second])
-            if layout is not None:
-                self.layout, self.agrees = layout, changes
-                return
-        self.layout, self.unseen = layout_by_roles(self, probe)
-
     @contextmanager
     def under(self, changes: Mapping[str, Any]) -> Iterator[None]:
         """Calls inside follow changed conventions."""
@@ -262,7 +247,7 @@ class MultiHead(ParameterSubject):
         finally:
             self.implementation = declared
 
-    def _plain_call(self, probe: ParameterCase) -> Called | None:
+    def plain_call(self, probe: ParameterCase) -> Called | None:
         """A filled module and its output without any option; None where it gives none."""
         try:
             found = self.filled(probe)
@@ -270,7 +255,7 @@ class MultiHead(ParameterSubject):
         except (Refused, Violation):
             return None
 
-    def _agreeing_layout(self, probe: ParameterCase, called: Called | None) -> Layout | None:
+    def agreeing_layout(self, probe: ParameterCase, called: Called | None) -> Layout | None:
         """The layout under which a plain call agrees with the truth; None where none does."""
         if called is None:
             return None
@@ -363,6 +348,18 @@ class MultiHead(ParameterSubject):
         return np.full(inputs[0].shape, 2 * rough_error(case, filled, inputs))
 
 
+def drawn_pairs(case: ParameterCase, shape: str, keys: int | None = None) -> NDArray:
+    """Allowed pairs of a case, of the kind that a shape of masks can say; no token is without a key of its past."""
+    n = case["n"]
+    m = n if keys is None else keys
+    rng = case.rng("mask")
+    if shape in ("keys", "wide keys"):
+        return np.asarray((rng.random((case["B"], 1, 1, m)) < 0.5) | (np.arange(m) == 0))
+    size = (n, m) if shape == "shared" else (case["B"], 1, n, m)
+    own = np.eye(n, m, dtype=bool) | ((np.arange(n) >= m)[:, None] & (np.arange(m) == 0))
+    return np.asarray((rng.random(size) < 0.5) | own)
+
+
 def heads_of_keys(case: ParameterCase) -> int:
     """How many heads keys and values have."""
     return case.sizes.get("H_kv", case["H"])
@@ -372,7 +369,7 @@ def _with_kwarg(request: Request, name: str, value: Any) -> Request:
     return replace(request, kwargs={**request.kwargs, name: value})
 
 
-def ways(subject: MultiHead, case: ParameterCase) -> list[tuple[dict[str, Any], NDArray | None, bool]]:
+def ways(subject: ModuleSubject, case: ParameterCase) -> list[tuple[dict[str, Any], NDArray | None, bool]]:
     """The options of a plain, a causal and a masked call, with the mask (True attends) and causality they mean.
 
     Those that the module has no parameter for are left out.

@@ -9,17 +9,14 @@ key's row moves nothing else where the query it meets is 0, so what looks like a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attention_core.conformance.modules.filled_module import Filled, ModuleSubject
 from attention_core.conformance.modules.projections import LAYOUTS, Layout, Shape, find_projections
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray, array
-
-if TYPE_CHECKING:
-    from attention_core.conformance.modules.filled_module import Filled, MultiHead
 
 UNSEEN = (
     "the module agrees with the formula in none of the known layouts of the rows of {name}{nearest}: either its rows "
@@ -30,7 +27,7 @@ MEANT = {"v": "v", "k": "k", "q": "qk", "-": "qk"}
 """What a row may be that is seen to be something."""
 
 
-def layout_by_roles(subject: MultiHead, probe: ParameterCase) -> tuple[Layout, str]:
+def layout_by_roles(subject: ModuleSubject, probe: ParameterCase) -> tuple[Layout, str]:
     """The first layout that gives the rows of a fused parameter the roles they have, and why there is none, or ""."""
     shape = Shape(probe["H"], probe.sizes.get("H_kv", probe["H"]), probe["d"])
     try:
@@ -51,7 +48,7 @@ def layout_by_roles(subject: MultiHead, probe: ParameterCase) -> tuple[Layout, s
     return LAYOUTS[0], UNSEEN.format(name=name, nearest=nearest(subject, probe, filled))
 
 
-def nearest(subject: MultiHead, probe: ParameterCase, filled: Filled) -> str:
+def nearest(subject: ModuleSubject, probe: ParameterCase, filled: Filled) -> str:
     """How far the output is off in the layout that explains it best, in words; "" where none can be compared."""
     x = subject.input(probe)
     off = list[tuple[float, float]]()
@@ -86,7 +83,7 @@ def roles_of(filled: Filled, name: str, shape: Shape, layout: Layout) -> str:
     return "".join(role[row] for row in range(shape.fused))
 
 
-def seen_roles(subject: MultiHead, probe: ParameterCase, filled: Filled, name: str) -> str:
+def seen_roles(subject: ModuleSubject, probe: ParameterCase, filled: Filled, name: str) -> str:
     """What every row of a fused parameter is seen to be: "q", "k", "v", or "-" where nothing moves."""
     value = filled.values[name]
     rows = 0 if value.shape[0] > value.shape[1] else 1

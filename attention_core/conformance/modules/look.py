@@ -9,33 +9,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from attention_core.conformance.modules.calling import read_call
 from attention_core.conformance.modules.construction import narrowed, read_construction
+from attention_core.conformance.modules.filled_module import PROBE, Called, ModuleSubject, drawn_pairs
 from attention_core.conformance.modules.form import KINDS, Form, Mask, MaskForm
+from attention_core.conformance.modules.fused_roles import layout_by_roles
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.subjects.parameter_case import ParameterCase
-from attention_core.conformance.worker.exchange import NDArray, Request
+from attention_core.conformance.worker.exchange import Request
 from attention_core.declaration.implementation import TargetError
 
-if TYPE_CHECKING:
-    from attention_core.conformance.modules.filled_module import MultiHead
-
-PROBE = ParameterCase({"B": 2, "n": 5, "H": 3, "d": 4}, seed=5)
-"""Sizes of which no two are equal, and at which every layout gives another module."""
 UNALIGNED = ParameterCase({"B": 3, "n": 5, "H": 3, "d": 6}, seed=5)
 """Sizes that no power of two divides."""
 STANDARD = ("shared", "by sequence")
 """The shapes in which this contract hands masks over: a module that takes one is judged on it."""
 PARTS = (1.0, 0.5, 0.25)
 """The parts of a head that models rotate."""
+CONVENTIONS: tuple[Mapping[str, Any], ...] = tuple(
+    {**causal, **batch, **scale}
+    for scale in ({}, {"scale": "1"}, {"scale": "1/d"})
+    for batch in ({}, {"batch_first": False})
+    for causal in ({}, {"always_causal": True})
+)
+"""Changes of what is declared under which a plain call may agree with the truth, those of the scale last."""
 DECLINED = (Refused, Violation, NotApplicable)
 
 
-def first_look(subject: MultiHead) -> Form:
+class MultiHead(ModuleSubject):
+    """A multi-head factory in the form that the first look found."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.form = first_look(self)
+
+
+def first_look(subject: ModuleSubject) -> Form:
     """The form of a module; the contract's own where it cannot be built or called at all.
 
     Raises:
@@ -58,13 +68,29 @@ def first_look(subject: MultiHead) -> Form:
         subject.form = replace(grouped, grouped=_has_fewer_heads_of_keys(subject, grouped))
     if subject.form.rotation == "position_embeddings":
         subject.form = with_rotated_part(subject)
-    subject.agree()
+    agree(subject)
     with subject.under(subject.agrees or {}):
         masks = [_mask_form(subject, mask) for mask in subject.form.masks]
     return replace(subject.form, masks=tuple(mask for mask in masks if mask.shapes))
 
 
-def refuse_unknown_settings(subject: MultiHead) -> None:
+def agree(subject: ModuleSubject) -> None:
+    """Find the layout, and the fewest changes of what is declared, under which the plain call agrees."""
+    subject.agrees = None
+    probe = subject.grouped_probe() if subject.form.grouped else subject.adapted(PROBE)
+    called: dict[bool, Called | None] = {}
+    for changes in CONVENTIONS:
+        with subject.under(changes):
+            if subject.batch_second not in called:
+                called[subject.batch_second] = subject.plain_call(probe)
+            layout = subject.agreeing_layout(probe, called[subject.batch_second])
+        if layout is not None:
+            subject.layout, subject.agrees = layout, changes
+            return
+    subject.layout, subject.unseen = layout_by_roles(subject, probe)
+
+
+def refuse_unknown_settings(subject: ModuleSubject) -> None:
     """Raise where the constructor reads a name of its config that has no value, with the option that gives one.
 
     Raises: TargetError.
@@ -82,7 +108,7 @@ def _sized(form: Form) -> Iterator[Form]:
     yield replace(form, multiple=4)
 
 
-def _answers(subject: MultiHead, form: Form, case: ParameterCase) -> bool:
+def _answers(subject: ModuleSubject, form: Form, case: ParameterCase) -> bool:
     """Whether a plain call of a form gives anything."""
     before, subject.form = subject.form, form
     try:
@@ -95,7 +121,7 @@ def _answers(subject: MultiHead, form: Form, case: ParameterCase) -> bool:
     return True
 
 
-def with_rotated_part(subject: MultiHead) -> Form:
+def with_rotated_part(subject: ModuleSubject) -> Form:
     """The form with the widest (cos, sin) that a call takes.
 
     Some models turn the first half or quarter of each head alone. The probe's heads are so large that a quarter of them
@@ -105,7 +131,7 @@ def with_rotated_part(subject: MultiHead) -> Form:
     return next((one for one in forms if _answers(subject, one, PROBE.with_(d=8))), subject.form)
 
 
-def _has_fewer_heads_of_keys(subject: MultiHead, form: Form) -> bool:
+def _has_fewer_heads_of_keys(subject: ModuleSubject, form: Form) -> bool:
     """Whether a module of fewer key heads can be called, and has other weights than one of as many as query heads."""
     case = subject.grouped_probe()
     if not _answers(subject, form, case):
@@ -114,7 +140,7 @@ def _has_fewer_heads_of_keys(subject: MultiHead, form: Form) -> bool:
     return {n: v.shape for n, v in few.items()} != {n: v.shape for n, v in many.items()}
 
 
-def _output(subject: MultiHead) -> int:
+def _output(subject: ModuleSubject) -> int:
     """The first result of the output's shape; 0 where there is none."""
     case = subject.adapted(PROBE)
     x = subject.input(case)
@@ -126,7 +152,7 @@ def _output(subject: MultiHead) -> int:
     return next((i for i, out in enumerate(outputs) if out.shape == shape), 0)
 
 
-def _mask_form(subject: MultiHead, mask: MaskForm) -> MaskForm:
+def _mask_form(subject: ModuleSubject, mask: MaskForm) -> MaskForm:
     """The kind and shapes of one mask parameter: those with which a call agrees with the truth.
 
     A bool mask that means the reverse is a bool mask: its polarity is declared, and an additive mask, of which 0
@@ -156,7 +182,7 @@ def polarities(declared: str, kind: str) -> tuple[str, ...]:
     return (declared,) if kind == "additive" else (declared, other)
 
 
-def _is_judged(subject: MultiHead, form: MaskForm, shape: str) -> bool:
+def _is_judged(subject: ModuleSubject, form: MaskForm, shape: str) -> bool:
     """Whether a mask of a shape belongs to a module that makes something else of it.
 
     The contract's own shapes do. (B, n, n), too, where it is taken beside another number of heads: it does not
@@ -167,7 +193,7 @@ def _is_judged(subject: MultiHead, form: MaskForm, shape: str) -> bool:
     )
 
 
-def _is_taken(subject: MultiHead, form: MaskForm, shape: str) -> bool:
+def _is_taken(subject: ModuleSubject, form: MaskForm, shape: str) -> bool:
     """Whether a mask of a shape is taken, perhaps only where there are as many sequences as heads.
 
     One on the wrong axis then fits, and is judged.
@@ -176,7 +202,7 @@ def _is_taken(subject: MultiHead, form: MaskForm, shape: str) -> bool:
     return any(_judge(subject, form, shape, one) is not None for one in (case, case.with_(B=case["H"])))
 
 
-def _judge(subject: MultiHead, form: MaskForm, shape: str, case: ParameterCase | None = None) -> bool | None:
+def _judge(subject: ModuleSubject, form: MaskForm, shape: str, case: ParameterCase | None = None) -> bool | None:
     """Whether a masked call agrees with the truth; None where it is declined."""
     case = case or subject.adapted(PROBE)
     mask = Mask(drawn_pairs(case, shape), form, shape)
@@ -191,24 +217,3 @@ def _judge(subject: MultiHead, form: MaskForm, shape: str, case: ParameterCase |
         return False
     want, bound = subject.truth(case, parts, subject.input(case), mask.pairs)
     return bool(excess(got, want, bound).max(initial=0.0) <= 1)
-
-
-def drawn_pairs(case: ParameterCase, shape: str, keys: int | None = None) -> NDArray:
-    """Allowed pairs of a case, of the kind that a shape of masks can say; no token is without a key of its past."""
-    n = case["n"]
-    m = n if keys is None else keys
-    rng = case.rng("mask")
-    if shape in ("keys", "wide keys"):
-        return np.asarray((rng.random((case["B"], 1, 1, m)) < 0.5) | (np.arange(m) == 0))
-    size = (n, m) if shape == "shared" else (case["B"], 1, n, m)
-    own = np.eye(n, m, dtype=bool) | ((np.arange(n) >= m)[:, None] & (np.arange(m) == 0))
-    return np.asarray((rng.random(size) < 0.5) | own)
-
-
-CONVENTIONS: tuple[Mapping[str, Any], ...] = tuple(
-    {**causal, **batch, **scale}
-    for scale in ({}, {"scale": "1"}, {"scale": "1/d"})
-    for batch in ({}, {"batch_first": False})
-    for causal in ({}, {"always_causal": True})
-)
-"""Changes of what is declared under which a plain call may agree with the truth, those of the scale last."""
