@@ -18,7 +18,8 @@ from attention_core.derivation import collection
 
 if TYPE_CHECKING:
     from attention_core.conformance.engine.session import Session
-    from attention_core.conformance.report.results import LawResult, Report
+    from attention_core.conformance.report.law_result import LawResult
+    from attention_core.conformance.report.results import Report
     from attention_core.conformance.subjects.law import Law
 
 PROPERTY = "attention_core"
@@ -333,7 +334,8 @@ def facts_of(terminalreporter: Any) -> Iterator[dict[str, Any]]:
 
 def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
     """One report a target, put together from what the items left."""
-    from attention_core.conformance.report.results import Report, law_result_from_dict
+    from attention_core.conformance.report.law_result import law_result_from_dict
+    from attention_core.conformance.report.results import Report
 
     found: dict[str, Report] = {}
     for facts in facts_of(terminalreporter):

@@ -18,7 +18,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from attention_core.conformance.report.results import LawResult, Report
+    from attention_core.conformance.report.law_result import LawResult
+    from attention_core.conformance.report.results import Report
 
 PIPED = 200
 """Columns where nobody looks: tables are then not folded."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
-from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.search.judging import SHRINK_CALLS
 from attention_core.conformance.search.search import run_law
 

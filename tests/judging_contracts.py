@@ -11,7 +11,7 @@ from typing import Any
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
-from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.search.search import run_law
 from attention_core.worker.target import load_target
 

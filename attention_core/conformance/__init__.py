@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attention_core.conformance.engine.check import check_implementation as check_implementation
-    from attention_core.conformance.report.results import Counterexample as Counterexample
-    from attention_core.conformance.report.results import LawResult as LawResult
+    from attention_core.conformance.report.law_result import Counterexample as Counterexample
+    from attention_core.conformance.report.law_result import LawResult as LawResult
     from attention_core.conformance.report.results import Report as Report
     from attention_core.declaration.implementation import Implementation as Implementation
     from attention_core.declaration.implementation import TargetError as TargetError
@@ -19,8 +19,8 @@ _HOMES = {
     "check_implementation": "attention_core.conformance.engine.check",
     "Implementation": "attention_core.declaration.implementation",
     "TargetError": "attention_core.declaration.implementation",
-    "Counterexample": "attention_core.conformance.report.results",
-    "LawResult": "attention_core.conformance.report.results",
+    "Counterexample": "attention_core.conformance.report.law_result",
+    "LawResult": "attention_core.conformance.report.law_result",
     "Report": "attention_core.conformance.report.results",
 }
 __all__ = list(_HOMES)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from attention_core.conformance.engine.verify import verify_target
-from attention_core.conformance.report.results import Counterexample
+from attention_core.conformance.report.law_result import Counterexample
 from attention_core.conformance.search.alone import Fresh, fewest
 from attention_core.conformance.subjects.evidence import Evidence, Shown
 from attention_core.conformance.worker.exchange import Request, Response, Value, array

@@ -10,8 +10,9 @@ import pytest
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.render_html import section
-from attention_core.conformance.report.results import Counterexample, LawResult, Report
+from attention_core.conformance.report.results import Report
 from attention_core.conformance.snippets.case_line import case_line
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.evidence import Evidence, Shown

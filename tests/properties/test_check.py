@@ -20,7 +20,8 @@ from attention_core.conformance import Implementation, TargetError, check_implem
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.contracts import contract_named
 from attention_core.conformance.engine.session import Session, select_laws, versions
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.results import Report
 from attention_core.conformance.search.search import Search
 from attention_core.conformance.subjects.evidence import Refused
 from attention_core.conformance.subjects.law import Law

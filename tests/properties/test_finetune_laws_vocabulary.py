@@ -16,7 +16,7 @@ from judging_contracts import conforming, refuting
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.search.search import run_law
 from finetune.data.vocabulary import Vocabulary
 from finetune.faults import vocabulary as mutants

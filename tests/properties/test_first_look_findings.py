@@ -15,7 +15,8 @@ from attention_core.conformance.engine.second_judgement import judge_under_found
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import command, option_text
-from attention_core.conformance.report.results import NOT_RUN, Report
+from attention_core.conformance.report.law_result import NOT_RUN
+from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.law import Law
 from attention_core.faults.bases.reference import correct
 

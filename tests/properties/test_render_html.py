@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult
 from attention_core.conformance.report.render_html import to_html
-from attention_core.conformance.report.results import STATUSES, Counterexample, LawResult, Report
+from attention_core.conformance.report.results import Report
 
 EVIL = "<script>alert(1)</script><img src=x onerror='alert(1)'>\"'&"
 TAGS = {

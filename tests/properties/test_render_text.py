@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult
 from attention_core.conformance.report.ranking import SHOWN
 from attention_core.conformance.report.render_text import (
     opening,
@@ -22,7 +23,7 @@ from attention_core.conformance.report.render_text import (
     verdict_remarks,
     verdict_table,
 )
-from attention_core.conformance.report.results import STATUSES, VERDICTS, Counterexample, LawResult, Report, looked
+from attention_core.conformance.report.results import VERDICTS, Report, looked
 
 MARKUP = "[bold]x[/bold][/nonsense] \\"
 DECLARED = {"layout": "bhnd", "dtypes": ["float32"], "dead_rows": "zeros"}

@@ -14,17 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult, law_result_from_dict
 from attention_core.conformance.report.render_html import to_html
 from attention_core.conformance.report.render_junit import to_junit
-from attention_core.conformance.report.results import (
-    STATUSES,
-    VERDICTS,
-    Counterexample,
-    LawResult,
-    Report,
-    law_result_from_dict,
-    to_json,
-)
+from attention_core.conformance.report.results import VERDICTS, Report, to_json
 
 EXAMPLE = Counterexample(
     "law", "got 1, but should be 2", "B=1", {"seed": 1}, "print(1)\n", math.nan, math.inf, -math.inf

@@ -18,7 +18,7 @@ from attention_core import oracle
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.search.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.search.minimise import minimise, unreadable
 from attention_core.conformance.search.search import EFFORTS, Search, judge_one, minimum, run_law, up_to

@@ -19,6 +19,7 @@ from torch import Tensor
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.engine.session import Session
+from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.ranking import (
     CAUSES,
     FAMILIES,
@@ -29,7 +30,6 @@ from attention_core.conformance.report.ranking import (
     chosen,
     without_consequences,
 )
-from attention_core.conformance.report.results import Counterexample, LawResult
 from attention_core.faults import value
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from attention_core.cli import main
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.terminal import PIPED, Commands, check_outputs, interruptible, make_console, progress, write_reports
 

@@ -36,7 +36,8 @@ from attention_core.conformance.engine.verify import (
     saved_case,
     verify_target,
 )
-from attention_core.conformance.report.results import Counterexample, LawResult, Report
+from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 from attention_core.declaration.sizes import SizeCondition

@@ -23,8 +23,9 @@ from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
 from attention_core.cli import main
+from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.render_text import print_report, verdict_table
-from attention_core.conformance.report.results import Counterexample, LawResult, Report
+from attention_core.conformance.report.results import Report
 from finetune.cli.main import app
 
 PROGRAMS = {"attention-core": main, "finetune": app}

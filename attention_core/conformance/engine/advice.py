@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.report.results import LawResult
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import Law
 from attention_core.declaration.implementation import Implementation
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from attention_core.conformance.engine.second_judgement import judge_other_form, judge_under_found
 from attention_core.conformance.engine.session import Session, select_laws
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import Implementation, OtherForm, TargetError, usual_dead_rows
 
 Progress = Callable[[LawResult], None]

@@ -10,7 +10,8 @@ from typing import Any
 
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook, option_text
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
 
 

@@ -20,8 +20,9 @@ from attention_core.conformance.engine.advice import known_of_others, nan_in_dea
 from attention_core.conformance.engine.other_arrays import array_advice, own_library
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
+from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
 from attention_core.conformance.report.ranking import chosen
-from attention_core.conformance.report.results import NOT_RUN, Counterexample, LawResult, Report
+from attention_core.conformance.report.results import Report
 from attention_core.conformance.report.untested import (
     RecordingRunner,
     check_names,

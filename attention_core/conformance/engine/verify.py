@@ -26,7 +26,8 @@ from attention_core.conformance.engine.second_judgement import (
 )
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook
-from attention_core.conformance.report.results import Counterexample, LawResult, Report
+from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.results import Report
 from attention_core.conformance.report.untested import join
 from attention_core.declaration.implementation import (
     CHOICES,

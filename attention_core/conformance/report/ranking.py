@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import isfinite, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attention_core.conformance.report.flaky import DIFFERENT, SAME_CALL
-
-if TYPE_CHECKING:
-    from attention_core.conformance.report.results import Counterexample, LawResult
+from attention_core.conformance.report.law_result import Counterexample, LawResult
 
 SHOWN = 3
 """Counterexamples written out on the terminal; the other outputs hold all."""

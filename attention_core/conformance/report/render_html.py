@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.render_text import opening, remark, under_found_lines
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.results import Report
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.results import Report
 
 SKIPPED = ("refused", "not_applicable", "known_failure")
 

@@ -13,8 +13,9 @@ from rich.table import Table
 
 from attention_core.conformance.first_look.findings import FirstLook, changed, command
 from attention_core.conformance.report.flaky import SAME_CALL
+from attention_core.conformance.report.law_result import LOST, NOT_RUN, LawResult
 from attention_core.conformance.report.ranking import chosen
-from attention_core.conformance.report.results import LOST, NOT_RUN, LawResult, Report, count, listed
+from attention_core.conformance.report.results import Report, count, listed
 from attention_core.conformance.subjects.core import CORE_REFUSED
 from attention_core.declaration.implementation import usual_dead_rows
 from attention_core.declaration.plain_text import plain

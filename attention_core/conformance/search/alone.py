@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.report.flaky import number_in
-from attention_core.conformance.report.results import LOST
+from attention_core.conformance.report.law_result import LOST
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.worker.exchange import Request, Response
 

@@ -14,7 +14,7 @@ import numpy as np
 from attention_core.conformance.cases.nulls import MINIMUM
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.report.flaky import if_different
-from attention_core.conformance.report.results import Counterexample, LawResult
+from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.search.alone import completed
 from attention_core.conformance.search.judging import SHRINK_CALLS, Found, Tally, judge
 from attention_core.conformance.search.minimise import HANDFUL, minimise, reduce_lightly, size

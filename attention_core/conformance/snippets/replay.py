@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.report.results import LOST
+from attention_core.conformance.report.law_result import LOST
 from attention_core.conformance.subjects.evidence import Evidence
 from attention_core.conformance.worker.exchange import Request, Response, Value
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.report.results import LOST
+from attention_core.conformance.report.law_result import LOST
 from attention_core.conformance.snippets.arrays import array_text, assignment, joined, literal, values_by_name
 from attention_core.conformance.snippets.replay import without_gradients
 from attention_core.conformance.snippets.verdict import verdict
