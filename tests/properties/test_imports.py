@@ -9,16 +9,17 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 BLOCKS = ("kernels", "masking", "modules")
-JUDGE = ("oracle", "conformance", "derivation", "bench", "plugin", "cli")
+JUDGE = ("oracle", "declaration", "worker", "conformance", "derivation", "bench", "plugin", "cli")
 HEAVY = (
     "jax",
     "matplotlib",
@@ -97,9 +98,65 @@ RULES = (
     Rule(
         "the table names implementations; it does not see the truth or the laws",
         ours("registry.*", "dispatch.*", "peers.*"),
-        never=ours("oracle", "conformance.laws", "derivation", "bench", "plugin", "cli"),
+        never=ours("oracle", "conformance", "derivation", "bench", "plugin", "cli"),
     ),
 )
+
+
+DOOR = "."
+"""The room of a package's own `__init__`."""
+FLOORS: Mapping[str, tuple[str, ...]] = {
+    "attention_core": (
+        "oracle declaration masking derivation",
+        "worker kernels peers",
+        "modules registry",
+        "dispatch conformance",
+        f"{DOOR} interfaces terminal",
+        "bench",
+        "cli plugin",
+        "__main__",
+    ),
+    "attention_core.conformance": (
+        "budgets worker",
+        "cases",
+        "subjects",
+        "modules",
+        "laws",
+        "first_look",
+        "contracts",
+        "report",
+        "snippets",
+        "search",
+        "engine",
+        f"{DOOR} pytest_suite",
+    ),
+    "attention_core.bench": (
+        "parsing messages files conventions",
+        "json_fields",
+        "workloads",
+        "targets timing",
+        "known_failures worker report tune",
+        "verdicts exit_status",
+        "resume",
+        "run",
+        "selftest cli_validation",
+        f"{DOOR} cli",
+    ),
+    "finetune": (
+        f"{DOOR} errors laws",
+        "training",
+        "pictures data",
+        "models",
+        "characters peft",
+        "classification",
+        "memory contract_adapters",
+        "selection",
+        "cli",
+    ),
+}
+"""The rooms (folders and files) of each package, the lowest floor first: a room imports only rooms of lower floors."""
+LARGEST_CIRCLE = 3
+"""So many files of one room may import one another in a circle."""
 
 
 def covers(name: str, imported: str) -> bool:
@@ -193,7 +250,8 @@ def test_every_rule_is_about_something(rule: Rule) -> None:
         ("attention_core.kernels.tiled", "from ..oracle import attention", 1),
         ("attention_core.kernels.tiled", "from ..conformance import check_implementation", 1),
         ("attention_core.registry.table", "from attention_core.kernels import aft", 0),
-        ("attention_core.registry.table", "from attention_core.conformance import Implementation", 0),
+        ("attention_core.registry.table", "from attention_core.conformance import Implementation", 1),
+        ("attention_core.registry.table", "from attention_core.declaration.implementation import Implementation", 0),
         ("attention_core.registry.table", "from attention_core.oracle import attention", 1),
         ("finetune.training.train", "from attention_core import attention", 0),
         ("finetune.training.train", "from attention_core.faults import value", 1),
@@ -211,6 +269,101 @@ def test_relative_imports_of_a_package_start_at_the_package() -> None:
     source = "from .budgets.budget import bound\nfrom .. import oracle"
     names = [name for _, name in imports(source, "attention_core.conformance", is_package=True)]
     assert names == ["attention_core.conformance.budgets.budget.bound", "attention_core.oracle"]
+
+
+def room_of(module: str, package: str) -> str:
+    """Return the folder or file right below a package that holds a module."""
+    return DOOR if module == package else module.removeprefix(f"{package}.").partition(".")[0]
+
+
+def module_graph(files: Mapping[str, tuple[bool, str]]) -> dict[str, set[str]]:
+    """Return which of some modules each of them imports, deferred and TYPE_CHECKING imports included."""
+    graph: dict[str, set[str]] = {}
+    for module, (is_package, source) in files.items():
+        graph[module] = set()
+        for _, name in imports(source, module, is_package):
+            parts = name.split(".")
+            starts = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+            graph[module] |= {start for start in [next((s for s in starts if s in files), module)] if start != module}
+    return graph
+
+
+@cache
+def graph_of(package: str) -> dict[str, set[str]]:
+    """Return the imports between the modules of an installed package."""
+    return module_graph({module: (is_package, text) for module, is_package, text in sources(package)})
+
+
+def within(package: str) -> dict[str, set[str]]:
+    """Return the imports between modules of a package or a folder of one."""
+    modules = {module for module in graph_of(package.partition(".")[0]) if covers(package, module)}
+    return {module: graph_of(package.partition(".")[0])[module] & modules for module in modules}
+
+
+def rooms_of(graph: Mapping[str, set[str]], package: str) -> dict[str, set[str]]:
+    """Return the imports between the rooms of a package."""
+    rooms: dict[str, set[str]] = {room_of(module, package): set() for module in graph}
+    for module, imported in graph.items():
+        rooms[room_of(module, package)] |= {room_of(name, package) for name in imported} - {room_of(module, package)}
+    return rooms
+
+
+def circles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """Return the largest sets of nodes each of which leads to every other."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen, ahead = set[str](), [start]
+        while ahead:
+            fresh = graph.get(ahead.pop(), set()) - seen
+            seen |= fresh
+            ahead += fresh
+        reach[start] = seen
+    return {frozenset(b for b in reach[a] if a in reach[b]) for a in graph if a in reach[a]}
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_room_has_a_floor(package: str) -> None:
+    rooms = [room for floor in FLOORS[package] for room in floor.split()]
+    assert sorted(rooms) == sorted(rooms_of(within(package), package)), package
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_room_imports_only_rooms_of_lower_floors(package: str) -> None:
+    height = {room: number for number, floor in enumerate(FLOORS[package]) for room in floor.split()}
+    upwards = [
+        f"{module} imports {name}"
+        for module, imported in sorted(within(package).items())
+        for name in sorted(imported)
+        if (room := room_of(module, package)) != (other := room_of(name, package)) and height[other] >= height[room]
+    ]
+    assert not upwards, "\n".join(upwards)
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_rooms_form_no_circle(package: str) -> None:
+    assert circles(rooms_of(within(package), package)) == set()
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_files_form_no_large_circle(package: str) -> None:
+    graph = {m: d for m, d in within(package).items() if not covers("attention_core.derivation", m)}
+    large = [sorted(circle) for circle in circles(graph) if len(circle) > LARGEST_CIRCLE]
+    assert large == []
+
+
+def test_planted_circles_are_found() -> None:
+    planted = module_graph(
+        {
+            "p": (True, ""),
+            "p.a": (True, "from p.b import two"),
+            "p.a.one": (False, "def f():\n    from p.b.two import g"),
+            "p.b": (True, ""),
+            "p.b.two": (False, "if TYPE_CHECKING:\n    from ..a import one"),
+        }
+    )
+    assert planted["p.a.one"] == {"p.b.two"} and planted["p.b.two"] == {"p.a.one"}
+    assert circles(planted) == {frozenset({"p.a.one", "p.b.two"})}
+    assert circles(rooms_of(planted, "p")) == {frozenset({"a", "b"})}
 
 
 def loaded_after(statement: str, package: str) -> set[str]:

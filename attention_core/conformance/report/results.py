@@ -13,6 +13,7 @@ from typing import Any
 
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import SAME_CALL
+from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.ranking import by_telling
 from attention_core.conformance.report.untested import what_to_do
 from attention_core.declaration.plain_text import plain
