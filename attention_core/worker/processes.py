@@ -31,8 +31,6 @@ COMPILERS = (
     "tvm",
 )
 """Modules of which one is loaded where a target is compiled at its calls."""
-STEP = 0.2
-"""Seconds between two looks at a process that does not answer."""
 
 
 class Patience:

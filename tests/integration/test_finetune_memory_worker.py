@@ -22,8 +22,8 @@ def test_real_memory_runs_out_and_is_survived(tmp_path: Path) -> None:
     with StepsElsewhere(config, 40, 64 * 2**20, threads=1) as steps:
         steps.step(4)
         assert steps.process is not None
-        steps.process.kill()  # as the system does with a process that takes too much
-        steps.process.wait()
+        steps.process.popen.kill()  # as the system does with a process that takes too much
+        steps.process.popen.wait()
         with pytest.raises(MemoryError, match="ended by the system"):
             steps.step(4)
         assert steps.process is None, "given up"

@@ -19,7 +19,8 @@ import pytest
 
 from attention_core.conformance.subjects.outcomes import is_refusal
 from attention_core.conformance.worker.exchange import Request, Response, array
-from attention_core.conformance.worker.runner import LAST_WORDS, WorkerRunner, memory_limit
+from attention_core.conformance.worker.runner import WorkerRunner
+from attention_core.worker.process import LAST_WORDS, memory_limit
 from attention_core.worker.processes import find_marked
 
 TARGETS = """
@@ -103,8 +104,8 @@ def test_an_endless_flood_is_a_hang_and_costs_no_room(runner: WorkerRunner) -> N
     answer = ask(runner)
     assert answer.status == "hung"
     assert re.fullmatch(r"no answer within 3 s(?: of its own \(.*\))?, in which it printed \d+ MB", answer.message)
-    assert runner.tail is not None
-    assert 0 < len(runner.tail.kept) <= LAST_WORDS
+    assert runner.process is not None
+    assert 0 < len(runner.process.tail.kept) <= LAST_WORDS
 
 
 @on("hungry")
@@ -139,7 +140,8 @@ def test_children_end_with_their_worker(runner: WorkerRunner) -> None:
 @pytest.mark.parametrize(("runner", "status"), [("orphan", "ok"), ("orphan_of_a_crash", "died")], indirect=["runner"])
 def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunner, status: str) -> None:
     runner.describe()
-    mark = runner.mark
+    assert runner.process is not None
+    mark = runner.process.mark
     assert ask(runner).status == status
     runner.close()
     assert [process for process in find_marked(mark) if process.status() != "zombie"] == []
@@ -219,7 +221,7 @@ def test_a_patched_library_hurts_the_worker_alone(runner: WorkerRunner) -> None:
 def test_the_next_call_after_a_lost_worker_is_answered(runner: WorkerRunner) -> None:
     assert ask(runner).status == "ok"
     assert runner.process is not None
-    runner.process.kill()
+    runner.process.popen.kill()
     assert ask(runner).status == "died"
     again = ask(runner)
     assert again.status == "ok"

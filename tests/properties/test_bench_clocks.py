@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 import torch
 
-from attention_core.bench.messages import TimedOut
 from attention_core.bench.timing import clocks
 from attention_core.bench.timing.clocks import CudaClock, WallClock, clock_for
 from attention_core.bench.worker import client as workers_module
@@ -29,6 +28,7 @@ from attention_core.bench.worker.client import NOTE, Lost, Note, Workers
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import TargetError, Unavailable
 from attention_core.worker.environment import THREADS
+from attention_core.worker.frames import TimedOut
 
 
 def test_the_wall_clock_makes_every_call() -> None:

@@ -131,7 +131,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} pytest_suite",
     ),
     "attention_core.bench": (
-        "parsing messages files conventions",
+        "parsing files conventions",
         "json_fields",
         "workloads",
         "targets timing",

@@ -23,6 +23,7 @@ from hypothesis.extra import numpy as hnp
 
 from attention_core.conformance.worker import wire
 from attention_core.conformance.worker.exchange import STORAGE, Array, Failure, Request, Response, Value, c_strides
+from attention_core.worker import frames
 
 HEAD = 16
 scalars = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5)
@@ -128,7 +129,7 @@ def test_a_frame_larger_than_the_pipe_crosses(pipe: tuple[int, int]) -> None:
     message = Request((Array(np.arange(300_000.0), "float64", (300_000,), (1,)),))
     sender = threading.Thread(target=wire.send, args=(write, message))
     sender.start()
-    require_equal(wire.receive(read, wire.after(20.0)), message)
+    require_equal(wire.receive(read, frames.after(20.0)), message)
     sender.join()
 
 
@@ -136,7 +137,7 @@ def written(pipe: tuple[int, int], data: bytes, timeout: float = 5.0) -> Any:
     read, write = pipe
     os.write(write, data)
     os.close(write)
-    return wire.receive(read, wire.after(timeout))
+    return wire.receive(read, frames.after(timeout))
 
 
 def framed(header: bytes, payload: bytes = b"") -> bytes:
@@ -164,7 +165,7 @@ NO_MESSAGE = {
 
 @pytest.mark.parametrize("header", NO_MESSAGE.values(), ids=NO_MESSAGE)
 def test_what_is_no_message_is_refused(pipe: tuple[int, int], header: bytes) -> None:
-    with pytest.raises(wire.WireError, match="message"):
+    with pytest.raises(frames.FrameError, match="message"):
         written(pipe, framed(header, b"12345678"))
 
 
@@ -172,7 +173,7 @@ def test_what_is_no_message_is_refused(pipe: tuple[int, int], header: bytes) -> 
 def test_noise_is_refused_or_plain_data(header: bytes, payload: bytes) -> None:
     try:
         found = wire.unpack(header, payload)
-    except wire.WireError:
+    except frames.FrameError:
         return
     assert isinstance(found, str | int | float | bool | list | dict | None)
 
@@ -182,7 +183,7 @@ def test_a_damaged_frame_never_raises_anything_else(message: Response, data: st.
     frame = bytearray(wire.pack(message))
     head = struct.unpack("<Q", frame[:8])[0]
     frame[data.draw(st.integers(HEAD, len(frame) - 1))] ^= data.draw(st.integers(1, 255))
-    with contextlib.suppress(wire.WireError):
+    with contextlib.suppress(frames.FrameError):
         wire.unpack(bytes(frame[HEAD : HEAD + head]), bytes(frame[HEAD + head :]))
 
 
@@ -193,32 +194,32 @@ def test_pickles_are_no_messages(pipe: tuple[int, int]) -> None:
         def __reduce__(self) -> Any:
             return loaded.append, (1,)
 
-    with pytest.raises(wire.WireError, match="message"):
+    with pytest.raises(frames.FrameError, match="message"):
         written(pipe, framed(pickle.dumps(Bomb())))
     assert not loaded
 
 
-@pytest.mark.parametrize("sizes", [(wire.MAX_HEADER + 1, 0), (2, wire.MAX_PAYLOAD + 1), (2**64 - 1, 2**64 - 1)])
+@pytest.mark.parametrize("sizes", [(frames.MAX_HEADER + 1, 0), (2, frames.MAX_PAYLOAD + 1), (2**64 - 1, 2**64 - 1)])
 def test_announced_sizes_are_bounded(pipe: tuple[int, int], sizes: tuple[int, int]) -> None:
-    with pytest.raises(wire.WireError, match="larger than allowed"):
+    with pytest.raises(frames.FrameError, match="larger than allowed"):
         written(pipe, struct.pack("<QQ", *sizes))
 
 
 @pytest.mark.parametrize("count", [0, 7, 16, 20])
 def test_a_truncated_frame_means_the_other_side_is_gone(pipe: tuple[int, int], count: int) -> None:
-    with pytest.raises(wire.Closed, match="gone"):
+    with pytest.raises(frames.Closed, match="gone"):
         written(pipe, wire.pack({"a": "longer than that"})[:count])
 
 
 def test_nothing_in_time(pipe: tuple[int, int]) -> None:
     os.write(pipe[1], wire.pack([1, 2])[:20])  # a frame that stops in the middle counts as silence too
-    with pytest.raises(wire.TimedOut, match="in time"):
-        wire.receive(pipe[0], wire.after(0.05))
+    with pytest.raises(frames.TimedOut, match="in time"):
+        wire.receive(pipe[0], frames.after(0.05))
 
 
 def test_sending_to_nobody(pipe: tuple[int, int]) -> None:
     os.close(pipe[0])
-    with pytest.raises(wire.Closed, match="gone"):
+    with pytest.raises(frames.Closed, match="gone"):
         wire.send(pipe[1], [1])
 
 

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import torch
 
 from attention_core.bench.json_fields import Factor, Filled, parse_fields
-from attention_core.bench.messages import Tell
 from attention_core.bench.timing.clocks import Clock, clock_for
 from attention_core.bench.workloads.workload import Workload
+from attention_core.worker.frames import Tell
 
 MATMUL = ((128, 4096), (512, 512), (1024, 1024), (2048, 512))
 """Sizes (m = n, k) of the matmuls tried; the fastest is the peak."""

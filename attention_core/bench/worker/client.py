@@ -5,12 +5,8 @@ A job that crashes, hangs or prints floods is an answer too: `Lost`, with the ke
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
-import signal
-import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
@@ -18,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import attention_core
-from attention_core.bench.messages import Ended, TimedOut, receive, send
-from attention_core.conformance.worker.runner import Tail, memory_limit
 from attention_core.declaration.implementation import TargetError, Unavailable
 from attention_core.worker.environment import hide_initial_environment, worker_environment
+from attention_core.worker.frames import FrameError, TimedOut, after, receive, send
+from attention_core.worker.process import WorkerProcess, how_ended, memory_limit
 
 START_TIMEOUT = 120.0
 NOTE = 4096
@@ -44,7 +40,7 @@ class Workers:
 
     def __init__(self, threads: int = 1, timeout: float = 120.0, device: str = "cpu") -> None:
         self.threads, self.timeout, self.memory = threads, timeout, memory_limit(device)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: WorkerProcess | None = None
         self.note = tempfile.NamedTemporaryFile(prefix="attention-core-")  # noqa: SIM115 (closed in `close`)
         self.note.write(bytes(NOTE))
         self.note.flush()
@@ -62,61 +58,52 @@ class Workers:
         """
         if self.process is None:
             self._start()
+        process = self.process
+        assert process is not None
         self._write_note("")
         job = {"kind": kind, "threads": self.threads, "memory": self.memory, "note": self.note.name, **values}
         finished = done = False
         try:
-            send(self.to, job)
+            send(process.write, job)
             while True:
-                message = receive(self.out, self.timeout)
+                message = self._receive(process, self.timeout)
                 if message.get("event") == "ended":
                     break
                 if message.get("event") == "done":
                     done = True
                     continue
                 if message.get("event") in ("refused", "failed"):
-                    receive(self.out, self.timeout)
+                    self._receive(process, self.timeout)
                     finished = True
                     raise (TargetError if message["event"] == "refused" else Unavailable)(str(message["message"]))
                 yield message
             finished = True
             if message["status"] != 0 or not done:  # a kernel may end its process with status 0, too
-                raise Lost(self._how(int(message["status"])), self._read_note())
+                raise Lost(f"its process {how_ended(int(message['status']))}", self._read_note())
         except TimedOut:
             raise Lost(f"no answer within {self.timeout:g} s", self._read_note()) from None
-        except (Ended, OSError):
+        except (FrameError, OSError):
             raise Lost("its process ended, and the worker with it", self._read_note()) from None
         finally:
             if not finished:  # also where the caller stops reading: what is left unread belongs to nobody
                 self._stop()
 
     def _start(self) -> None:
-        child_reads, self.to = os.pipe()
-        self.out, child_writes = os.pipe()
         hide_initial_environment()
         environment = worker_environment(self.threads)
         environment |= {"PYTHONPATH": module_path(environment.get("PYTHONPATH", ""))}
-        self.process = subprocess.Popen(
-            # -P: a file of the user's folder that is named like a module (glob.py) would be imported in its place;
-            # kernels find their neighbours all the same, by `load_target`
-            [sys.executable, "-P", "-m", "attention_core.bench.worker.entry", str(child_reads), str(child_writes)],
-            pass_fds=(child_reads, child_writes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env=environment, start_new_session=True,
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.tail = Tail(self.process.stdout)
-        os.close(child_reads)
-        os.close(child_writes)
+        # -P: a file of the user's folder that is named like a module (glob.py) would be imported in its place;
+        # kernels find their neighbours all the same, by `load_target`
+        self.process = WorkerProcess("attention_core.bench.worker.entry", environment, flags=("-P",))
         try:
-            receive(self.out, START_TIMEOUT)
-        except (Ended, TimedOut):
-            words = self.tail.words()
+            self._receive(self.process, START_TIMEOUT)
+        except FrameError:
+            words = self.process.tail.words()
             self._stop()
             raise TargetError(f"the process that times kernels did not start{': ' * bool(words)}{words}") from None
 
-    def _how(self, status: int) -> str:
-        how = f"was ended by signal {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        return f"its process {how}"
+    def _receive(self, process: WorkerProcess, timeout: float) -> dict[str, Any]:
+        return receive(process.read, process.watch(after(timeout)))
 
     def _write_note(self, text: str) -> None:
         os.pwrite(self.note.fileno(), text.encode()[:NOTE].ljust(NOTE, b"\0"), 0)
@@ -128,12 +115,7 @@ class Workers:
         """End the worker and everything it started."""
         if self.process is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for descriptor in (self.to, self.out):
-            os.close(descriptor)
-        self.tail.close()
+        self.process.end()
         self.process = None
 
     def close(self) -> None:

@@ -6,9 +6,7 @@ the last one, from the parent of that process, says how it ended. What kernels p
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,18 +14,17 @@ from typing import Any
 import torch  # what jobs need is imported before the fork, which then costs milliseconds
 import torch.autograd.profiler
 
-from attention_core.bench.messages import Ended, Tell, receive, send
 from attention_core.bench.targets import NoTensor
 from attention_core.bench.timing.roofline import measure_limits
 from attention_core.bench.worker.measure import measure
 from attention_core.bench.worker.probe import check_loads, probe
-from attention_core.conformance.worker.entry import limit_memory
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
+from attention_core.worker.child import end_with_the_starting_thread, inherited_pipes, limit_memory
+from attention_core.worker.frames import FrameError, Tell, receive, send
 
 JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
     "probe": probe, "measure": measure, "limits": measure_limits, "load": check_loads,
 }  # fmt: skip
-PR_SET_PDEATHSIG = 1
 
 
 def run_job(job: dict[str, Any], tell: Tell) -> None:
@@ -43,34 +40,25 @@ def run_job(job: dict[str, Any], tell: Tell) -> None:
         tell({"event": "failed", "message": summarize_error(error)})
 
 
-def end_with_the_parent() -> None:
-    """On Linux, let the system end this process with the one that started it, however that one ends.
-
-    No thread watches, as one does in conformance/worker/entry.py: here times are taken. Elsewhere a job ends when it
-    next says something.
-    """
-    parent = os.getppid()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before it could be asked for
-            os._exit(1)
-
-
 def serve(incoming: int, outgoing: int) -> None:
-    """Say that everything is imported, then answer jobs until the pipe closes."""
-    end_with_the_parent()
+    """Say that everything is imported, then answer jobs until the pipe closes.
+
+    No thread watches whether the parent is there, as times are taken here: on Linux the system ends this process with
+    it; elsewhere a job ends when it next says something.
+    """
+    end_with_the_starting_thread()
     send(outgoing, {"event": "ready"})
     while True:
         try:
             job = receive(incoming)
-        except Ended:
+        except FrameError:
             return
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 os.close(incoming)
-                end_with_the_parent()
+                end_with_the_starting_thread()
                 run_job(job, lambda message: send(outgoing, message))
                 status = 0
             finally:
@@ -81,7 +69,4 @@ def serve(incoming: int, outgoing: int) -> None:
 
 
 if __name__ == "__main__":
-    ends = [int(a) for a in sys.argv[1:3]]
-    for end in ends:
-        os.set_inheritable(end, False)
-    serve(*ends)
+    serve(*inherited_pipes(sys.argv[1:3]))

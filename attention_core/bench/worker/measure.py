@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.bench.messages import Tell
 from attention_core.bench.targets import Call, CannotRun, NoTensor, load, prepare, read_target
 from attention_core.bench.timing.clocks import NOW, ClockGuard, clock_for
 from attention_core.bench.timing.sampling import Plan, sample
@@ -24,6 +23,7 @@ from attention_core.bench.worker.errors import Judge
 from attention_core.bench.workloads.inputs import Inputs, dense_mask, draw
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable, summarize_error
+from attention_core.worker.frames import Tell
 
 CHANGES = "on these inputs: it changes its inputs"
 LATER = "on these inputs, in a later call"

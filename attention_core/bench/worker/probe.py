@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from attention_core.bench.messages import Tell
 from attention_core.bench.targets import Call, CannotRun, load, prepare, read_target
 from attention_core.bench.worker.client import Note
 from attention_core.bench.workloads.inputs import draw
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import Unavailable
+from attention_core.worker.frames import Tell
 
 TINY = 16
 """Rows and keys of the call that loads a kernel's code before its memory is measured."""

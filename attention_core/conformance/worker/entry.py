@@ -8,9 +8,7 @@ come here.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -19,9 +17,14 @@ from typing import Any
 from attention_core.conformance.worker import wire
 from attention_core.conformance.worker.executor import Executor, describe_failure
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
+from attention_core.worker.child import (
+    end_with_the_parent,
+    end_with_the_starting_thread,
+    inherited_pipes,
+    limit_memory,
+)
+from attention_core.worker.frames import Closed
 from attention_core.worker.target import load_target
-
-PR_SET_PDEATHSIG = 1
 
 
 def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
@@ -43,43 +46,6 @@ def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
         failure = describe_failure(error)
         message = f"loading {options['target']} raised {summarize_error(error)}"
         return None, {"status": "error", "message": message, "traceback": failure.traceback}
-
-
-def limit_memory(limit: int | None) -> None:
-    """Let allocations beyond `limit` bytes fail in this process, before they end others (where the system can)."""
-    if limit is None or sys.platform == "win32":
-        return
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-
-
-def end_with_the_parent(every: float = 1.0) -> None:
-    """End this process, whatever the target is doing, once the one that started it is gone.
-
-    A closed pipe is only noticed between two requests: a target that hangs would outlive a parent that was killed.
-    A thread watches, which cannot run while a target holds the interpreter's lock: see `end_with_the_starting_thread`.
-    """
-    parent, pause = os.getppid(), threading.Event()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            pause.wait(every)
-        os._exit(1)
-
-    if sys.platform != "win32":
-        threading.Thread(target=watch, daemon=True, name="end with the parent").start()
-
-
-def end_with_the_starting_thread() -> None:
-    """On Linux, let the system end this process once the thread that started it ends, whoever holds the lock."""
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before it could be asked for
-            os._exit(1)
 
 
 def answer_in_a_child(executor: Executor, requests: list[Any], write: int) -> None:
@@ -138,7 +104,7 @@ def serve(read: int, write: int, spare: tuple[int, ...] = ()) -> None:
     while executor is not None:
         try:
             request = wire.receive(read)
-        except wire.Closed:
+        except Closed:
             return
         if isinstance(request, dict):
             answer_in_a_child(executor, request["trial"], write)
@@ -150,8 +116,6 @@ def serve(read: int, write: int, spare: tuple[int, ...] = ()) -> None:
 
 
 if __name__ == "__main__":
-    incoming, outgoing, *others = (int(a) for a in sys.argv[1:5])
-    for inherited in (incoming, outgoing, *others):
-        os.set_inheritable(inherited, False)
+    incoming, outgoing, *others = inherited_pipes(sys.argv[1:5])
     end_with_the_parent()
     serve(incoming, outgoing, tuple(others))

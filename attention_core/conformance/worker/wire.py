@@ -1,18 +1,12 @@
-"""Requests and responses as bytes: a JSON header of bounded size, then the raw buffers. Never pickle.
+"""Requests and responses as frames: records become JSON in the header, their arrays the raw bytes behind it.
 
-Frame: 8 bytes header length, 8 bytes payload length (little endian), header, payload. Arrays appear in the header
-as {"__array__": [place, dtype, ...]}; only plain JSON types, tuples, our records and arrays can cross.
+Arrays appear in the header as {"__array__": [place, dtype, ...]}; only plain JSON types, tuples, our records and arrays
+can cross.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import select
-import struct
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
@@ -20,11 +14,8 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.worker.exchange import Array, Failure, NDArray, Request, Response, Settings, Value
-from attention_core.worker.processes import STEP
+from attention_core.worker.frames import FrameError, frame, receive_frame, send_frame
 
-MAX_HEADER = 16 << 20
-MAX_PAYLOAD = 1 << 30
-PIPE_SIZE = 1 << 20
 _TYPES: dict[str, Any] = {t.__name__: t for t in (Array, Failure, Request, Response, Settings, Value)}
 _FIELDS = {
     kind: tuple((f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in fields(kind))
@@ -32,18 +23,6 @@ _FIELDS = {
 }
 """The fields of each record with their defaults: a field that holds its default is left out of a frame."""
 _PLAIN = {str, int, float, bool, type(None)}
-
-
-class WireError(Exception):
-    """The other side sent something that is not a frame."""
-
-
-class Closed(WireError):
-    """The other side is gone."""
-
-
-class TimedOut(WireError):
-    """Nothing came in time."""
 
 
 class _Buffers:
@@ -66,19 +45,19 @@ def pack(message: Any) -> bytes:
     """A message (JSON values, our dataclasses, NumPy arrays) as one frame."""
     buffers = _Buffers()
     header = json.dumps(_lower(message, buffers), allow_nan=True).encode()
-    return b"".join([struct.pack("<QQ", len(header), buffers.size), header, *buffers.parts])
+    return frame(header, buffers.size, buffers.parts)
 
 
 def unpack(header: bytes | memoryview, payload: bytes | memoryview) -> Any:
     """The message of one frame.
 
     Raises:
-        WireError: the bytes are no message.
+        FrameError: the bytes are no message.
     """
     try:
         return _raise(json.loads(bytes(header)), memoryview(payload))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-        raise WireError(f"not a message: {error}") from error
+        raise FrameError(f"not a message: {error}") from error
 
 
 def _lower(value: Any, buffers: _Buffers) -> Any:
@@ -136,52 +115,11 @@ def _array(place: list[Any], payload: memoryview) -> NDArray:
     return flat.reshape(shape)
 
 
-def widen(descriptor: int) -> None:
-    """Let a pipe hold a whole frame, so that the two sides wake each other less often (Linux; elsewhere nothing)."""
-    with contextlib.suppress(OSError, AttributeError):
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
-
-
 def send(descriptor: int, message: Any) -> None:
     """Write one frame to a file descriptor."""
-    view = memoryview(pack(message))
-    while view:
-        try:
-            view = view[os.write(descriptor, view[: 1 << 20]) :]
-        except BrokenPipeError as error:
-            raise Closed("the other side is gone") from error
+    send_frame(descriptor, pack(message))
 
 
 def receive(descriptor: int, expired: Callable[[], bool] | None = None) -> Any:
     """Read one frame; while nothing comes, `expired` is asked every `STEP` seconds whether to give up."""
-    head, body = struct.unpack("<QQ", _read(descriptor, 16, expired))
-    if head > MAX_HEADER or body > MAX_PAYLOAD:
-        raise WireError("a frame larger than allowed")
-    frame = memoryview(_read(descriptor, head + body, expired))
-    return unpack(frame[:head], frame[head:])
-
-
-def after(seconds: float) -> Callable[[], bool]:
-    """A limit by the clock, for `receive`."""
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() >= end
-
-
-def _read(descriptor: int, count: int, expired: Callable[[], bool] | None) -> bytes:
-    parts: list[bytes] = []
-    asked = time.monotonic()
-    while count:
-        if expired is not None:
-            ready = bool(select.select([descriptor], [], [], STEP)[0])
-            if not ready or time.monotonic() - asked > STEP:
-                asked = time.monotonic()
-                if expired():
-                    raise TimedOut("no answer in time")
-            if not ready:
-                continue
-        part = os.read(descriptor, min(count, 1 << 20))
-        if not part:
-            raise Closed("the other side is gone")
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+    return unpack(*receive_frame(descriptor, expired))
