@@ -83,15 +83,21 @@ class WorkerProcess:
         widen(self.write)
         widen(theirs[1])
         self.mark = uuid.uuid4().hex
-        self.popen = subprocess.Popen(
-            [sys.executable, *flags, "-m", module, *map(str, theirs)],
-            pass_fds=theirs, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**environment, MARK: self.mark}, start_new_session=True,
-        )  # fmt: skip
+        try:
+            self.popen = subprocess.Popen(
+                [sys.executable, *flags, "-m", module, *map(str, theirs)],
+                pass_fds=theirs, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                env={**environment, MARK: self.mark}, start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            for pipe in list(self.pipes):
+                self.close_pipe(pipe)
+            raise
+        finally:
+            for end in theirs:
+                os.close(end)
         assert self.popen.stdout is not None
         self.tail = Tail(self.popen.stdout)
-        for end in theirs:
-            os.close(end)
 
     @property
     def pid(self) -> int:

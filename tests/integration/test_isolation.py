@@ -101,11 +101,13 @@ def on(name: str) -> pytest.MarkDecorator:
 
 @on("endless")
 def test_an_endless_flood_is_a_hang_and_costs_no_room(runner: WorkerRunner) -> None:
+    runner.start()
+    assert runner.process is not None
+    tail = runner.process.tail
     answer = ask(runner)
     assert answer.status == "hung"
     assert re.fullmatch(r"no answer within 3 s(?: of its own \(.*\))?, in which it printed \d+ MB", answer.message)
-    assert runner.process is not None
-    assert 0 < len(runner.process.tail.kept) <= LAST_WORDS
+    assert 0 < len(tail.kept) <= LAST_WORDS
 
 
 @on("hungry")

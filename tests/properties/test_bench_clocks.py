@@ -211,8 +211,8 @@ def test_a_job_that_says_nothing_has_no_note_of_the_one_before(monkeypatch: pyte
     with Workers() as idle:
         monkeypatch.setattr(workers_module, "send", lambda *_: None)
         monkeypatch.setattr(workers_module, "receive", silent)
-        monkeypatch.setattr(idle, "_start", lambda: None)
-        idle.to = idle.out = -1
+        nobody = SimpleNamespace(read=-1, write=-1, watch=lambda limit: limit, end=lambda: None)
+        monkeypatch.setattr(idle, "process", nobody)
         Note(idle.note.name).write("the one before")
         with pytest.raises(Lost) as lost:
             list(idle.job("limits"))
@@ -248,10 +248,8 @@ class Started(Exception):
 def test_a_worker_starts_with_its_threads_and_no_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     started: dict[str, str] = {}
 
-    def popen(*_: object, env: dict[str, str], pass_fds: tuple[int, int], **__: object) -> None:
+    def popen(*_: object, env: dict[str, str], **__: object) -> None:
         started.update(env)
-        for end in pass_fds:
-            os.close(end)
         raise Started
 
     monkeypatch.setattr("subprocess.Popen", popen)
@@ -259,8 +257,6 @@ def test_a_worker_starts_with_its_threads_and_no_other_settings(monkeypatch: pyt
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     with Workers(threads=3) as idle, pytest.raises(Started):
         list(idle.job("limits"))
-    for end in (idle.to, idle.out):
-        os.close(end)
     assert {started[name] for name in THREADS} == {"3"} and started["PYTHONHASHSEED"] == "0"
     assert "KERNELS_OF_SOMEBODY" not in started
 
