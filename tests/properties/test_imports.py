@@ -114,7 +114,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} interfaces terminal",
         "bench",
         "cli plugin",
-        "__main__",
+        "__main__ faults",
     ),
     "attention_core.conformance": (
         "budgets worker",
@@ -149,9 +149,9 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "models",
         "characters peft",
         "classification",
-        "memory contract_adapters",
+        "memory contract_adapters prompting",
         "selection",
-        "cli",
+        "cli faults",
     ),
 }
 """The rooms (folders and files) of each package, the lowest floor first: a room imports only rooms of lower floors."""
