@@ -150,7 +150,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "characters peft",
         "classification",
         "memory contract_adapters prompting",
-        "selection",
+        "selection standardise",
         "cli faults",
     ),
 }
