@@ -107,8 +107,8 @@ def _found(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding
     """The finding on one step, with the reasons that were not checked and, if asked for, what is needed."""
     found = decide_step(step, effort, advise=advise)
     if step.quoted:
-        said = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
-        evidence = replace(found.evidence, text=found.evidence.text + said)
+        message = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
+        evidence = replace(found.evidence, text=found.evidence.text + message)
         found = replace(found, evidence=evidence)
     if necessity and found.verdict in GOOD:
         from attention_core.derivation.decision.necessity import necessity as drop_each

@@ -145,8 +145,8 @@ def _show_step(step: StepReport) -> None:
     if step.required and not step.passed and step.verdict in ("AGREES", "EXACT", "STATISTICAL"):
         details.append(f"{step.required.upper()} is required")
     for record in step.evidence.figures.get("necessity", ()):
-        said = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
-        details.append(f"{record['hypothesis']} (line {record['line']}): {said}")
+        note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
+        details.append(f"{record['hypothesis']} (line {record['line']}): {note}")
     for detail in details:
         click.secho(f"         {detail}", dim=step.passed)
 

@@ -51,13 +51,13 @@ def wanted(path: Path, config: pytest.Config) -> bool:
 
 def seconds(config: pytest.Config) -> float:
     """The time of one step, as the ini option says."""
-    said = config.getini(TIME)
+    value = config.getini(TIME)
     try:
-        found = float(said)
+        found = float(value)
     except ValueError:
         found = 0.0
     if not 0.1 <= found <= 86400:
-        raise pytest.UsageError(f"{TIME} is a number of seconds from 0.1 to 86400, not '{said}'")
+        raise pytest.UsageError(f"{TIME} is a number of seconds from 0.1 to 86400, not '{value}'")
     return found
 
 

@@ -67,9 +67,9 @@ def sentences(
             return [f"not softmax attention; agrees with: {nearest}"]
         return ["agrees with softmax attention under none of the conventions that were tried"]
     lines = [call(record, binding)]
-    told = [meaning(name, value) for name, value in found.items() if name not in FORM]
-    if told:
-        lines.append(f"it {', '.join(told)}")
+    meanings = [meaning(name, value) for name, value in found.items() if name not in FORM]
+    if meanings:
+        lines.append(f"it {', '.join(meanings)}")
     but = "".join(f"; {KINDS[kind]} agree with {cause}" for kind, cause in unsettled.items() if cause)
     silent = [KINDS[kind] for kind, cause in unsettled.items() if not cause]
     but += f"; no convention explains {', '.join(silent)}" if silent else ""

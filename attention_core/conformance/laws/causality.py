@@ -228,8 +228,8 @@ def causal_holds_at_any_scale(subject: Subject, case: Case) -> None:
     """
     default = case.factor
     for scale in (-float(np.float32(default)), 0.0):
-        asked = case.with_(scale=scale)
-        require_truth(subject, asked, f"causal output at scale {scale:g}", where=judged_rows(subject, asked))
+        scaled = case.with_(scale=scale)
+        require_truth(subject, scaled, f"causal output at scale {scale:g}", where=judged_rows(subject, scaled))
 
 
 LAWS = (

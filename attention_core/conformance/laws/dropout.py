@@ -152,9 +152,9 @@ def require_unlike_at_every_distance(same: NDArray, places: NDArray, *seen: Obse
     accused = unlikely(same, places, 0.5, len(same))
     if accused.any():
         worst = int(np.argmax(np.where(accused, np.abs(same - places / 2), -1.0)))
-        told = "moved along by some rows and keys" if len(seen) == 1 else "of two calls, one moved along,"
+        message = "moved along by some rows and keys" if len(seen) == 1 else "of two calls, one moved along,"
         raise accuse(
-            f"dropout masks {told} agree in {same[worst]:.0f} of {places[worst]} places, but should in about half",
+            f"dropout masks {message} agree in {same[worst]:.0f} of {places[worst]} places, but should in about half",
             *seen,
         )
 

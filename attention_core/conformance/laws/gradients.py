@@ -128,8 +128,10 @@ def one_gradient_alone_is_the_same(subject: Subject, case: Case) -> None:
     rng = case.rng("alone")
     bias = case.mask is not None and case.mask.dtype != bool and subject.implementation.mask_gradient
     names = [*INPUTS, "mask"] if bias else list(INPUTS)
-    asked = [names[i] for i in sorted(rng.permutation(len(names))[: 1 if rng.random() < 0.6 else 2])]
-    judge(subject, case, tuple(asked), tuple(asked), remark=f" asked {'alone' if len(asked) == 1 else 'as one of two'}")
+    wanted = [names[i] for i in sorted(rng.permutation(len(names))[: 1 if rng.random() < 0.6 else 2])]
+    judge(
+        subject, case, tuple(wanted), tuple(wanted), remark=f" asked {'alone' if len(wanted) == 1 else 'as one of two'}"
+    )
 
 
 def output_is_the_same_with_gradients(subject: Subject, case: Case) -> None:

@@ -130,9 +130,9 @@ def check_steps(
         results = subject.run(case, number, parts, cuts, **extra)
     for i, result in enumerate(results):
         rows = slice(cuts[i], cuts[i + 1])
-        told = f"{what}: rows {cuts[i]} to {cuts[i + 1] - 1}"
+        message = f"{what}: rows {cuts[i]} to {cuts[i + 1] - 1}"
         with after([*earlier, *results[:i]]):
-            require_close(result, true[..., rows, :], bound[..., rows, :], told)
+            require_close(result, true[..., rows, :], bound[..., rows, :], message)
 
 
 def two_chunks(case: ParameterCase) -> list[int]:
@@ -302,8 +302,8 @@ def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
     if failure is not None and "AttributeError" in failure.types:
         raise NotApplicable("it has no reset()")
     if failure is not None and "WrongReturn" not in failure.types:
-        told = Evidence((Shown(request),), kind="crash", before=tuple(Shown(r.request) for r in used))
-        raise Violation(f"reset() raised {failure.types[0]}: {failure.message}", told)
+        evidence = Evidence((Shown(request),), kind="crash", before=tuple(Shown(r.request) for r in used))
+        raise Violation(f"reset() raised {failure.types[0]}: {failure.message}", evidence)
     third = case["n"] // 3
     cuts = sorted({0, case["n"] - 2 * third, case["n"] - third, case["n"]})
     check_steps(subject, case, cuts, "after reset", number, [*used, Result(np.zeros(0), request)])

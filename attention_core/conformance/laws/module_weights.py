@@ -28,9 +28,9 @@ def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCas
     found, x = subject.prepared(case), subject.input(case)
     for flags, allowed, causal in ways(subject, case):
         plain = subject.module(case, found, x, **flags)
-        asked = subject.module(case, found, x, **{**flags, asked_by: True})
+        with_weights = subject.module(case, found, x, **{**flags, asked_by: True})
         bound = subject.rounding(case, found, x, mask=allowed, causal=causal)
-        require_same(asked, plain, bound, "output with weights asked for")
+        require_same(with_weights, plain, bound, "output with weights asked for")
 
 
 def returned_weights_are_those_of_the_heads(subject: MultiHead, case: ParameterCase) -> None:
@@ -87,8 +87,10 @@ def dead_rows_are_the_same_on_both_paths(subject: MultiHead, case: ParameterCase
     mask = replace(mask, pairs=pairs)
     plain = subject.module(case, found, x, mask=mask)
     flags: dict[str, Any] = {"mask": mask, asked_by: True}
-    asked = subject.module(case, found, x, **flags)
-    require_same(is_nan(asked), is_nan(plain), 0.0, "whether the output of a dead row is NaN, with weights asked for")
+    with_weights = subject.module(case, found, x, **flags)
+    require_same(
+        is_nan(with_weights), is_nan(plain), 0.0, "whether the output of a dead row is NaN, with weights asked for"
+    )
 
 
 def is_nan(result: Result) -> Result:

@@ -86,17 +86,17 @@ def same_gradients(
         before, after = go(getattr(true_first, name)), getattr(true_second, name)
         bound = go(getattr(limits, name)) + getattr(other_limits, name) + np.abs(after - before)
         chosen = (where or {}).get(name)
-        told = f"{what}: gradient of {name}"
+        message = f"{what}: gradient of {name}"
         try:
-            compare(second.gradients[name], first.gradients[name], bound, told, go, chosen)
+            compare(second.gradients[name], first.gradients[name], bound, message, go, chosen)
         except Violation as violation:
             if violation.evidence.kind == "pair" or chosen is not None:
                 raise
             sides = (second.gradients[name], after, getattr(other_limits, name)), (
                 first.gradients[name], getattr(true_first, name), getattr(limits, name)
             )  # fmt: skip
-            raise wrong_side(violation, told, sides) from None
-        require_true_finiteness(second.gradients[name], after, bound, told, chosen)
+            raise wrong_side(violation, message, sides) from None
+        require_true_finiteness(second.gradients[name], after, bound, message, chosen)
 
 
 def wrong_side(

@@ -163,9 +163,9 @@ def positions_are_told_apart(subject: ParameterSubject, case: ParameterCase) -> 
     n, d = case["n"], max(case["d"], 2)
     table = subject.call(n, d, shape=(n, d))
     gap = np.abs(table.values[:, None] - table.values[None]).max(-1) + np.eye(n)
-    told = Result((gap > 0).astype(float), table.request)
-    told.expression = lambda p, q: f"float(({{out}}[{p}] != {{out}}[{q}]).any())"
-    require_close(told, np.ones((n, n)), 0.0, "whether rows differ")
+    distinct = Result((gap > 0).astype(float), table.request)
+    distinct.expression = lambda p, q: f"float(({{out}}[{p}] != {{out}}[{q}]).any())"
+    require_close(distinct, np.ones((n, n)), 0.0, "whether rows differ")
 
 
 def _of_the_paper(implementation: Implementation) -> bool:

@@ -36,11 +36,11 @@ def must_raise(subject: Subject, request: Request, contradiction: str, mend: str
         return
     except Violation as violation:
         if violation.evidence.kind == "crash":
-            said = violation.message.removeprefix("a valid call raised ")
+            reason = violation.message.removeprefix("a valid call raised ")
             # A lost process is dear to shrink; any other exception is shown by the same lines as a result.
-            kind = "crash" if said.startswith("the call did not return") else "must_raise"
+            kind = "crash" if reason.startswith("the call did not return") else "must_raise"
             raise Violation(
-                f"{contradiction}: got {said}, but should be refused by a ValueError or TypeError",
+                f"{contradiction}: got {reason}, but should be refused by a ValueError or TypeError",
                 Evidence((Shown(request),), kind=kind, event=violation.evidence.event),
             ) from None
     message = f"{contradiction}: got a result, but should be refused{mend}"

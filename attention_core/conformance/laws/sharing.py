@@ -101,11 +101,11 @@ def require_own_memory(subject: Subject, case: Case) -> None:
     response = subject.send(request)
     for number, name in response.shared:
         value = response.outputs[number]
-        place, told = (0,) * len(value.shape), INPUTS[int(name)] if name.isdigit() else name
+        place, noun = (0,) * len(value.shape), INPUTS[int(name)] if name.isdigit() else name
         other = 2.0 if value.values[place] == 1 else 1.0  # a number that is not there yet
         what = "the output" if number == 0 else f"result {number}"
         raise Violation(
-            f"{what} lies in the memory of {told}, but should have its own: writing into one changes the other",
+            f"{what} lies in the memory of {noun}, but should have its own: writing into one changes the other",
             Evidence((Shown(request, "out" if number == 0 else f"out{number}", place),), None, other, kind="shares"),
         )
 
@@ -129,9 +129,13 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
     first = subject.binding.argument(names[0])
     same = tuple((subject.binding.argument(name), first) for name in names[1:])
     found = subject.backward(one, one.cotangent(), INPUTS[: 1 if every else 2], same=same)
-    where, told = judged_rows(subject, one), " and ".join(names)
+    where, both = judged_rows(subject, one), " and ".join(names)
     require_close(
-        found.out, subject.truth(one).out, output_bound(subject, one), f"output with one tensor for {told}", where=where
+        found.out,
+        subject.truth(one).out,
+        output_bound(subject, one),
+        f"output with one tensor for {both}",
+        where=where,
     )
     total = sum(getattr(true, name) for name in names)
     error = sum(getattr(bounds, name) for name in names)
@@ -139,15 +143,15 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
     bound = error + gamma(len(names) - 1, UNIT_ROUNDOFF[one.dtype]) * size
     if not (size + bound < HUGE[one.dtype]).all():
         raise NotApplicable
-    require_close(found.gradients[names[0]], total, bound, f"gradient of one tensor for {told}")
+    require_close(found.gradients[names[0]], total, bound, f"gradient of one tensor for {both}")
     if subject.implementation.returns.endswith("lse"):
         beside = subject.forward(one, same=same)
         assert beside.lse is not None
         limit, live = subject.bounds(one).lse, ~subject.truth(one).dead
-        require_close(beside.lse, subject.truth(one).lse, limit, f"log-sum-exp with one tensor for {told}", where=live)
+        require_close(beside.lse, subject.truth(one).lse, limit, f"log-sum-exp with one tensor for {both}", where=live)
     if not every:
         require_close(
-            found.gradients["query"], true.query, bounds.query, f"gradient of query with one tensor for {told}"
+            found.gradients["query"], true.query, bounds.query, f"gradient of query with one tensor for {both}"
         )
 
 

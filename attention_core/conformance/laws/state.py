@@ -62,8 +62,8 @@ def in_turn(subject: Subject, cases: Iterable[Case], what: str) -> None:
         try:
             require_close(got, want, limit if first is None else 2 * limit, what, where=where)
         except Violation as violation:
-            told = replace(violation.evidence, before=tuple(done))
-            raise Violation(violation.message, told) from None
+            evidence = replace(violation.evidence, before=tuple(done))
+            raise Violation(violation.message, evidence) from None
         answers.setdefault(id(case), got)
         done.append(Shown(got.request))
 

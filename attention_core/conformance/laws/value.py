@@ -42,8 +42,8 @@ def agrees_with_truth(subject: Subject, case: Case) -> int:
     Mutant: wrong_scale
     """
     out, truth = subject.forward(case).out, subject.truth(case)
-    told = None if subject.implementation.dead_rows != "unspecified" else ~truth.dead[..., None]
-    ratio = require_close(out, truth.out, limit(subject, case), "output against the float64 truth", where=told)
+    where = None if subject.implementation.dead_rows != "unspecified" else ~truth.dead[..., None]
+    ratio = require_close(out, truth.out, limit(subject, case), "output against the float64 truth", where=where)
     subject.record_ratio(case, "out", ratio)
     power = nulls.power(case, truth, limit(subject, case), subject.implementation.causal)
     return subject.record_power(agrees_with_truth.__name__, power)

@@ -173,5 +173,5 @@ class Mask:
         )
         if self.form.kind == "additive":
             return np.where(pairs, 0.0, -np.inf) if pairs.dtype == bool else pairs
-        said: NDArray = ~pairs if true == "ignore" else pairs
-        return said if self.form.kind == "bool" else said.astype(np.int64)
+        polar: NDArray = ~pairs if true == "ignore" else pairs
+        return polar if self.form.kind == "bool" else polar.astype(np.int64)

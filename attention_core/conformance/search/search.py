@@ -188,8 +188,8 @@ def minimum(planned: int, refused: int, times: int) -> int:
 def weak_nulls(law: str, subject: Any, effort: str) -> dict[str, int]:
     """Null models that were relevant to the law's cases and that too few problems told apart, with their numbers."""
     relevant, powers = getattr(subject, "relevant", {}), getattr(subject, "powers", {})
-    asked = [null for name, null in relevant if name == law and relevant[law, null]]
-    return {null: powers[law, null] for null in asked if powers[law, null] < MINIMUM[effort]}
+    relevant_nulls = [null for name, null in relevant if name == law and relevant[law, null]]
+    return {null: powers[law, null] for null in relevant_nulls if powers[law, null] < MINIMUM[effort]}
 
 
 def weigh(result: LawResult, subject: Any, effort: str) -> None:

@@ -12,32 +12,32 @@ REFUSALS = "(ValueError, TypeError, NotImplementedError, AssertionError, Runtime
 
 def verdict(evidence: Evidence, message: str) -> list[str]:
     """The last lines: what is so on a correct implementation and not here."""
-    said = repr(" ".join(message.split()))
+    text = repr(" ".join(message.split()))
     if evidence.kind in ("value", "pair") and evidence.got is not None and evidence.want is not None:
         lines = [] if evidence.kind == "pair" else [f"want = {literal(evidence.want)}"]
         if evidence.kind == "pair" and evidence.times != 1:
             lines = [f"want = {literal(evidence.times)} * want"]
         lines.append("print('got', got, 'but should be', want)")
         if evidence.want != evidence.want:
-            return [*lines, f"assert got != got, {said}"]
+            return [*lines, f"assert got != got, {text}"]
         if evidence.bound is None or abs(evidence.want) == float("inf"):
-            return [*lines, f"assert got == want, {said}"]
-        return [*lines, f"assert abs(got - want) <= {limit(evidence)}, {said}"]
+            return [*lines, f"assert got == want, {text}"]
+        return [*lines, f"assert abs(got - want) <= {limit(evidence)}, {text}"]
     if evidence.kind == "again":
         lines = ["print('from', min(answers), 'to', max(answers))"]
-        return [*lines, f"assert max(answers) - min(answers) <= {literal(evidence.bound)}, {said}"]
+        return [*lines, f"assert max(answers) - min(answers) <= {literal(evidence.bound)}, {text}"]
     if evidence.kind == "nonfinite":
-        return ["print('got', got, 'but should be finite')", f"assert abs(got) < float('inf'), {said}"]
+        return ["print('got', got, 'but should be finite')", f"assert abs(got) < float('inf'), {text}"]
     if evidence.kind == "must_raise":
         return [f"except {REFUSALS} as error:", "    print('refused, as it should be:', error)", "else:",
-                f"    raise AssertionError({said})"]  # fmt: skip
+                f"    raise AssertionError({text})"]  # fmt: skip
     if evidence.kind == "seeds":
-        return [f"assert states[0] != states[1], {said}"]
+        return [f"assert states[0] != states[1], {text}"]
     if evidence.kind in ("mutated", "shares", "process"):
-        return [f"assert after == before, {said}"]
+        return [f"assert after == before, {text}"]
     if evidence.kind == "shape":
-        return shape_verdict(message, said)
-    return [f"# {said}"]
+        return shape_verdict(message, text)
+    return [f"# {text}"]
 
 
 def limit(evidence: Evidence) -> str:

@@ -93,8 +93,8 @@ class Result:
     def shown(self, index: tuple[int, ...]) -> Shown:
         own = index if self.heads is None else self._at_head(index, self.heads[index[self.head_axis]])
         moved = own if self.place is None else self.place(own)
-        told = "" if self.expression is None else self.expression(*index)
-        return Shown(self.request, self.quantity, tuple(int(i) for i in moved), told, self.missing)
+        message = "" if self.expression is None else self.expression(*index)
+        return Shown(self.request, self.quantity, tuple(int(i) for i in moved), message, self.missing)
 
     def canonical(self, moved: tuple[int, ...]) -> tuple[int, ...]:
         """The inverse of the move in `shown`: from the target's own axis order and heads."""
@@ -159,9 +159,11 @@ def require_close(
     index = tuple(int(i) for i in worst)
     g, w, b = float(values[index]), float(want[index]), float(limits[index])
     shown = ", ".join(map(str, index))
-    told = (f"{g:.9g}", f"{w:.9g}") if f"{g:.9g}" != f"{w:.9g}" else (repr(g), repr(w))  # all digits where they matter
-    told = ("no gradient (None, read as 0)" if got.missing else told[0], told[1])
-    message = f"{what}: got {told[0]} at [{shown}], but should be {told[1]} (allowed error {b:.3g})"
+    numbers = (
+        (f"{g:.9g}", f"{w:.9g}") if f"{g:.9g}" != f"{w:.9g}" else (repr(g), repr(w))
+    )  # all digits where they matter
+    numbers = ("no gradient (None, read as 0)" if got.missing else numbers[0], numbers[1])
+    message = f"{what}: got {numbers[0]} at [{shown}], but should be {numbers[1]} (allowed error {b:.3g})"
     raise Violation(message, Evidence((got.shown(index),), g, w, b))
 
 

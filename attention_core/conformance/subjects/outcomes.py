@@ -100,12 +100,12 @@ def number_of_results(response: Response) -> int | None:
 
 def declared_returns(returns: str, got: int) -> str:
     """What to say when a call gives another number of results than declared."""
-    told = f"the call returns {got} value{'' if got == 1 else 's'}, but is declared to return {returns!r}"
+    message = f"the call returns {got} value{'' if got == 1 else 's'}, but is declared to return {returns!r}"
     if got == 1:
-        return f"{told}: declare --returns out (in Python returns='out')"
+        return f"{message}: declare --returns out (in Python returns='out')"
     if got == 2:
-        return f"{told}: declare --returns out,weights or --returns out,lse (in Python returns='out,weights')"
-    return f"{told}: let it return the output alone, (output, weights) or (output, lse)"
+        return f"{message}: declare --returns out,weights or --returns out,lse (in Python returns='out,weights')"
+    return f"{message}: let it return the output alone, (output, weights) or (output, lse)"
 
 
 def declines(failure: Failure) -> bool:

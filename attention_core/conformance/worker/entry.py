@@ -96,10 +96,10 @@ def serve(read: int, write: int, spare: tuple[int, ...] = ()) -> None:
     options = wire.receive(read)
     if options.get("main"):  # another thread may end long before its process does
         end_with_the_starting_thread()
-    executor, told = start(options)
+    executor, greeting = start(options)
     if executor is not None and len(spare) == 2:
-        told["spare"] = fork_spare(executor, (spare[0], spare[1]), (read, write))
-    wire.send(write, told)
+        greeting["spare"] = fork_spare(executor, (spare[0], spare[1]), (read, write))
+    wire.send(write, greeting)
     own = os.getpid()
     while executor is not None:
         try:

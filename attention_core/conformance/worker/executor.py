@@ -89,16 +89,16 @@ class Executor:
         except BaseException as error:
             response = Response("raised", failure=describe_failure(error))
         changed = tuple((what, *values) for what, values in self.process.changed.items())
-        told = {"seconds": time.perf_counter() - start, "changed": changed, "generators": found, "bound": self.bound}
-        return Response(**{**vars(response), **told})
+        facts = {"seconds": time.perf_counter() - start, "changed": changed, "generators": found, "bound": self.bound}
+        return Response(**{**vars(response), **facts})
 
     def _run(self, request: Request) -> Response:
         target = self._callable(request)
         lib = self.library
         if request.describe:
             call = getattr(target, "forward", target)
-            told = {"parameters": described_parameters(call), "read": self.names_read, "keyed": self.read_by_key}
-            return Response("ok", described=told)
+            facts = {"parameters": described_parameters(call), "read": self.names_read, "keyed": self.read_by_key}
+            return Response("ok", described=facts)
         built = {str(i): self._build(a) for i, a in enumerate(request.args)}
         built |= {name: self._build(a) for name, a in request.kwargs.items()}
         if request.earlier is not None:

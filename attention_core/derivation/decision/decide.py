@@ -91,8 +91,8 @@ class Decider:
         """Sizes beyond the ladder that the claim names, and for `!=` all that it names."""
         if not self.tuples.sizes:
             return []
-        said = constants(self.context, [self.claim])
-        return whole_marks(v for v in said if self.claim.op == "!=" or abs(v) > BEYOND)
+        numbers = constants(self.context, [self.claim])
+        return whole_marks(v for v in numbers if self.claim.op == "!=" or abs(v) > BEYOND)
 
     def directed(self) -> Finding | None:
         """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""

@@ -44,11 +44,11 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     if found.verdict is not Verdict.REFUTED:
         return found
     expected = step.option("expect") == "refuted"
-    said = "" if expected else _other_convention(step, found, decide)
-    if said:
-        return _undecided(found, said)
-    said = "" if expected else _restriction(step, found)
-    return _undecided(found, said) if said else _under_caveats(step, found, decide, expected)
+    message = "" if expected else _other_convention(step, found, decide)
+    if message:
+        return _undecided(found, message)
+    message = "" if expected else _restriction(step, found)
+    return _undecided(found, message) if message else _under_caveats(step, found, decide, expected)
 
 
 def _restriction(step: Step, found: Finding) -> str:
@@ -188,8 +188,8 @@ def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
 
 def _without_law(step: Step, found: Finding) -> Finding:
     """UNDECIDED for an average of a symbol whose law stands in words that were not read."""
-    said = [c for c in step.context.caveats if c.random and (c.plain or step.context.formal is None)]
-    if not said:
+    caveats = [c for c in step.context.caveats if c.random and (c.plain or step.context.formal is None)]
+    if not caveats:
         return found
     claim = _claim(step)
     if claim is None:
@@ -198,7 +198,7 @@ def _without_law(step: Step, found: Finding) -> Finding:
     known = step.context.symbols
     inside = {str(p.data) for body in averaged for p in body.walk() if p.op in ("leaf", "member")} & set(known)
     fixed = {n for n in inside if known[n].law is None}
-    for one in said:
+    for one in caveats:
         alone = one.plain or fixed == inside
         if alone and fixed & (touched(step) if one.names is None else one.names):
             return _undecided(found, f"{_unread(one)}; {sorted(fixed)[0]} has no law that was read")

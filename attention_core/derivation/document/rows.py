@@ -152,9 +152,9 @@ class _Splitter:
         piece = self.pieces[-1]
         head = [t for t in row if t.kind not in ("AMP", "GAP")]
         if head and head[0].kind in ("TEXT", "FORALL"):
-            said = head[0].kind == "FORALL" or bare(head[0].value) in BINDS
+            binds = head[0].kind == "FORALL" or bare(head[0].value) in BINDS
             claims = any(has_relation(s) and not is_condition(s) for _, _, s in segments_of(row))
-            return said and claims and bool(piece.relations())
+            return binds and claims and bool(piece.relations())
         if not piece.relations() or not head or starts_with_relation(head) or head[0].kind in OPERATORS:
             return False
         last = piece.last()
@@ -175,37 +175,37 @@ class _Splitter:
 
     def text(self, word: str, row: list[Tok]) -> None:
         """Words between formulas: they join statements, bind indices or give a reason."""
-        said = bare(word)
+        plain = bare(word)
         if WRITTEN_RELATION.search(word):
             raise Unreadable(
                 f"the words '{word}' hold a relation that is not read: write it as a formula outside \\text"
             )
-        if CHANGES.search(said):
+        if CHANGES.search(plain):
             raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
-        if self.binding == "reason" and self.opened and said not in JOINS[1:]:
+        if self.binding == "reason" and self.opened and plain not in JOINS[1:]:
             self.words = word  # a reason with a formula goes on with "and", "for" and the like
             return
         piece = self.pieces[-1]
-        if said in BINDS:
-            self.binding, self.words, self.leads, self.bound = "conditions", said, self.fresh, False
-        elif said in ("as",) and piece.relations():
+        if plain in BINDS:
+            self.binding, self.words, self.leads, self.bound = "conditions", plain, self.fresh, False
+        elif plain in ("as",) and piece.relations():
             self.binding = "moves"
-        elif said in ("let", "put", "define"):
+        elif plain in ("let", "put", "define"):
             self.fresh_piece()
             self.pieces[-1].defines = True
-        elif said in ARROWS and piece.tokens:
+        elif plain in ARROWS and piece.tokens:
             self.binding = ""
-            piece.tokens.append(Tok("ARROW", ARROWS[said], piece.tokens[-1].line, piece.tokens[-1].start))
-        elif said == "and" and self.binding == "conditions":
-            self.words = said
-        elif said == "and" and piece.tokens:
+            piece.tokens.append(Tok("ARROW", ARROWS[plain], piece.tokens[-1].line, piece.tokens[-1].start))
+        elif plain == "and" and self.binding == "conditions":
+            self.words = plain
+        elif plain == "and" and piece.tokens:
             self.binding = ""
             piece.tokens.append(Tok("AND", word, piece.tokens[-1].line, piece.tokens[-1].start))
-        elif said in JOINS:
+        elif plain in JOINS:
             self.fresh_piece()
-        elif said == "or":
+        elif plain == "or":
             raise Unreadable("'or' claims either of two statements, which is not understood: state them apart")
-        elif self.fresh and (not OPENS_REASON.search(said) or word.rstrip().endswith((",", ":"))):
+        elif self.fresh and (not OPENS_REASON.search(plain) or word.rstrip().endswith((",", ":"))):
             self.binding = ""  # "We have": words before a statement
             if piece.tokens and not starts_with_relation([t for t in row if t.kind not in ("TEXT", "AMP", "GAP")]):
                 self.fresh_piece()

@@ -29,19 +29,19 @@ def relations_of(
     over: list[tuple[str, Term, Term]] = []
     tests: list[Chain] = []
     free = free_indices(context, chain)
-    said: dict[str, tuple[Term, Term]] = {}
+    sides: dict[str, tuple[Term, Term]] = {}
     for condition in conditions if separate else spread(conditions):
         name = name_of(condition.exprs[0])
         if condition.ops == ("in",) and name is not None and name not in context.symbols:
-            said[name] = index_set(elab, condition.exprs[1])
+            sides[name] = index_set(elab, condition.exprs[1])
         elif condition.ops == ("in",):
             tests.append(between(elab, condition))
         elif not condition.alone:
             tests.append(condition)
             free |= {n for n in names_in(condition) if n not in context.symbols}
     for name in sorted(free):
-        if name in said:
-            over.append((name, *said[name]))
+        if name in sides:
+            over.append((name, *sides[name]))
         else:
             low, high = inferred_range(elab, name, chain)
             over.append((name, size_term(low), size_term(high)))

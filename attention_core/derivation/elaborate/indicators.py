@@ -154,9 +154,9 @@ def with_indicators(elab: Elaborator, expr: Times) -> Expr:
     while place < len(ops):
         following = factors[place + 1]
         if factors[place] == Name(ONES) and ops[place] == "" and isinstance(following, Group):
-            said = conditions_in(following.items) if ONES not in elab.context.symbols else ()
-            if said:
-                factors[place : place + 2] = [Call("indicator", said)]
+            conditions = conditions_in(following.items) if ONES not in elab.context.symbols else ()
+            if conditions:
+                factors[place : place + 2] = [Call("indicator", conditions)]
                 del ops[place]
         place += 1
     return Times(tuple(factors), tuple(ops)) if ops else factors[0]

@@ -41,8 +41,8 @@ def _require_one_divisor(elab: Elaborator, factors: Sequence[Expr], ops: Sequenc
     for k, (op, following) in enumerate(pairwise(ops)):
         plain = isinstance(factors[k], Num) and isinstance(factors[k + 1], Num) and (k == 0 or ops[k - 1] != "/")
         if op == "/" and following == "" and not plain:
-            said = f"{written(factors[k])} / {written(factors[k + 1])} {written(factors[k + 2])}"
-            raise elab.fail(f"'{said}' may divide by one factor or by two: write \\frac or brackets")
+            message = f"{written(factors[k])} / {written(factors[k + 1])} {written(factors[k + 2])}"
+            raise elab.fail(f"'{message}' may divide by one factor or by two: write \\frac or brackets")
 
 
 def _entrywise(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:

@@ -47,9 +47,9 @@ def subscripted(elab: Elaborator, expr: Sub) -> Term:
     if full is not None and (own := elab.lookup(full)) is not None:
         _require_own(elab, found, expr, own)
         return symbol(elab, full)
-    said = conditions_in(expr.items) if base_name == ONES and found is None else ()
-    if said:
-        return indicator(elab, said)
+    conditions = conditions_in(expr.items) if base_name == ONES and found is None else ()
+    if conditions:
+        return indicator(elab, conditions)
     if base_name == r"\delta" and found is None and (delta := kronecker(elab, expr)) is not None:
         return delta
     if base_name in ("I", r"\mathbf{1}", r"\mathbf{0}") and found is None and len(expr.items) == 1:

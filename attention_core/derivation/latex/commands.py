@@ -174,19 +174,19 @@ def _above(lexer: Lexer, name: str, end: int) -> int:
     r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
     inner, after = braced(lexer.text, end, lexer.line)
     base, after = braced(lexer.text, after, lexer.line)
-    said = inner.strip()
-    word = re.sub(r"\\(?:text|mathrm|operatorname|textrm|rm)\s*|[{}$]", "", said).strip()
+    label = inner.strip()
+    word = re.sub(r"\\(?:text|mathrm|operatorname|textrm|rm)\s*|[{}$]", "", label).strip()
     if base.strip() not in RELATIONS and base.strip() not in ARROWS:
         raise Unreadable(f"\\{name} is understood above a relation only, not above '{base.strip()}'", lexer.line)
     if word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=":
         lexer.emit("REL", ":=")
     elif re.fullmatch(r"\(?\*?[a-zA-Z0-9]{0,3}\*{0,3}\)?", word) and word[:1] + word[-1:] in ("()", "**", "*"):
         lexer.nested(base)  # a number to refer to
-    elif re.match(r"\\text(rm)?\s*\{", said) and not re.fullmatch(r"[a-z.]{1,4}", word):
+    elif re.match(r"\\text(rm)?\s*\{", label) and not re.fullmatch(r"[a-z.]{1,4}", word):
         lexer.nested(base)
     else:
         raise Unreadable(
-            f"'{said}' on top of a relation is not understood: give reasons with \\text behind the relation",
+            f"'{label}' on top of a relation is not understood: give reasons with \\text behind the relation",
             lexer.line,
         )
     return after
@@ -196,11 +196,11 @@ def _limit_arrow(lexer: Lexer, end: int) -> int:
     r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
     below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
     inner, after = braced(lexer.text, below.end() if below else end, lexer.line)
-    said = [part.strip() for part in (below.group(1) if below else "", inner) if part.strip()]
-    if len(said) != 1 or not re.search(r"\\(to|rightarrow)\b", said[0]):
+    labels = [part.strip() for part in (below.group(1) if below else "", inner) if part.strip()]
+    if len(labels) != 1 or not re.search(r"\\(to|rightarrow)\b", labels[0]):
         raise Unreadable("write what moves on the arrow: \\xrightarrow{S \\to \\infty}", lexer.line)
     lexer.emit("REL", "->")
-    lexer.emit("MOVES", said[0])
+    lexer.emit("MOVES", labels[0])
     return after
 
 

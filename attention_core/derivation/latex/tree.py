@@ -255,8 +255,8 @@ def order(power: Expr | None, by: tuple[Expr, ...]) -> tuple[Expr, ...]:
         else:
             found.append(one)
     if (Num(Fraction(1)) if power is None else power) != Num(Fraction(len(found))):
-        said = 1 if power is None else getattr(power, "value", "another one")
+        degree = 1 if power is None else getattr(power, "value", "another one")
         raise Unreadable(
-            f"a derivative whose upper \\partial says the order {said} and whose lower ones say {len(found)}"
+            f"a derivative whose upper \\partial says the order {degree} and whose lower ones say {len(found)}"
         )
     return tuple(found)

@@ -61,7 +61,7 @@ def constants(context: Context, relations: Iterable[Relation], highest: int = HI
 
 def _closed(term: Term) -> Iterator[Term]:
     """The numbers in a term, and the largest parts of it that no symbol occurs in; what is shared is looked at once."""
-    said = _symbolic(term)
+    symbolic = _symbolic(term)
     seen: set[int] = set()
     stack = [term]
     while stack:
@@ -69,9 +69,9 @@ def _closed(term: Term) -> Iterator[Term]:
         if id(part) in seen:
             continue
         seen.add(id(part))
-        if part.op == "const" or not said[id(part)]:
+        if part.op == "const" or not symbolic[id(part)]:
             yield part
-        if said[id(part)]:
+        if symbolic[id(part)]:
             stack.extend(part.args)
         else:
             yield from (t for t in part.walk() if t.op == "const")

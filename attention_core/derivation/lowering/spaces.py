@@ -93,8 +93,8 @@ class Tuples:
     def first(self, name: str) -> int:
         """The same, searched: one by one up to 40, then around the numbers of the conditions and up the ladder."""
         own = [r for r in self.conditions if relation_names(self.context, r) == {name}]
-        said = whole_marks(constants(self.context, own))
-        further = {v for v in said if v > NEAR} | {r for r in RUNGS if r > NEAR}
+        marks = whole_marks(constants(self.context, own))
+        further = {v for v in marks if v > NEAR} | {r for r in RUNGS if r > NEAR}
         below = NEAR
         for value in [*range(1, NEAR + 1), *sorted(further)]:
             if self.feasible({name: value}, {name}):

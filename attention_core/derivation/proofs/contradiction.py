@@ -32,12 +32,12 @@ def impossible(plan: Plan) -> str:
 
 def _two_values(plan: Plan) -> str:
     """One quantity that is said to equal two numbers, such as a length of 1 and of 2."""
-    said: dict[int, fmpq] = {}
+    values: dict[int, fmpq] = {}
     for c in (*plan.constraints, *plan.checks):
         for node, other in ((c.left, c.right), (c.right, c.left)):
             value = plan.low.graph.value(other)
-            if c.op == "=" and value is not None and said.setdefault(node, value) != value:
-                return f"one quantity would be {said[node]} and {value}"
+            if c.op == "=" and value is not None and values.setdefault(node, value) != value:
+                return f"one quantity would be {values[node]} and {value}"
     return ""
 
 

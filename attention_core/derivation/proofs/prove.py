@@ -140,8 +140,8 @@ def _where(decider: Decider, count: int) -> str:
     lowest = {n: decider.tuples.lowest(n) for n in decider.tuples.sizes}
     if all(low == 1 for low in lowest.values()):
         return f" at all sizes up to {count}"
-    said = ", ".join(f"{n} = {low}, ..., {low + count - 1}" for n, low in lowest.items())
-    return f" at all allowed sizes among {said}"
+    message = ", ".join(f"{n} = {low}, ..., {low + count - 1}" for n, low in lowest.items())
+    return f" at all allowed sizes among {message}"
 
 
 def with_large_sizes(decider: Decider, found: Finding) -> Finding:

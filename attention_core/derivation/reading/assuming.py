@@ -99,19 +99,19 @@ def standings(parts: list[str]) -> list[Standing]:
 
 def words_before(parts: list[str], place: int) -> str:
     """The last words before a formula, to quote."""
-    said = " ".join(_END.split(parts[place - 1])[-1].split()).strip(" ,:") if place else ""
-    return said[-60:]
+    message = " ".join(_END.split(parts[place - 1])[-1].split()).strip(" ,:") if place else ""
+    return message[-60:]
 
 
 def clause_before(parts: list[str], place: int) -> str:
     """All words of a sentence up to a formula, with a pair of dollars for each formula before it."""
-    said: list[str] = []
+    words: list[str] = []
     for at in range(place - 1, -1, -2):
         pieces = _END.split(parts[at])
-        said.append(pieces[-1])
+        words.append(pieces[-1])
         if len(pieces) > 1:
             break
-    return " ".join("$$".join(reversed(said)).split())
+    return " ".join("$$".join(reversed(words)).split())
 
 
 def _asked(parts: list[str]) -> list[bool]:

@@ -62,12 +62,12 @@ class Pending:
 
 def declare(context: Context, paragraph: Paragraph) -> None:
     """Read one paragraph into a context; sizes, then all domains, may be said after their use."""
-    kept, told = context.copy(), len(context.understood)
+    kept, count = context.copy(), len(context.understood)
     first: Unreadable | None = None
     for early in ("", "sizes", "domains", ""):  # in the end what can be read as it stands is declared
         context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
         context.dropped, context.caveats = dict(kept.dropped), list(kept.caveats)
-        del context.understood[told:]
+        del context.understood[count:]
         last = first is not None and not early
         reader = Reader(context, paragraph, lenient=last)
         try:
@@ -146,8 +146,8 @@ class Reader:
             line = self.paragraph.line
             for place, part in enumerate(parts):
                 bound = place % 2 and not sizes and BINDING.search(parts[place - 1].rstrip())
-                said = stand[place] is Standing.SAID
-                if place % 2 and not bound and not said and place not in done and says_domain(part, line, sizes):
+                declares = stand[place] is Standing.SAID
+                if place % 2 and not bound and not declares and place not in done and says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)
                 line += part.count("\n")

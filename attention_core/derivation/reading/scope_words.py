@@ -185,9 +185,11 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
         found_words = words = left_over(parts, claims=False)
         if not CONDITION.match(found.group("words").strip()) or _REASON.match(found.group("words")):
             words = tuple(word for word in words if not _is_known(context, word))
-        said = " ".join("$$".join(parts[::2]).split())
-        known = bool(found_words) and not words and len(said.split()) <= MAX_REASON  # a reason that was assumed
-        whole = not (known or _is_joint(said) or is_pattern(said) or _REASON.match(said) or is_read_declaration(parts))
+        prose = " ".join("$$".join(parts[::2]).split())
+        known = bool(found_words) and not words and len(prose.split()) <= MAX_REASON  # a reason that was assumed
+        whole = not (
+            known or _is_joint(prose) or is_pattern(prose) or _REASON.match(prose) or is_read_declaration(parts)
+        )
         if words or whole:
             line = display.line + before.count("\n")
             out.append(Caveat(line, quoted(found.group("words")), context.level, None, words=words, whole=whole))

@@ -169,10 +169,10 @@ class _Walk:
         passing = [*self.around_next, *words_inside(context, block)]
         following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
         if isinstance(following, Paragraph):
-            said = going_on(following)
-            if said is not None:
+            continuation = going_on(following)
+            if continuation is not None:
                 self.read.add(place + 1)
-                self.out += _declare(context, said)
+                self.out += _declare(context, continuation)
             elif not is_declaration(following):
                 behind, more = read_behind(context, following, self.is_display(place + 2))
                 local = local + behind
@@ -263,12 +263,12 @@ def _without_definition(context: Context, one: Written, around: Around) -> Writt
         Reader(trial, Paragraph(one.line, one.source)).define_chain(first, one.source, one.line)
     except (Unreadable, ShapeMismatch):
         return one
-    said = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
+    message = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
     before, after = context.symbols.get(name), trial.symbols[name]
     if before is not None and after.term is not None and before.type != after.term.type:
         return one
     context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
-    context.understood += [*trial.understood, (one.line, said)]
+    context.understood += [*trial.understood, (one.line, message)]
     if len(chain.ops) == 1:
         return None
     rest = Chain(chain.exprs[1:], chain.ops[1:], chain.lines[1:])
@@ -356,11 +356,11 @@ def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
             yield Unread(one.tag, line, one.source, message)
             continue
         for premises, conclusions in ways:
-            said = " and ".join(written(p) for p in premises)
+            antecedent = " and ".join(written(p) for p in premises)
             for conclusion in conclusions:
                 for step in _chain_steps(context, one, conclusion, [(p, conditions) for p in premises]):
                     options = step.options or one.options.get(line, [])
-                    yield replace(step, line=line, text=f"{said} \\implies {step.text}", options=options)
+                    yield replace(step, line=line, text=f"{antecedent} \\implies {step.text}", options=options)
 
 
 def _named(steps: list[Step | Unread]) -> list[Step | Unread]:

@@ -55,8 +55,8 @@ def page(documents: Sequence[tuple[DocumentReport, str]]) -> str:
 def document(report: DocumentReport, text: str) -> str:
     """One document: its blocks in their order, every step where it stands."""
     good = sum(step.passed for step in report.steps)
-    said = f"{good} of {len(report.steps)} steps are as the document says"
-    out = [f"<article><p class='line'>{escape(report.file)}: {said}</p>"]
+    message = f"{good} of {len(report.steps)} steps are as the document says"
+    out = [f"<article><p class='line'>{escape(report.file)}: {message}</p>"]
     shown = {step.id: step for step in report.steps}
     written = {step.id: step for step in steps_of(text)[0]}
     left = [(shown[name], written.get(name)) for name in shown]
@@ -89,12 +89,12 @@ def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread 
 def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | None]]) -> str:
     """A display: its definitions, and one row for every relation."""
     rows = [(line, f"<tr><td colspan='3'>{math(inner, True)}</td></tr>") for line, inner in definitions(block)]
-    said = conditions(block)
+    texts = conditions(block)
     before: Step | None = None
     for step, source in steps:
         if isinstance(source, Step):
             goes_on = before is not None and before.right == source.left and not source.assumed
-            rows.append((step.line, step_row(step, source, goes_on, said)))
+            rows.append((step.line, step_row(step, source, goes_on, texts)))
             before = source
         else:
             rows.append((step.line, problem_rows(step, source)))

@@ -68,8 +68,8 @@ def about(step: StepReport, source: Step | Unread | None = None) -> str:
     verdict = str(step.verdict) + (", as expected" if step.expected and step.passed else "")
     evidence = f"{step.evidence.text} ({step.seconds:.2f} s)\n{step.text}"
     for record in step.evidence.figures.get("necessity", ()):
-        said = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
-        evidence += f"\n{record['hypothesis']} (line {record['line']}): {said}"
+        note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
+        evidence += f"\n{record['hypothesis']} (line {record['line']}): {note}"
     title = f"{escape(step.id)} <span class='line'>line {step.line}</span>"
     unfolds = f"<details><summary class='verdict'>{escape(verdict)}</summary><pre>{escape(evidence)}</pre></details>"
     return f"<td class='about'>{title} {''.join(options(source))}{unfolds}</td>"

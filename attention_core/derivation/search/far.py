@@ -73,8 +73,8 @@ def far(decider: Decider) -> Finding | None:
 def _named(decider: Decider) -> list[fmpq]:
     """The numbers of the claim, and what is next to them, twice and squared."""
     found: dict[tuple[int, int], fmpq] = {}
-    said = constants(decider.context, [decider.claim], highest=2**NAMED_BITS)
-    for size in sorted((abs(fmpq(v.numerator, v.denominator)) for v in said), reverse=True):
+    numbers = constants(decider.context, [decider.claim], highest=2**NAMED_BITS)
+    for size in sorted((abs(fmpq(v.numerator, v.denominator)) for v in numbers), reverse=True):
         for value in (2 * size, size + 1, size - 1, size, size / 2, size * size):
             found[int(value.p), int(value.q)] = value
     return list(found.values())[:NAMED]

@@ -91,8 +91,8 @@ def _points(decider: Decider) -> Iterator[Point]:
     scalars = [s for s in decider.symbols if s.type is not None and s.type.scalar and s.kind == "array"]
     sides = (decider.claim.left, decider.claim.right)
     summed = any(t.op in ("reduce", "eye", "ones", "zeros") for side in sides for t in side.walk())
-    said = {abs(v) for v in constants(decider.context, [decider.claim], highest=2**5_000) if v.denominator == 1}
-    near = {int(v) + k for v in sorted(said)[-NAMED:] if v > 3 for k in (0, 1)}
+    numbers = {abs(v) for v in constants(decider.context, [decider.claim], highest=2**5_000) if v.denominator == 1}
+    near = {int(v) + k for v in sorted(numbers)[-NAMED:] if v > 3 for k in (0, 1)}
     sizes: list[Any] = sorted({*WHOLE, *near})
     if not arrays and not summed:
         sizes += [Power(e) for e in OPEN]

@@ -68,8 +68,8 @@ def _some(envs: list[dict[str, int]]) -> list[dict[str, int]]:
 
 def numbers(decider: Decider) -> list[float]:
     """Numbers worth trying: those of the claim and its hypotheses, next to them, their roots, halves, between two."""
-    said = sorted({*constants(decider.context, [decider.claim]), *constants(decider.context, decider.hypotheses)})
-    plain = [v for v in (number(fmpq(v.numerator, v.denominator)) for v in said) if math.isfinite(v)]
+    marks = sorted({*constants(decider.context, [decider.claim]), *constants(decider.context, decider.hypotheses)})
+    plain = [v for v in (number(fmpq(v.numerator, v.denominator)) for v in marks) if math.isfinite(v)]
     found: dict[float, None] = dict.fromkeys(plain)
     found.update(dict.fromkeys(-v for v in plain))
     sizes = sorted({abs(v) for v in plain})

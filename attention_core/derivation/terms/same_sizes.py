@@ -53,10 +53,10 @@ def unless_sizes_fit(error: ShapeMismatch, context: Context, extra: Sequence[Rel
 
     names = {n for pair in error.pairs for size in pair for n in size.symbols()}
     relations = [*(h.relation for h in context.hypotheses), *extra]
-    told = [r for r in relations if relation_names(context, r) & names]
-    for relation in told:
+    ties = [r for r in relations if relation_names(context, r) & names]
+    for relation in ties:
         names |= {n for n in relation_names(context, relation) if context.symbols[n].kind == "size"}
-    tuples = Tuples(context, names, told)
+    tuples = Tuples(context, names, ties)
     if not error.pairs or not tuples.conditions:
         return error
     if any(any(a.value(env) != b.value(env) for a, b in error.pairs) for env in tuples.small()):

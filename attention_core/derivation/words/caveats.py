@@ -131,14 +131,14 @@ def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads
         return None
     opened, condition = ASSUMES.match(prose), CONDITION.search(prose)
     assumes = opened is not None and opened.group("verb").lower() in _VERBS
-    said = PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
+    match = PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
     if not names and not assumes:  # of words that name no symbol only those that can hardly be talk
-        said = (HARD.search(prose) or LAW_IN_WORDS.search(prose)) if NOUN.search(prose) else None
-    behind = condition is not None and said is not None and said.start() >= condition.end()
-    claimed = bool(said and (goal := GOAL.search(prose[: said.start()])) and not CONDITION.search(prose, goal.end()))
+        match = (HARD.search(prose) or LAW_IN_WORDS.search(prose)) if NOUN.search(prose) else None
+    behind = condition is not None and match is not None and match.start() >= condition.end()
+    claimed = bool(match and (goal := GOAL.search(prose[: match.start()])) and not CONDITION.search(prose, goal.end()))
     if assumes:
-        found = bool(names or said or NOUN.search(prose))
-    elif said:
+        found = bool(names or match or NOUN.search(prose))
+    elif match:
         found = behind or not claimed
     else:
         vague = DEGREE.search(prose)

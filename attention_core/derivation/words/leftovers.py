@@ -106,8 +106,8 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
 
 def conditional_words(parts: tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """List the words that matter to some steps alone: to assignments, and to steps without symbols."""
-    said = [found.group() for p in (OF_UPDATES, OF_DIGITS) for part in parts[::2] for found in p.finditer(part)]
-    return tuple(dict.fromkeys(said))
+    phrases = [found.group() for p in (OF_UPDATES, OF_DIGITS) for part in parts[::2] for found in p.finditer(part)]
+    return tuple(dict.fromkeys(phrases))
 
 
 def _with_formulas(text: str, parts: tuple[str, ...] | list[str]) -> str:

@@ -109,8 +109,8 @@ def says_domain(text: str, line: int, sizes: bool) -> bool:
         chains = [parse_tokens(tokens).chains[0] for tokens in cut_at_commas(tokenize(text, line))]
     except (Unreadable, RecursionError):
         return False
-    said = [chain for chain in chains if not chain.alone]
-    return bool(said) and all(c.ops == ("in",) and (not sizes or c.exprs[1] == Name(r"\mathbb{N}")) for c in said)
+    single = [chain for chain in chains if not chain.alone]
+    return bool(single) and all(c.ops == ("in",) and (not sizes or c.exprs[1] == Name(r"\mathbb{N}")) for c in single)
 
 
 def is_condition(text: str, line: int) -> bool:
