@@ -54,6 +54,7 @@ from attention_core.conformance.subjects.parameter_case import (
     restrict_parameters,
 )
 from attention_core.conformance.subjects.roles import with_roles
+from attention_core.conformance.subjects.session_subject import SessionSubject
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
@@ -79,7 +80,7 @@ class Contract:
     """
 
     name: str
-    subject: Callable[[Runner, Implementation, Mapping[str, Any], int], Any]
+    subject: Callable[[Runner, Implementation, Mapping[str, Any], int], SessionSubject]
     restrict: Callable[[Any, Law], Any]
     draw: Callable[[Any, Any, np.random.Generator], Any]
     small: Callable[[Any, Any], Any]

@@ -138,7 +138,7 @@ class Session:
     @property
     def fixed(self) -> list[str]:
         """What every module was built with beside its sizes, each as NAME=VALUE."""
-        return fixed_in_constructor(self.recorder.fates, self.recorder.built, getattr(self.subject, "form", None))
+        return fixed_in_constructor(self.recorder.fates, self.recorder.built, self.subject.form)
 
     def _about_fixed(self) -> list[str]:
         """What is to be said of a constructor's values of which no other is tested."""
@@ -193,7 +193,7 @@ class Session:
     def untested(self, results: Sequence[LawResult]) -> list[str]:
         """What no law tests: parameters that no call gave a value, and what laws without a case would have judged."""
         status = {r.law: r.status for r in results}
-        silent = silent_parameters(self.recorder.fates, self.implementation, getattr(self.subject, "binding", None))
+        silent = silent_parameters(self.recorder.fates, self.implementation, self.subject.binding)
         unjudged = [
             law.untested for law in self.laws
             if law.untested and status.get(law.name) == "not_applicable" and not why_not_applicable(law, self.subject)
@@ -345,7 +345,7 @@ class Session:
             return LawResult(law.name, "error", 0, 0.0, None, message, law.family)
 
     def _run(self, law: Law, effort: str, lightly: bool = False, fewest: bool = False) -> LawResult:
-        lost = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
+        lost = self.subject.lost >= MAX_LOST_PROCESSES
         if why := GIVEN_UP if lost else self.misnamed or self.broken:
             return self._not_run(law, why)
         known = self.implementation.known_failures.get(law.name)
@@ -374,7 +374,7 @@ class Session:
         """Whether the first result is what arrays of another library lead to; looked for once, where nothing held."""
         if self.misnamed is None and result.status in ("held", "refused", "refuted"):
             self.misnamed = ""
-            if result.status != "held" and not getattr(self.subject, "lost", 0):
+            if result.status != "held" and not self.subject.lost:
                 own = own_library(self.contract, self.subject, self.description)
                 self.misnamed = array_advice(self.implementation.array, own) if own else ""
         return bool(self.misnamed)
@@ -414,7 +414,7 @@ class Session:
     def core(self) -> str:
         """What the core lacks: "" when the plain call is accepted at aligned and unaligned sizes in one dtype."""
         if self.core_message is None:
-            given_up = getattr(self.subject, "lost", 0) >= MAX_LOST_PROCESSES
+            given_up = self.subject.lost >= MAX_LOST_PROCESSES
             try:
                 self.core_message = GIVEN_UP if given_up else what_the_core_lacks(self.contract, self.subject)
             except SetUpError as error:
@@ -448,7 +448,7 @@ class Session:
         return Report(
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
-            self.runner.isolated, {"/".join(k): v for k, v in sorted(getattr(subject, "ratios", {}).items())},
+            self.runner.isolated, {"/".join(k): v for k, v in sorted(subject.ratios.items())},
             advice, partial=not complete, first_look=look,
             notes=[*self.notes, *self._about_absent(results), *self._about_fixed(), *self._about_fewest()],
             untested=[name for name in untested if name not in accepted],
@@ -458,7 +458,7 @@ class Session:
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:
         """Parameter -> "tested", "refused" or why not tested."""
-        binding = getattr(self.subject, "binding", None)
+        binding = self.subject.binding
         if self.implementation.contract not in ("attention", "attention-lse") or binding is None:
             return {}
         status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}

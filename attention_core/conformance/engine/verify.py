@@ -147,7 +147,7 @@ class Helper(ExitStack):
         results, ratios, fates, self.under_found, self.fewest = share
         join(session.recorder.fates, fates)
         subject = session.subject
-        own = getattr(subject, "ratios", {})
+        own = subject.ratios
         for key, ratio in ratios.items():
             own[key] = max(own.get(key, 0.0), ratio)
         yield from results
@@ -161,7 +161,7 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
             with open_session(target, fields, **options) as session:
                 results = list(session.results(select_laws(session.laws, laws)))
                 under = results_under_found(session, laws)
-                ratios = dict(getattr(session.subject, "ratios", {}))
+                ratios = dict(session.subject.ratios)
                 sender.send((results, ratios, session.recorder.fates, under, session.fewest))
         except (TargetError, Unavailable) as error:
             sender.send(error)

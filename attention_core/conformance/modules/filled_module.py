@@ -69,7 +69,7 @@ class ModuleSubject(ParameterSubject):
         super().__init__(*args, **kwargs)
         self.layout, self.unseen = LAYOUTS[0], ""
         self.agrees: Mapping[str, Any] | None = None  # changes of what is declared under which the plain call is right
-        self.form = Form()
+        self.form: Form = Form()
 
     # --- what is declared ------------------------------------------------------------
 

@@ -187,14 +187,14 @@ def minimum(planned: int, refused: int, times: int) -> int:
 
 def weak_nulls(law: str, subject: Any, effort: str) -> dict[str, int]:
     """Null models that were relevant to the law's cases and that too few problems told apart, with their numbers."""
-    relevant, powers = getattr(subject, "relevant", {}), getattr(subject, "powers", {})
+    relevant, powers = subject.relevant, subject.powers
     relevant_nulls = [null for name, null in relevant if name == law and relevant[law, null]]
     return {null: powers[law, null] for null in relevant_nulls if powers[law, null] < MINIMUM[effort]}
 
 
 def weigh(result: LawResult, subject: Any, effort: str) -> None:
     """Put the power of the law's cases into its result; null models that too few problems told apart are named."""
-    powers = getattr(subject, "powers", {})
+    powers = subject.powers
     result.powers = {null: count for (law, null), count in powers.items() if law == result.law}
     weak = weak_nulls(result.law, subject, effort)
     if weak:
@@ -246,7 +246,7 @@ def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False
     violation = if_different(subject, law, found.violation)
     evidence = as_made(subject, violation.evidence)
     violation = Violation(violation.message, evidence)
-    if shrunk and getattr(subject, "looks_alone", False):
+    if shrunk and subject.looks_alone:
         violation = completed(subject, violation)
         evidence = violation.evidence
     return Counterexample(

@@ -22,6 +22,7 @@ from attention_core.conformance.subjects.binding import BUILD, other_contract
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation, require_same
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import LOST, check_response
+from attention_core.conformance.subjects.session_subject import SubjectBase
 from attention_core.conformance.worker.exchange import NDArray, Request, Response, array
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
@@ -148,7 +149,7 @@ def nearest_supported(implementation: Implementation, case: ParameterCase) -> Pa
     return None
 
 
-class ParameterSubject:
+class ParameterSubject(SubjectBase):
     """What laws of these contracts hold in their hands: the target, called with plain values and arrays."""
 
     def __init__(
@@ -164,8 +165,8 @@ class ParameterSubject:
                 f"{implementation.name} has no {lacks}: name a pair, path/to/file.py:split,merge, or an object "
                 "that has both (or split_heads and merge_heads)"
             )
-        self.runner, self.implementation, self.description = runner, implementation, description
-        self.seed, self.calls, self.lost, self.origin = seed, 0, 0, ""
+        super().__init__(runner, implementation, seed)
+        self.description = description
 
     @property
     def parameters(self) -> Mapping[str, Any]:

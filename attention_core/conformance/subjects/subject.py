@@ -6,7 +6,7 @@ and remembered, so that laws which ask for the same call share it.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +29,7 @@ from attention_core.conformance.subjects.outcomes import (
     declared_returns,
     number_of_results,
 )
+from attention_core.conformance.subjects.session_subject import SubjectBase
 from attention_core.conformance.worker.exchange import NDArray, Request, Response, Value, array
 from attention_core.conformance.worker.runner import Runner
 
@@ -83,18 +84,13 @@ class Backward:
     second: dict[str, Result]
 
 
-class Subject:
+class Subject(SubjectBase):
     """The target bound to its conventions, with truth and budget beside it."""
 
     def __init__(self, runner: Runner, binding: Binding, seed: int = 0, truths: Memory | None = None) -> None:
-        self.runner, self.binding, self.seed = runner, binding, seed
-        self.implementation = binding.implementation
-        self.calls = self.lost = 0
+        super().__init__(runner, binding.implementation, seed)
+        self.binding: Binding = binding
         self.fits = False  # whether a call gave as many results as declared
-        self.origin = ""
-        self.ratios: dict[tuple[str, str], float] = {}
-        self.relevant: Counter[tuple[str, str]] = Counter()  # (law, null model) -> problems it would get wrong
-        self.powers: Counter[tuple[str, str]] = Counter()  # (law, null model) -> problems that would show it
         self.refusals: OrderedDict[str, int] = OrderedDict()
         self.answers, self.truths = Memory(), truths or Memory()  # truths and budgets may be shared by subjects
 
