@@ -1,7 +1,7 @@
 """Consoles, files, interruption.
 
 What commands share: files are refused at the door, lines are not folded where nobody looks, Ctrl-C is no verdict.
-Processes that are interrupted are in tests/integration/test_interrupted.py.
+Processes that are interrupted are in tests/integration/verify/test_interrupted.py.
 """
 
 from __future__ import annotations

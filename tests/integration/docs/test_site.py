@@ -1,0 +1,182 @@
+"""The site's sources: links are rewritten, every law, contract and command has a page, formulas become MathML.
+
+The site itself is built by `tox run -e docs`, with Sphinx's warnings as errors.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import click
+import pytest
+
+from attention_core.conformance.contracts import contracts
+from finetune.faults.catalogue import FAULTS
+
+ROOT = Path(__file__).resolve().parents[3]
+LAWS = {law.name: law for contract in contracts().values() for law in contract.laws}
+
+
+@pytest.fixture(scope="module")
+def builder() -> Iterator[Any]:
+    """Give the module of a name under docs/_ext."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+        yield importlib.import_module
+
+
+@pytest.fixture(scope="module")
+def staged(builder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources as Sphinx gets them."""
+    folder = tmp_path_factory.mktemp("docs")
+    builder("stage").stage(folder)
+    return folder
+
+
+PLACES = {
+    "docs/a.md": "a.md",
+    "docs/deep/b.md": "deep/b.md",
+    "NEWS.md": "news.md",
+    "docs/p.svg": "p.svg",
+    "tool.py": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "found"),
+    [
+        ("docs/a.md", "see [news](../NEWS.md#top).", "see [news](news.md#top)."),
+        ("docs/deep/b.md", "[a](../a.md) ![p](../p.svg)", "[a](../a.md) ![p](../p.svg)"),
+        ("NEWS.md", "[b](docs/deep/b.md)", "[b](deep/b.md)"),
+        ("docs/a.md", "[the tool](../tool.py) runs", "the tool runs"),
+        ("docs/a.md", "[web](https://example.org) [here](#top)", "[web](https://example.org) [here](#top)"),
+        (
+            "docs/a.md",
+            "```\n[x](nowhere.md)\n```\n    [y](nowhere.md)",
+            "```\n[x](nowhere.md)\n```\n    [y](nowhere.md)",
+        ),
+        ("docs/a.md", "[x] and (y)", "[x] and (y)"),
+    ],
+)
+def test_links_lead_to_the_places_of_the_site(builder: Any, source: str, text: str, found: str) -> None:
+    links = builder("links")
+
+    def place(path: PurePosixPath) -> PurePosixPath | None:
+        if str(path) not in PLACES:
+            raise links.BrokenLink(f"there is no {path}")
+        known = PLACES[str(path)]
+        return None if known is None else PurePosixPath(known)
+
+    assert links.restage(text, PurePosixPath(source), place) == found
+    with pytest.raises(links.BrokenLink, match=r"docs/a\.md: there is no docs/nowhere\.md"):
+        links.restage("[x](nowhere.md)", PurePosixPath("docs/a.md"), place)
+
+
+def test_every_law_has_a_page(staged: Path) -> None:
+    folder = staged / "reference" / "laws"
+    assert {path.stem for path in folder.glob("*.md")} == {*LAWS, "index"}
+    for name, law in LAWS.items():
+        text = (folder / f"{name}.md").read_text(encoding="utf-8")
+        assert law.sentence in text and f"--law {name}" in text
+        assert "## A fault that breaks it" in text and "## When right code is refuted" in text
+
+
+def test_every_contract_and_command_has_a_page(staged: Path) -> None:
+    reference = staged / "reference"
+    assert {path.stem for path in (reference / "contracts").glob("*.md")} == {*contracts(), "index"}
+    commands = {path.stem for path in (reference / "commands").glob("*.md")}
+    assert {"attention-core-verify", "attention-core-derive", "attention-core-bench", "finetune-pretrain"} <= commands
+    text = (reference / "commands" / "attention-core-verify.md").read_text(encoding="utf-8")
+    assert "--dead-rows" in text and "What a row without any key returns." in text
+
+
+def test_public_names_have_an_entry(staged: Path) -> None:
+    for package, name in (("attention_core", "attention"), ("attention_core.conformance", "check_implementation")):
+        text = (staged / "reference" / "api" / f"{package}.md").read_text(encoding="utf-8")
+        assert f"{{py:function}} {name}(" in text
+
+
+def test_pictures_of_the_rooms_show_every_folder(staged: Path) -> None:
+    for package in ("attention_core", "finetune"):
+        text = (staged / "made" / f"rooms_{package}.svg").read_text(encoding="utf-8")
+        folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+        assert folders and all(f">{folder}/<" in text for folder in folders)
+        for folder in (path for path in (ROOT / package).iterdir() if len(list(path.glob("*/__init__.py"))) > 2):
+            assert (staged / "made" / f"rooms_{package}_{folder.name}.svg").exists()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """Sphinx says so, too, but only `tox run -e docs` runs it."""
+    listed: set[Path] = set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            names = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+    pages = {page.resolve() for page in (ROOT / "docs").rglob("*.md")} - listed
+    assert {str(page.relative_to(ROOT)) for page in pages} == {"docs/index.md", "docs/laws.md"}, (
+        "add it to docs/index.md"
+    )
+
+
+def test_weights_of_a_law_are_drawn_where_the_fault_shows(staged: Path) -> None:
+    drawn = {path.stem for path in (staged / "made" / "laws").glob("*.svg")}
+    assert "no_row_sees_a_later_one" in drawn and "inputs_stay_as_they_were" not in drawn
+
+
+def test_kept_counterexamples_are_of_laws_and_faults_that_exist() -> None:
+    kept = json.loads((ROOT / "docs" / "data" / "law_faults.json").read_text(encoding="utf-8"))
+    faults = {row.name: row for row in FAULTS}
+    out_of_date = sorted(
+        name for name, entry in kept["laws"].items() if name not in LAWS or entry["fault"] not in faults
+    )
+    assert not out_of_date, f"to mend it: {kept['made_by']}"
+    assert len(kept["laws"]) > 0.9 * len(LAWS), f"to mend it: {kept['made_by']}"
+
+
+def test_what_right_code_declares_names_families_and_laws_that_exist() -> None:
+    notes = tomllib.loads((ROOT / "docs" / "data" / "when_right.toml").read_text(encoding="utf-8"))
+    assert set(notes["law"]) <= set(LAWS)
+    assert set(notes["family"]) == {law.family.replace("-", "_") for law in LAWS.values()}
+
+
+@pytest.mark.parametrize(
+    ("latex", "parts"),
+    [
+        (r"\sum_{i=1}^n x_i", ["munderover", "∑"]),
+        (r"\begin{aligned} a &= b \\ &= c \end{aligned}", ["<mtable", 'columnalign="right"']),
+        ("u := 1", ["≔"]),
+        (r"\mathbf{1}_n", ["𝟏"]),
+        (r"|x| \le 1 % a comment", ['lspace="0"', "≤"]),
+    ],
+)
+def test_formulas_become_mathml(builder: Any, latex: str, parts: list[str]) -> None:
+    pytest.importorskip("sphinx")
+    pytest.importorskip("latex2mathml")
+    found = builder("mathml").to_mathml(latex, None, display="block")
+    assert found.startswith("<math") and all(part in found for part in parts)
+    assert "comment" not in found
+
+
+COMMAND = re.compile(r"^(?:    |\$ )((?:attention-core|finetune) [a-z].*)$", re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_options_on_a_page_are_options_of_the_command(builder: Any, page: Path) -> None:
+    groups = builder("product").commands()
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in COMMAND.findall(text):
+        name, sub, *words = line.split()
+        command = groups[name].commands.get(sub)
+        assert command is not None, f"{line}: there is no {name} {sub}"
+        if isinstance(command, click.Group) and words:
+            command = command.commands[words[0]]
+        known = {option for p in command.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
+        used = {word.split("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        assert used <= known, f"{line}: {sorted(used - known)}"

@@ -1,0 +1,71 @@
+"""The experiment on birthplaces.
+
+experiments/birthplaces: run whole, and cut short and gone on with, on a made-up world in the place of the real files.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from finetune.data.world import Person, world
+
+SCRIPT = Path(__file__).parents[3] / "experiments" / "birthplaces" / "run.py"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    made = world(0, taught=12, asked=6, unknown=3, places=3, biographies=2)
+    rows = lambda people: "".join(f"{p.question}\t{p.place}\n" for p in people)  # noqa: E731
+    asked: list[Person] = [*made.asked, *made.unknown, made.taught[0]]
+    (tmp_path / "wiki.txt").write_text(made.text)
+    (tmp_path / "birth_places_train.tsv").write_text(rows(made.taught))
+    (tmp_path / "birth_dev.tsv").write_text(rows(asked))
+    (tmp_path / "birth_test_inputs.tsv").write_text("".join(p.question + "\n" for p in made.unknown))
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
+    """A function that runs the script in this process and gives the page that it prints."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    ours = ("run", "tell")  # modules of scripts, whose names others use too
+    for name in ours:
+        sys.modules.pop(name, None)
+
+    def called(data: Path, kept: Path, *options: str) -> str:
+        given = ["--data", str(data), "--kept", str(kept), "--recipe", "tiny", "--threads", "1", *options]
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *given])
+        importlib.import_module("run").main()
+        return capsys.readouterr().out
+
+    yield called
+    for name in ours:
+        sys.modules.pop(name, None)
+
+
+def test_it_goes_on_to_the_same_answers(run: Callable[..., str], data: Path, tmp_path: Path) -> None:
+    page = run(data, tmp_path / "whole", "--runs", "none", "vanilla")
+    assert "| vanilla.nopretrain | 2 |" in page and "| vanilla.pretrain | 2 + 1 + 2 |" in page
+    assert "of 10:" in page and "of 1 |" in page  # ten questions, one of them in train too
+    cut = run(data, tmp_path / "cut", "--runs", "vanilla", "--steps", "1")
+    assert "not done yet" in cut and "| vanilla.pretrain | 1 |" in cut
+    run(data, tmp_path / "cut", "--runs", "vanilla")
+    for name in ("vanilla.pretrain.dev.predictions", "vanilla.pretrain.test.predictions"):
+        whole = next((tmp_path / "whole").rglob(name)).read_text()
+        assert whole == next((tmp_path / "cut").rglob(name)).read_text()
+        assert whole.count("\n") == (10 if ".dev." in name else 3)
+    scores = [json.loads(p.read_text())["scores"] for p in tmp_path.rglob("vanilla.pretrain/evaluate.json")]
+    assert scores[0] == scores[1] and len(scores[0]) == 10
+    told = next((tmp_path / "whole").rglob("vanilla.pretrain.considered.txt")).read_text()
+    assert told.count("== the corpus") == 3
+
+
+def test_what_is_not_there_is_one_line(run: Callable[..., str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^birthplaces: no such file: .*wiki.txt$"):
+        run(tmp_path, tmp_path)
