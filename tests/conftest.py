@@ -61,7 +61,7 @@ def compiled_without_checks(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of derivations have so much time that what they come to is no property of the machine."""
-    if request.path.stem.startswith(("test_deriv", "test_collection", "test_planted_errors")):
+    if {"derivation", "derive"} & set(request.path.relative_to(ROOT).parts):
         monkeypatch.setattr("attention_core.derivation.effort.SECONDS", 120.0)
 
 

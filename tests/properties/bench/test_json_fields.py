@@ -1,6 +1,6 @@
 """Reading JSON as dataclasses.
 
-JSON as what is declared: the values that are, and the words for those that are not (files: test_bench_results.py).
+JSON as what is declared: the values that are, and the words for those that are not (files: report/test_results.py).
 """
 
 from __future__ import annotations

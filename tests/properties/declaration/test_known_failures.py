@@ -1,7 +1,7 @@
 """Lists of known failures.
 
 The list of known failures: what it may say, and every mistake in it told with its place.
-How a session keeps the list strict is in test_check.py.
+How a session keeps the list strict is in conformance/engine/test_check.py.
 """
 
 from __future__ import annotations

@@ -228,8 +228,7 @@ def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pyte
     assert [str(s.verdict) for s in report.steps] == ["PROVED", "UNDECIDED", "REFUTED"]
     said = report.steps[1].evidence.text
     assert (
-        said
-        == "internal error LookupError: no such leaf (test_derivation_hostile.py, breaks): please report the document"
+        said == "internal error LookupError: no such leaf (test_check_hostile.py, breaks): please report the document"
     )
     assert report.steps[1].status == 2
 

@@ -23,8 +23,8 @@ from attention_core.kernels import flex
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.flex import flex_structured_attention, flex_written
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
-from tests.properties.mask_trees import SIZES, B, masks
 from tests.properties.kernels.test_block_sparse import inputs
+from tests.properties.mask_trees import SIZES, B, masks
 
 CPU = torch.device("cpu")
 compiler = pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")

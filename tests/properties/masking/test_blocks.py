@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
 from attention_core.masking.blocks import block_mask, predicate
 from attention_core.masking.pieces import MOST_PLANS
-from tests.properties.mask_trees import SIZES, masks
 from tests.properties.kernels.test_block_sparse import Largest
+from tests.properties.mask_trees import SIZES, masks
 
 CPU = torch.device("cpu")
 

@@ -36,7 +36,7 @@ CHEAP = {"dtypes": ("float32",), "gradients": False}
 
 @pytest.fixture(autouse=True)
 def little_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How small a counterexample gets is the business of test_search.py; advice, of test_advice.py."""
+    """How small a counterexample gets is the business of search/test_search.py; advice, of test_advice.py."""
     monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 12)
     monkeypatch.setattr("attention_core.conformance.engine.session.Session.first_look", None)
 
