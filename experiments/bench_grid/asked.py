@@ -48,7 +48,7 @@ class Speed:
     auto: float
     most: float = math.inf
 
-    def told(self) -> str:
+    def summarize(self) -> str:
         """In one phrase."""
         return f"{self.value:.2f}x [{format_end(self.low)}, {format_end(self.high)}]"
 

@@ -36,7 +36,7 @@ def compare_counts(counts: Sequence[int], reference: Sequence[int]) -> Distances
         BadInput: if the lengths differ, a count is negative, or nothing is counted on one side.
 
     >>> compare_counts([2, 0], [1, 1])
-    Distances(l1=2.0, total_variation=0.5, jensen_shannon=0.3112781244591328)
+    Distances(l1=2.0, total_variation=0.5, jensen_shannon=0.31127812...)
 
     Source: Lin, "Divergence measures based on the Shannon entropy" (1991), equation 4.1.
     """
