@@ -193,7 +193,7 @@ def test_merge_of_two_parts_is_the_whole(cut: int) -> None:
         ([(2, 3, 2), (1, 5, 3), (1, 5, 3)], "head sizes of query and key differ"),
         ([(2, 3, 2), (1, 5, 2), (1, 4, 3)], "lengths of key and value differ"),
         ([(2, 3, 2), (1, 5, 2), (2, 5, 3)], "heads of key and value differ"),
-        ([(3, 3, 2), (2, 5, 2), (2, 5, 3)], "no multiple of key heads"),
+        ([(3, 3, 2), (2, 5, 2), (2, 5, 3)], "not a multiple of key heads"),
     ],
 )
 def test_contradictions_raise(shapes: list[tuple[int, ...]], words: str) -> None:
