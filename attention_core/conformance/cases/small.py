@@ -85,6 +85,25 @@ def declared_sizes(space: Space, profile: Profile) -> tuple[Sizes, ...]:
     return tuple(sorted(fit, key=sum))
 
 
+def plain_case(profile: Profile, dtype: str) -> Case | None:
+    """A small unmasked problem of whole numbers, at declared sizes; None where no sizes up to 4 are declared.
+
+    Example:
+        >>> plain_case(Profile(("float32",), frozenset(), "top_left", "zeros"), "float32").sizes
+        (2, 3, 2, 2, 1, 1)
+    """
+    fits = [sizes for sizes in declared_sizes(Space(min_q=2, min_kv=3, grouped=False), profile) if min(sizes[2:4]) > 1]
+    if not fits:
+        return None
+    n_q, n_kv, d, d_v, heads, kv_heads = fits[0]
+    rng = np.random.default_rng(0)
+    query, key, value = (
+        rng.integers(-3, 4, (1, *shape)).astype(float)
+        for shape in ((heads, n_q, d), (kv_heads, n_kv, d), (kv_heads, n_kv, d_v))
+    )
+    return Case(dtype, query, key, value, is_causal=profile.always_causal, default_scale=profile.default_scale)
+
+
 def _array(draw: Any, shape: tuple[int, ...], elements: tuple[float, ...]) -> NDArray:
     """Elements by index, one byte each: a single draw for Hypothesis, which shrinks it byte by byte."""
     count = int(np.prod(shape))

@@ -9,12 +9,14 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.contracts import Contract, contract_named
 from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library
 from attention_core.conformance.engine.other_arrays import array_advice, own_library
@@ -34,6 +36,7 @@ from attention_core.conformance.search.judging import SHRINK_CALLS
 from attention_core.conformance.search.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.search.small_search import warm_up
 from attention_core.conformance.subjects.core import what_the_core_lacks
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.subjects.parameter_case import FUNCTIONS
@@ -170,12 +173,29 @@ class Session:
         """What a few calls find before any law; made once, None where the contract has no first look."""
         if self.looks and self.contract.look is not None:
             self.looks, start = False, time.perf_counter()
+            self._call_first()
             try:
                 found = self.contract.look(self.runner, self.implementation, self.description, self.seed)
             except TargetError:  # what cannot be called as declared is reported by the laws
                 found = None
             self._first_look = found and replace(found, seconds=time.perf_counter() - start)
         return self._first_look
+
+    def _call_first(self) -> None:
+        """Make the target's first call in every dtype on a small case, whose answer the central law judges first.
+
+        No law judges the calls of a first look: they would hide what only the first call does wrong.
+        """
+        central = next((law for law in self.laws if law.central), None)
+        if central is None or self.subject.binding is None:
+            return
+        profile = self.subject.binding.profile()
+        for case in (plain_case(profile, dtype) for dtype in profile.dtypes):
+            if case is None or self.subject.lost:
+                return
+            with suppress(Violation, Refused, NotApplicable, TargetError):
+                self.contract.ask(self.subject, case)
+                self._search(central).first.append(case)
 
     @property
     def laws(self) -> tuple[Law, ...]:

@@ -71,6 +71,7 @@ class Search:
         self.key = [seed, zlib.crc32(law.name.encode())]
         self.rng = np.random.default_rng(self.key)
         self.tally, self.reached, self.seconds = Tally(), 0, 0.0
+        self.first: list[Any] = []  # cases on which the target was called before any law: they are judged, not counted
         self.found: Found | None = None  # the failure, as it was found
         self.light: Found | None = None  # the same, lightly reduced
         self.drawn = (0, 0)  # cases of each source, small and large, that this effort has drawn so far
@@ -114,7 +115,8 @@ class Search:
         law, contract, subject, space = self.law, self.contract, self.subject, self.space
         more, seed = EFFORTS[effort] - self.reached, self.seed + STRIDE * self.reached
         known, drawn = self.drawn, (-(-law.small * more // share), -(-law.large * more // share))
-        found = search_small(law, contract, subject, space, more, seed, self.tally, known[0], drawn[0])
+        found = self._judge_first()
+        found = found or search_small(law, contract, subject, space, more, seed, self.tally, known[0], drawn[0])
         found = found or search_large(law, contract, subject, space, drawn[1] - known[1], self.rng, self.tally)
         small = law.small if contract.small(subject, space) is not None else 0
         self.needed = minimum(EFFORTS[effort] * (law.large + small), self.tally.refused, EFFORTS[effort])
@@ -127,6 +129,12 @@ class Search:
             rng = np.random.default_rng([*self.key, EFFORTS[effort], extra])
             found = search_large(law, contract, subject, space, law.large * EFFORTS[effort], rng, self.tally)
         return found or self._further_cases(effort, seed)
+
+    def _judge_first(self) -> Found | None:
+        """The cases of the target's first calls, whose answers are remembered."""
+        first, self.first = self.first, []
+        judged = ((case, judge(self.law, self.subject, case, Tally())) for case in first)
+        return next((Found(case, violation) for case, violation in judged if violation is not None), None)
 
     def _further_cases(self, effort: str, seed: int) -> Found | None:
         """Cases from both sources in turn, while those judged are some, but fewer than the law needs."""

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.engine.verify import open_session
 from attention_core.conformance.worker.exchange import Request, array
+from attention_core.declaration.implementation import Implementation
+from attention_core.faults.first_sight_others import first_call_loses_its_last_key
 
 JAX = """
 import jax
@@ -92,3 +96,30 @@ def test_a_case_that_another_process_found_is_made_small_here(tmp_path: Path) ->
     with open_session(f"{path}:attention", {}, **options) as session:
         session.shrink_chosen([found])
     assert found.counterexample.shrunk
+
+
+def test_a_first_look_hides_no_fault_of_the_first_call() -> None:
+    implementation = Implementation(first_call_loses_its_last_key(), name="first call")
+    with Session(implementation, effort="quick") as session:
+        (central,) = (law for law in session.laws if law.central)
+        assert session.first_look is not None and session.first_look.calls > 20
+        result = session.run(central)
+    assert result.status == "refuted" and result.counterexample is not None
+    assert "B=1 H=1 n_q=2 n_kv=3 d=2" in result.counterexample.case
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_first_call_of_every_dtype_is_judged(dtype: str) -> None:
+    done: set[torch.dtype] = set()
+
+    def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        out = (query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5).softmax(-1) @ value
+        if query.dtype == getattr(torch, dtype) and query.dtype not in done:
+            out = out + 1.0
+        done.add(query.dtype)
+        return out
+
+    with Session(Implementation(attention, name="first"), effort="quick") as session:
+        (central,) = (law for law in session.laws if law.central)
+        assert session.first_look is not None
+        assert session.run(central).status == "refuted"
