@@ -376,7 +376,9 @@ def test_a_job_gives_a_sign_of_life_every_second(job: dict[str, Any], monkeypatc
     """More would cost time, and fewer would be called a hang; the note is written before every call."""
     noted: list[str] = []
 
-    def sampled(functions: Any, clock: Any, plan: Plan, before_call: Callable[[str, str], None], **rest: Any) -> Samples:
+    def sampled(
+        functions: Any, clock: Any, plan: Plan, before_call: Callable[[str, str], None], **rest: Any
+    ) -> Samples:
         for now in (100.5, 101.5, 102.0, 103.0):
             monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda now=now: now))
             before_call("A", f"at {now}")
