@@ -18,8 +18,8 @@ The rooms, in the order in which a document passes through them::
     claims       the typed claim of a step
     probability  distributions, moments, random samples
     cases        cases that satisfy the hypotheses, generated and shrunk
-    search       searches for a counterexample beyond the usual cases
     proofs       proofs at all sizes (PROVED), certified contradictions
+    search       searches for a counterexample
     decision     the verdict of a step, and advice
     report       checked documents as HTML
 

@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.cpu_limit import OutOfTime, ceiling
-from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.document.source import MAX_CHARACTERS
-from attention_core.derivation.effort import LATE, Effort
+from attention_core.derivation.effort import CEILING, LATE, Effort
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step, Unread, steps_of
@@ -25,7 +26,6 @@ from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Fi
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
-CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
 
 
@@ -36,13 +36,13 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     seconds = max(effort.seconds, SAMPLING) if step.option("check") else effort.seconds
     try:
         with ceiling(CEILING * seconds):
-            found, decider, extra = _decided(step, effort)
+            found, problem, extra = _decided(step, effort)
         found = _doubted(step, found, effort)
-        if advise and decider is not None and found.counterexample is not None:
+        if advise and problem is not None and found.counterexample is not None:
             from attention_core.derivation.decision.guess import guess
 
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
-                found = replace(found, evidence=replace(found.evidence, advice=guess(decider, extra)))
+                found = replace(found, evidence=replace(found.evidence, advice=guess(problem, extra)))
         return found
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
@@ -72,7 +72,7 @@ def _doubted(step: Step, found: Finding, effort: Effort) -> Finding:
 
 def _decided(
     step: Step, effort: Effort, more: Sequence[Relation] = ()
-) -> tuple[Finding, Decider | None, list[Relation]]:
+) -> tuple[Finding, Problem | None, list[Relation]]:
     """The finding, and who found it under which hypotheses of the step's own (nobody, if random samples did)."""
     context, claim, extra = claim_of(step)
     extra = [*extra, *more]
@@ -82,8 +82,8 @@ def _decided(
         errors = parse_check(step.option("check"), step.line)
         errors = replace(errors, alpha=errors.alpha / max(1, step.sharing))
         return Sampler(context, claim, extra, effort, errors, step.text).decide(), None, extra
-    decider = Decider(context, claim, extra, effort)
-    return decider.decide(), decider, extra
+    problem = Problem(context, claim, extra, effort)
+    return decide(problem), problem, extra
 
 
 def _declared_elsewhere(step: Step, message: str) -> str:

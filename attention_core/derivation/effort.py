@@ -13,6 +13,7 @@ LATE = (
     "or give it more time (--seconds)"
 )
 SECONDS = 8.0  # of processor time for one step
+CEILING = 1.15  # of a step's time: what it does in one go may take longer than planned
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import precision
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.lowering.lower import Infeasible, Lowering, register
+from attention_core.derivation.lowering.lower import Infeasible, Lowering
 from attention_core.derivation.lowering.plans import plan
 from attention_core.derivation.lowering.spaces import Tuples
+from attention_core.derivation.probability.operations import register
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import relevant

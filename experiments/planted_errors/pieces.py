@@ -25,9 +25,10 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "power"))
 from breaks import Break, breaks, said
 from store import Store
 
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.check import decide_step
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.steps import Step, steps_of
 
@@ -134,9 +135,9 @@ def reseeded(piece: Piece) -> dict[str, Any]:
         if claim is None:
             verdicts[seed] = str(decide_step(step, effort).verdict)
             continue
-        decider = Decider(context, claim, extra, effort)
-        decider.known = known
-        verdicts[seed] = str(decider.decide().verdict)
+        problem = Problem(context, claim, extra, effort)
+        problem.shared = known
+        verdicts[seed] = str(decide(problem).verdict)
     bad = {seed: v for seed, v in verdicts.items() if v not in ("PROVED", "EXACT", "AGREES", "STATISTICAL")}
     return {"count": len(verdicts), "bad": bad, "seconds": round(time.process_time() - start, 3)}
 

@@ -21,7 +21,8 @@ from attention_core.derivation.graph.numbers import evaluate
 from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.printer import name_of
 from attention_core.derivation.latex.syntax import Expr, Sub, children
-from attention_core.derivation.lowering.lower import Cells, Lowering, register
+from attention_core.derivation.lowering.lower import Cells, Lowering
+from attention_core.derivation.probability.operations import register
 from attention_core.derivation.reading.steps import Step, steps_of
 
 register()

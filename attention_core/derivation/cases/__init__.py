@@ -1,5 +1,5 @@
 """Cases that satisfy the hypotheses, generated and shrunk.
 
-`generate` and `complete` make them of `admissible` values; `sites` and `trials` say where a claim is tried, `tally`
-what was seen; `counterexamples` shrinks and reports one.
+`problem` is the record that searches and proofs share: a claim, its hypotheses, its sizes (`sites`) and what was seen
+(`tally`). `generate` and `complete` make cases of `admissible` values; `counterexamples` shrinks and reports one.
 """

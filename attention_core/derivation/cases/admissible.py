@@ -12,11 +12,9 @@ from typing import Any
 from flint import arb, fmpq
 
 from attention_core.derivation.graph.nodes import Undefined
-from attention_core.derivation.graph.numbers import COMPARE, Imprecise, evaluate, exact, precision, sign_of
+from attention_core.derivation.graph.numbers import COMPARE, Case, Imprecise, evaluate, exact, precision, sign_of
 from attention_core.derivation.lowering.plans import Constraint, Plan
 from attention_core.derivation.terms.context import Declared
-
-Case = dict[int, Any]
 
 
 class NoCase(Exception):

@@ -10,16 +10,17 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attention_core.derivation.cases.admissible import Case, NoCase
+from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.generate import draw
 from attention_core.derivation.cases.sites import Site
 from attention_core.derivation.graph.choices import Choices, shrink
 from attention_core.derivation.graph.compare import Outcome, compare, exact_text
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
+from attention_core.derivation.graph.numbers import Case
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.cases.problem import Problem
 
 
 WORDS = {
@@ -33,16 +34,16 @@ WORDS = {
 }
 
 
-def refuted(decider: Decider, site: Site, made: list[int]) -> Finding:
+def refuted(problem: Problem, site: Site, made: list[int]) -> Finding:
     """Shrink the case and report it."""
 
     def fails(numbers: Sequence[int]) -> Sequence[int] | None:
         choices = Choices(replay=list(numbers))
-        if time.process_time() > decider.deadline:
+        if time.process_time() > problem.deadline:
             return None  # what refutes already is shown as it is
         try:
             case = draw(site.plan, choices)
-            outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+            outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=512)
         except (NoCase, Undefined, ZeroDivisionError, TooLarge):
             return None
         return choices.made if outcome.holds is False else None
@@ -50,16 +51,16 @@ def refuted(decider: Decider, site: Site, made: list[int]) -> Finding:
     best = shrink(made, fails)
     choices = Choices(replay=best)
     case = draw(site.plan, choices)
-    return refutation(decider, site, case, compare(site.low.graph, site.pairs, decider.claim.op, case, site.order))
+    return refutation(problem, site, case, compare(site.low.graph, site.pairs, problem.claim.op, case, site.order))
 
 
-def refutation(decider: Decider, site: Site, case: Case, outcome: Outcome) -> Finding:
+def refutation(problem: Problem, site: Site, case: Case, outcome: Outcome) -> Finding:
     """A case that refutes, as it is reported."""
     example = Counterexample(
-        case_values(decider, site, case), outcome.left, outcome.right, _entry(decider, site, outcome.place)
+        case_values(problem, site, case), outcome.left, outcome.right, _entry(problem, site, outcome.place)
     )
-    text = described(decider.claim.op, example)
-    return Finding(Verdict.REFUTED, Evidence(text, {"cases": decider.tally.cases + 1}), example)
+    text = described(problem.claim.op, example)
+    return Finding(Verdict.REFUTED, Evidence(text, {"cases": problem.tally.cases + 1}), example)
 
 
 def described(op: str, example: Counterexample) -> str:
@@ -67,19 +68,19 @@ def described(op: str, example: Counterexample) -> str:
     return f"{example.left} {WORDS[op]} {example.right} at {describe(example.values)}"
 
 
-def _entry(decider: Decider, site: Site, place: int) -> str:
+def _entry(problem: Problem, site: Site, place: int) -> str:
     """Which entry of an array differs."""
-    rows, cols = site.low.lower(decider.claim.left).rows, site.low.lower(decider.claim.left).cols
+    rows, cols = site.low.lower(problem.claim.left).rows, site.low.lower(problem.claim.left).cols
     if rows * cols == 1:
         return ""
-    cells = list(zip(site.low.lower(decider.claim.left).cells, site.low.lower(decider.claim.right).cells, strict=True))
+    cells = list(zip(site.low.lower(problem.claim.left).cells, site.low.lower(problem.claim.right).cells, strict=True))
     at = cells.index(site.pairs[place])
     return f"entry {at // cols + 1}, {at % cols + 1}"
 
 
-def case_values(decider: Decider, site: Site, case: Case) -> dict[str, Any]:
+def case_values(problem: Problem, site: Site, case: Case) -> dict[str, Any]:
     """Sizes, indices and symbols of a case as text."""
-    close = decider.close - {decider.moves}
+    close = problem.close - {problem.moves}
     out: dict[str, Any] = {name: value for name, value in site.env.items() if name in close}
     for node, (symbol, key) in site.plan.entries.items():
         if symbol.name not in close:

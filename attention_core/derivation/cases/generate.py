@@ -12,7 +12,6 @@ from flint import arb, fmpq
 
 from attention_core.derivation.algebra.frames import orthogonal_matrix, project, scaled
 from attention_core.derivation.cases.admissible import (
-    Case,
     NoCase,
     assigned_value,
     assignment_order,
@@ -22,7 +21,7 @@ from attention_core.derivation.cases.admissible import (
     require,
 )
 from attention_core.derivation.graph.choices import MODES, Choices
-from attention_core.derivation.graph.numbers import COMPARE, evaluate, exact, precision, sign_of
+from attention_core.derivation.graph.numbers import COMPARE, Case, evaluate, exact, precision, sign_of
 from attention_core.derivation.lowering.gram import Vector
 from attention_core.derivation.lowering.plans import Plan
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from flint import arb, fmpq
 
-from attention_core.derivation.cases.admissible import Case
-from attention_core.derivation.graph.numbers import MAX_PRECISION, Imprecise, evaluate, exact, precision
+from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, evaluate, exact, precision
 from attention_core.derivation.lowering.lower import Lowering
 from attention_core.derivation.lowering.plans import Plan
 

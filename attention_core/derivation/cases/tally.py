@@ -36,6 +36,11 @@ class Tally:
     notes: list[str] = field(default_factory=list)
     seen: bool = False
     why: str = ""
+    altered: int = 0  # cases that differ a little from a tight one
+    far: bool = False  # whether only far larger sizes refute
+    reached: dict[str, int] = field(default_factory=dict)  # the largest sizes that were probed
+    swept: dict[str, int] = field(default_factory=dict)  # sizes up to which all were tried, of a claim about sizes
+    further: dict[str, str] = field(default_factory=dict)  # still larger ones, at plain arrays alone
 
     def add(self, outcome: Outcome) -> None:
         self.cases += 1

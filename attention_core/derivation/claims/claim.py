@@ -6,18 +6,23 @@ Which relations there are besides the exact ones is in `approximate` and `limit_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attention_core.derivation.claims.approximate import claim as approximate
 from attention_core.derivation.claims.approximate import membership, premise
 from attention_core.derivation.claims.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.hypotheses import relations_of, typed_relation
 from attention_core.derivation.elaborate.index_ranges import between, index_ends, inferred_range, spread
+from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import SIGNS, name_of
 from attention_core.derivation.latex.syntax import Chain, Unreadable
+from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.terms.context import Context, Declared
-from attention_core.derivation.terms.same_sizes import unless_sizes_fit, with_same_sizes
+from attention_core.derivation.terms.relevance import relation_names
+from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 
 
@@ -93,3 +98,20 @@ def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
             rest.append(chain)
     found = [r for chain in rest for r in relations_of(context, chain, [], step.line)]
     return context, found
+
+
+def unless_sizes_fit(error: ShapeMismatch, context: Context, extra: Sequence[Relation]) -> Exception:
+    """What a shape that does not fit comes to: `Unsettled` where the conditions may make its sizes equal."""
+    names = {n for pair in error.pairs for size in pair for n in size.symbols()}
+    relations = [*(h.relation for h in context.hypotheses), *extra]
+    relevant = [r for r in relations if relation_names(context, r) & names]
+    for relation in relevant:
+        names |= {n for n in relation_names(context, relation) if context.symbols[n].kind == "size"}
+    tuples = Tuples(context, names, relevant)
+    if not error.pairs or not tuples.conditions:
+        return error
+    if any(any(a.value(env) != b.value(env) for a, b in error.pairs) for env in tuples.small()):
+        return error
+    return Unsettled(
+        f"{error}, unless the conditions on sizes make them equal, which is not clear: use one name for sizes that are"
+    )

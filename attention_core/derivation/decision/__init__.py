@@ -1,5 +1,6 @@
 """The verdict of a step.
 
-`decide` searches, then proves; `statistics` decides by samples; `agreement` is the verdict without a counterexample;
-`doubts` makes UNDECIDED of REFUTED where a hypothesis may not have been read; `guess` and `necessity` advise.
+`decide` searches, then lets `prove` raise what holds; `statistics` decides by samples; `agreement` is the verdict
+without a counterexample; `doubts` makes UNDECIDED of REFUTED where a hypothesis may not have been read; `guess` and
+`necessity` advise.
 """

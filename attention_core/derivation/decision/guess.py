@@ -12,8 +12,9 @@ from itertools import combinations, islice
 
 from flint import fmpq
 
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.cpu_limit import OutOfTime, ceiling, on_time
-from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.compare import shown
@@ -42,46 +43,46 @@ class Candidate:
         return f"${self.text}$ for ${self.where}$" if self.where else f"${self.text}$"
 
 
-def guess(decider: Decider, extra: list[Relation]) -> str:
+def guess(problem: Problem, extra: list[Relation]) -> str:
     """Advice on a refuted claim, '' without an idea."""
     try:
-        with ceiling(SHARE * decider.effort.seconds):
-            factor = _factor(decider) if decider.claim.op == "=" else ""
+        with ceiling(SHARE * problem.effort.seconds):
+            factor = _factor(problem) if problem.claim.op == "=" else ""
             if factor:
                 return factor
-            if decider.far:
+            if problem.tally.far:
                 return ""  # at the sizes that guesses are tried at, the step holds anyway
-            for candidate in islice(candidates(decider), MOST):
+            for candidate in islice(candidates(problem), MOST):
                 on_time()
-                if holds_under(decider, extra, candidate):
+                if holds_under(problem, extra, candidate):
                     return f"the step holds under the further hypothesis {candidate}: is it missing?"
     except OutOfTime:
         return ""
     return ""
 
 
-def holds_under(decider: Decider, extra: list[Relation], candidate: Candidate) -> bool:
+def holds_under(problem: Problem, extra: list[Relation], candidate: Candidate) -> bool:
     """Whether the claim gets a good verdict when the candidate is assumed as well."""
-    context = decider.context
+    context = problem.context
     try:
         conditions = list(parse_statement(candidate.where).chains) if candidate.where else []
         (chain,) = parse_statement(candidate.text).chains
         more = relations_of(context, chain, conditions, 0)
-        seconds = EACH * decider.effort.seconds
-        light = replace(LIGHT, seed=decider.effort.seed, seconds=seconds)
+        seconds = EACH * problem.effort.seconds
+        light = replace(LIGHT, seed=problem.effort.seed, seconds=seconds)
         with ceiling(seconds):
-            found = Decider(context, decider.claim, [*extra, *more], light).decide()
+            found = decide(Problem(context, problem.claim, [*extra, *more], light))
     except (Unreadable, ShapeMismatch, RecursionError, Unsettled, OutOfTime):
         return False
     return found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3
 
 
-def candidates(decider: Decider) -> Iterator[Candidate]:
+def candidates(problem: Problem) -> Iterator[Candidate]:
     """Hypotheses about the symbols of the claim, the likeliest first."""
-    context = decider.context
-    arrays = [s for s in decider.symbols if s.type is not None and s.type.kind == "matrix"]
+    context = problem.context
+    arrays = [s for s in problem.symbols if s.type is not None and s.type.kind == "matrix"]
     i, j = _fresh(context)
-    for one, other in combinations(decider.tuples.indices, 2):
+    for one, other in combinations(problem.tuples.indices, 2):
         yield Candidate(rf"{one} \ne {other}")
     for symbol in arrays:
         if symbol.kind == "family":
@@ -92,14 +93,14 @@ def candidates(decider: Decider) -> Iterator[Candidate]:
     for symbol in arrays:
         if symbol.kind == "array":
             yield from _single(symbol)
-    for symbol in decider.symbols:
+    for symbol in problem.symbols:
         if symbol.type is not None and symbol.type.scalar and symbol.kind == "array":
             yield from (Candidate(f"{symbol.name} {rest}") for rest in (r"\ge 0", "> 0", r"\ge 1", r"\le 1", r"\ne 0"))
-    numbers = [s.name for s in decider.symbols if s.kind == "array" and s.type is not None and s.type.scalar]
+    numbers = [s.name for s in problem.symbols if s.kind == "array" and s.type is not None and s.type.scalar]
     for one, other in combinations(numbers, 2):
         yield from (Candidate(rf"{one} {op} {other}") for op in (r"\le", r"\ge"))
         yield from (Candidate(rf"|{a}| \le {b}") for a, b in ((one, other), (other, one)))
-    for name in decider.tuples.sizes:  # never = 1, where all arrays are numbers
+    for name in problem.tuples.sizes:  # never = 1, where all arrays are numbers
         yield from (Candidate(rf"{name} {rest}") for rest in (r"\ge 2", r"\ge 3"))
 
 
@@ -134,19 +135,19 @@ def _single(symbol: Declared) -> Iterator[Candidate]:
         yield Candidate(rf"{name} = {name}^\top")
 
 
-def _factor(decider: Decider) -> str:
+def _factor(problem: Problem) -> str:
     """One constant that the right side lacks, at all cases that are tried."""
     ratios: set[str] = set()
     seen = 0
-    for env in [*decider.tuples.small()[:6], *decider.tuples.large(1, 2)]:
+    for env in [*problem.tuples.small()[:6], *problem.tuples.large(1, 2)]:
         try:
-            site = decider.site(env)
+            site = problem.site(env)
         except TooLarge:
             continue
         if site is None:
             continue
         for number in range(4):
-            _, case = decider.case(site.plan, 7919 + number)
+            _, case = problem.case(site.plan, 7919 + number)
             if case is None:
                 continue
             try:

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from attention_core.derivation.cases.counterexamples import describe
-from attention_core.derivation.check import CEILING
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.cpu_limit import OutOfTime, ceiling
-from attention_core.derivation.decision.decide import Decider
-from attention_core.derivation.effort import Effort
+from attention_core.derivation.decision.decide import decide
+from attention_core.derivation.effort import CEILING, Effort
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step
@@ -35,7 +35,7 @@ def necessity(step: Step, effort: Effort) -> list[dict[str, Any]]:
     for text, line, without, rest in _without_one(context, claim, extra):
         try:
             with ceiling(CEILING * effort.seconds):
-                found = Decider(without, claim, rest, effort).decide()
+                found = decide(Problem(without, claim, rest, effort))
         except (Unsettled, OutOfTime):  # without it, nothing here could decide the step
             continue
         needed = found.verdict is Verdict.REFUTED and found.counterexample is not None
@@ -49,7 +49,7 @@ def _without_one(
 ) -> Iterator[tuple[str, int, Context, list[Relation]]]:
     """Text, line, context and own hypotheses of the step, each time with one hypothesis less."""
     try:
-        used = {id(r) for r in Decider(context, claim, extra).hypotheses}
+        used = {id(r) for r in Problem(context, claim, extra).hypotheses}
     except Unsettled:
         return
     for place, hypothesis in enumerate(context.hypotheses):

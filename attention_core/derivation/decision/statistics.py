@@ -12,15 +12,14 @@ import time
 import zlib
 from collections.abc import Sequence
 
-from attention_core.derivation.cases.admissible import Case
 from attention_core.derivation.cases.counterexamples import case_values, describe
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.cases.sites import Site
 from attention_core.derivation.decision.agreement import nothing_compared
-from attention_core.derivation.decision.decide import Decider
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.compare import shown
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
-from attention_core.derivation.graph.numbers import Imprecise, evaluate, precision
+from attention_core.derivation.graph.numbers import Case, Imprecise, evaluate, precision
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.probability.estimators import Trial, estimator
 from attention_core.derivation.probability.evalues import Errors, Result, test_mean
@@ -52,21 +51,21 @@ def parse_check(text: str, line: int) -> Errors:
     return Errors(values["alpha"], values["beta"], values["detect"])
 
 
-class Sampler(Decider):
+class Sampler:
     """Decides a relation between averages by random samples."""
 
     def __init__(
         self, context: Context, claim: Relation, extra: Sequence[Relation], effort: Effort, errors: Errors, key: str
     ) -> None:
-        super().__init__(context, claim, extra, effort)
-        self.means, self.errors, self.key = "all", errors, key
+        self.problem = Problem(context, claim, extra, effort)
+        self.problem.means, self.errors, self.key = "all", errors, key
         self.deadline = time.process_time() + max(SECONDS, effort.seconds)
         self.done: list[tuple[Result, float]] = []
         self.reasons: list[str] = []
 
     def decide(self) -> Finding:
         """The verdict with its evidence."""
-        if self.claim.op not in ("=", "<", "<=", ">", ">="):
+        if self.problem.claim.op not in ("=", "<", "<=", ">", ">="):
             return Finding(Verdict.UNDECIDED, Evidence("random samples test =, <, <=, > and >= only"))
         try:
             return self.run()
@@ -75,18 +74,18 @@ class Sampler(Decider):
 
     def run(self) -> Finding:
         """Cases at small sizes, then at larger ones, until enough are tested or one rejects."""
-        small, large = self.tuples.small(), self.tuples.large(self.effort.seed, 2)
+        small, large = self.problem.tuples.small(), self.problem.tuples.large(self.problem.effort.seed, 2)
         envs = [*small[:3], *large[:1]] if len(small) + len(large) > 3 else [*small, *large]
         number_, tried = 0, 0
         while len(self.done) < CASES and tried < MOST_SKIPPED and envs:
             env = envs[tried % len(envs)]
             tried += 1
-            site = self.site(env)
+            site = self.problem.site(env)
             if site is None:
                 continue
             if not site.plan.entries and tried > len(envs):
                 break
-            _, case = self.case(site.plan, self.effort.seed * 1_000_003 + 1 + tried // len(envs))
+            _, case = self.problem.case(site.plan, self.problem.effort.seed * 1_000_003 + 1 + tried // len(envs))
             if case is None:
                 continue
             if time.process_time() > self.deadline:
@@ -112,7 +111,7 @@ class Sampler(Decider):
             made = estimator(site.low.graph, difference)
             if not made.means:
                 raise Unsettled("nothing is averaged on either side")
-            seed = [self.effort.seed, zlib.crc32(self.key.encode()), place, entry]
+            seed = [self.problem.effort.seed, zlib.crc32(self.key.encode()), place, entry]
             trial = Trial(
                 site.low, made, sign, case, np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
             )
@@ -128,7 +127,7 @@ class Sampler(Decider):
 
     def one_sided(self, graph: Graph, left: int, right: int) -> list[tuple[int, int, bool]]:
         """(difference, sign, two-sided): E[sign D] <= 0, or E[D] = 0; |a| <= b is two claims."""
-        op = self.claim.op
+        op = self.problem.claim.op
         if op in (">", ">="):
             left, right, op = right, left, "<="
         if op == "=":
@@ -142,7 +141,7 @@ class Sampler(Decider):
 
     def rejected(self, site: Site, case: Case, result: Result, sign: int, variance: float) -> Finding:
         """A claim that the samples rule out."""
-        values = case_values(self, site, case)
+        values = case_values(self.problem, site, case)
         power = result.log_e / math.log(10)
         mean = sign * result.mean
         known = self.right_value(site, case)
@@ -169,7 +168,7 @@ class Sampler(Decider):
         if not self.done:
             if self.reasons:
                 return Finding(Verdict.UNDECIDED, Evidence(self.reasons[0]))
-            return nothing_compared(self)
+            return nothing_compared(self.problem)
         samples = sum(r.samples for r, _ in self.done)
         e = self.errors
         figures = {

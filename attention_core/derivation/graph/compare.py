@@ -7,7 +7,7 @@ A refutation needs exact values or disjoint balls, so no tolerance exists and no
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,14 +50,15 @@ class Outcome:
     rate: Any = None
 
 
+RELATIONS: dict[str, Callable[[Graph, Sequence[tuple[int, int]], Mapping[int, Any]], Outcome]] = {}
+"""Relations that are not between the values at one case: `limits.evaluate` registers `->`."""
+
+
 def compare(graph: Graph, pairs: Sequence[tuple[int, int]], op: str, leaves: Mapping[int, Any], order: Sequence[int],
             most: int = MAX_PRECISION, start: int = START_BITS) -> Outcome:  # fmt: skip
     """Compare all pairs at one case; raises `Undefined` where a side is not defined."""
-    if op == "->":
-        from attention_core.derivation.limits.evaluate import compare_limits
-
-        outcome: Outcome = compare_limits(graph, pairs, leaves)
-        return outcome
+    if op in RELATIONS:
+        return RELATIONS[op](graph, pairs, leaves)
     roots = [node for pair in pairs for node in pair]
     bits = start
     while True:

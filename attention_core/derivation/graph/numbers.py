@@ -22,6 +22,10 @@ START_BITS = 128
 MAX_PRECISION = 4096
 Value = Any  # fmpq or arb
 Leaf = Any  # fmpq, or a function of nothing that gives an arb at the precision of the moment
+Case = dict[int, Leaf]  # the values of the leaves, by node
+
+WHOLE: dict[str, Callable[[Graph, int, Mapping[int, Value]], Value]] = {}
+"""Operations that see the graph below them, not only the values there: `limits.evaluate` registers limits."""
 
 
 class Imprecise(Exception):
@@ -68,10 +72,8 @@ def evaluate(
             values[node] = _bounded(result)
         elif op == "sqrt":
             values[node] = _sqrt([values[args[node][0]]], cannot_be_negative(graph, args[node][0]))
-        elif op == "limit":
-            from attention_core.derivation.limits.evaluate import limit_value
-
-            values[node] = limit_value(graph, node, values)
+        elif op in WHOLE:
+            values[node] = WHOLE[op](graph, node, values)
         else:
             values[node] = APPLY[op]([values[a] for a in args[node]], data[node])
     return [values[root] for root in roots]

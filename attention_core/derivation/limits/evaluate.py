@@ -13,8 +13,9 @@ from typing import Any
 
 from flint import arb, fmpq
 
+from attention_core.derivation.graph.compare import RELATIONS, Outcome, relation, shown
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
-from attention_core.derivation.graph.numbers import COMPARE, Imprecise, evaluate, exact, precision
+from attention_core.derivation.graph.numbers import COMPARE, WHOLE, Imprecise, evaluate, exact, precision
 from attention_core.derivation.limits.expander import Expander, Goal
 from attention_core.derivation.limits.scales import Scale, compare, is_zero
 from attention_core.derivation.limits.transseries import Expansions, Insufficient, Series, constant, plain, variable
@@ -126,8 +127,6 @@ class Tendency:
 
 def tendency(left: Series, right: Series, tools: Expansions) -> Tendency:
     """Whether left - right vanishes, or left / right tends to 1 where both vanish or both grow."""
-    from attention_core.derivation.graph.compare import relation, shown
-
     (a, a_far), (b, b_far) = left.limit(), right.limit()
     same_number = not a_far and not b_far and is_zero(a - b)
     a, b = plain(a), plain(b)
@@ -156,10 +155,8 @@ def vanishing(difference: Series) -> Scale | None:
     return next((s for s in scales if s.growth() < 0), None)
 
 
-def compare_limits(graph: Graph, pairs: Sequence[tuple[int, int]], leaves: Mapping[int, Any]) -> Any:
+def compare_limits(graph: Graph, pairs: Sequence[tuple[int, int]], leaves: Mapping[int, Any]) -> Outcome:
     """The outcome of `left -> right` at a case; both nodes of a pair are `limit` nodes, the right may be infinity."""
-    from attention_core.derivation.graph.compare import Outcome
-
     rate: Scale | None = None
     for place, (left, right) in enumerate(pairs):
         try:
@@ -196,8 +193,6 @@ def _compared(graph: Graph, left: int, right: int, leaves: Mapping[int, Any], co
         one = expander.series(goal.body)
         if endless:
             value, far = one.limit()
-            from attention_core.derivation.graph.compare import shown
-
             text = f"{'-' if far < 0 else ''}infinity" if far else shown(plain(value))
             out.append((Tendency(far == endless, text, f"{'-' if endless < 0 else ''}infinity"), way))
             continue
@@ -205,3 +200,7 @@ def _compared(graph: Graph, left: int, right: int, leaves: Mapping[int, Any], co
         found = Tendency(True) if goal.body == other.body else tendency(one, two, expander.tools)
         out.append((found, way))
     return out
+
+
+WHOLE["limit"] = limit_value
+RELATIONS["->"] = compare_limits

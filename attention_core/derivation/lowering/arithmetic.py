@@ -11,7 +11,6 @@ from fractions import Fraction
 from attention_core.derivation.graph.gradient import gradients
 from attention_core.derivation.graph.nodes import Graph, Undefined
 from attention_core.derivation.lowering.lower import Cells, Env, Infeasible, Lowering, handles, one
-from attention_core.derivation.probability.moments import expectation
 from attention_core.derivation.terms.terms import Term
 
 
@@ -190,12 +189,6 @@ def _deriv(low: Lowering, term: Term, env: Env) -> Cells:
     if len(by.cells) == 1 and term.args[1].type.scalar:
         return Cells(body.rows, body.cols, tuple(row[0] for row in rows))
     return Cells(len(body.cells), len(by.cells), tuple(c for row in rows for c in row))
-
-
-@handles("expect")
-def _expect(low: Lowering, term: Term, env: Env) -> Cells:
-    inner = low.lower(term.args[0], env)
-    return Cells(inner.rows, inner.cols, tuple(expectation(low, cell) for cell in inner.cells))
 
 
 @handles("indicator")

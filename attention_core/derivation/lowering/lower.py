@@ -1,7 +1,7 @@
 """From terms to the scalar graph.
 
 A typed term at given sizes becomes arrays of nodes in one scalar graph: each operation by its row of a table.
-The table is filled by `lower_arithmetic`, `lower_arrays` and `lower_limits`.
+The table is filled where operations are defined; `probability.operations` completes it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from attention_core.derivation.graph.nodes import Graph, TooLarge
 from attention_core.derivation.terms.context import Context
@@ -175,12 +174,3 @@ def handles(*ops: str) -> Callable[[Handler], Handler]:
         return handler
 
     return register
-
-
-def register() -> Any:
-    """Import the handlers, so that the table is complete."""
-    from attention_core.derivation.lowering import arithmetic as lower_arithmetic
-    from attention_core.derivation.lowering import arrays as lower_arrays
-    from attention_core.derivation.lowering import limits as lower_limits
-
-    return lower_arithmetic, lower_arrays, lower_limits

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from attention_core.derivation.cases.admissible import Case
 from attention_core.derivation.graph.bounds import Interval, times
 from attention_core.derivation.graph.nodes import Graph, Unsettled
-from attention_core.derivation.graph.numbers import evaluate, precision
+from attention_core.derivation.graph.numbers import Case, evaluate, precision
 from attention_core.derivation.lowering.lower import Lowering
 from attention_core.derivation.probability.moments import Mean, MeanLaw, Moments, Monomial
 from attention_core.derivation.probability.sampling import draws, number, sampled

@@ -1,4 +1,5 @@
 """Proofs that raise agreement to EXACT or PROVED, and certified contradictions.
 
-`prove` runs the stages: `modular`, `all_sizes`, `size_degree`, `size_signs` by `indexed` polynomials.
+`all_sizes` and `size_signs` prove by `indexed` polynomials; `modular` tests at large sizes; `contradiction`
+certifies; `shortcuts` are what a search may ask for.
 """

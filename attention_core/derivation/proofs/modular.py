@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.graph.nodes import Graph, TooLarge
 
 if TYPE_CHECKING:
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
 
 PRIME = 2**61 - 1
 RATIONAL = frozenset({"const", "leaf", "add", "mul", "inv", "powi"})
@@ -33,7 +33,7 @@ class Large:
     differs: bool = False
 
 
-def at_large_size(decider: Decider) -> Large | None:
+def at_large_size(problem: Problem) -> Large | None:
     """Compare both sides modulo a prime; None where the method does not apply.
 
     It applies to equations of rational functions whose entries are free: no hypothesis restricts them. A numerator or
@@ -41,19 +41,19 @@ def at_large_size(decider: Decider) -> Large | None:
 
     Source: Schwartz, "Fast probabilistic algorithms for verification of polynomial identities" (1980); Zippel (1979).
     """
-    env = _large(decider)
-    if decider.claim.op != "=" or env is None:
+    env = _large(problem)
+    if problem.claim.op != "=" or env is None:
         return None
     try:
-        site = decider.site(env)
+        site = problem.site(env)
     except TooLarge:
         return None
     if site is None or _restricted(site):
         return None
-    graph, sizes = site.low.graph, {n: env[n] for n in decider.tuples.sizes}
+    graph, sizes = site.low.graph, {n: env[n] for n in problem.tuples.sizes}
     if not all(graph.ops[n] in RATIONAL and not _listed(site, n) for n in site.order):
         return None
-    rng = random.Random(decider.effort.seed)
+    rng = random.Random(problem.effort.seed)
     for _ in range(POINTS):
         values = residues(graph, site.order, rng)
         if values is None:
@@ -64,10 +64,10 @@ def at_large_size(decider: Decider) -> Large | None:
     return Large(sizes, min(1.0, (2 * degree / PRIME) ** POINTS), site)
 
 
-def _large(decider: Decider) -> dict[str, int] | None:
-    lowest = {n: decider.tuples.lowest(n) for n in decider.tuples.sizes}
+def _large(problem: Problem) -> dict[str, int] | None:
+    lowest = {n: problem.tuples.lowest(n) for n in problem.tuples.sizes}
     sizes = {n: SIZE if low < SIZE else low + GRID for n, low in lowest.items()}
-    return next(iter(decider.tuples.with_indices(sizes, limit=1)), None) if sizes else None
+    return next(iter(problem.tuples.with_indices(sizes, limit=1)), None) if sizes else None
 
 
 def _restricted(site: Site) -> bool:

@@ -13,9 +13,9 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import index_ends, inferred_range, spread
 from attention_core.derivation.latex.printer import name_of, written
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Sub, Unreadable
-from attention_core.derivation.probability.distributions import implied, is_random
 from attention_core.derivation.reading.domains import law_of
 from attention_core.derivation.terms.context import Context, Declared, Law
+from attention_core.derivation.terms.random_symbols import implied, is_random
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import Relation, Size
 

@@ -1,5 +1,5 @@
-"""Searches for a counterexample beyond the usual cases.
+"""Searches for a counterexample.
 
-At extreme values (`far`), at huge sizes (`huge`, `huge_search`, `size_sweep`), and where a claim could fail
-(`pinpoint`).
+`trials` judges cases at one tuple of sizes. Then at extreme values (`far`), at huge sizes (`huge`, `huge_search`,
+`size_sweep`), and where a claim could fail (`targeted`).
 """

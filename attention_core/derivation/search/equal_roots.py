@@ -19,8 +19,8 @@ from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, 
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 
 if TYPE_CHECKING:
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
 
 MOST = 8
 
@@ -42,7 +42,7 @@ def real_roots(poly: fmpz_poly) -> list[arb]:
     return sorted(found, key=lambda r: float(r.mid()))
 
 
-def equal_at_root(decider: Decider, site: Site, leaf: int, coefficients: Sequence[fmpq]) -> Finding | None:
+def equal_at_root(problem: Problem, site: Site, leaf: int, coefficients: Sequence[fmpq]) -> Finding | None:
     """The finding if a root of the difference, given by its coefficients, is admitted by the hypotheses."""
     from flint import fmpq_poly
 
@@ -56,9 +56,9 @@ def equal_at_root(decider: Decider, site: Site, leaf: int, coefficients: Sequenc
         except (NoCase, Undefined, Imprecise, TooLarge):
             continue
         at = shown(next((s for s in sides if exact(s)), sides[0]))
-        example = Counterexample(case_values(decider, site, case), at, at, "")
-        text = f"{described(decider.claim.op, example)}, a root of their difference"
-        return Finding(Verdict.REFUTED, Evidence(text, {"cases": decider.tally.cases + 1}), example)
+        example = Counterexample(case_values(problem, site, case), at, at, "")
+        text = f"{described(problem.claim.op, example)}, a root of their difference"
+        return Finding(Verdict.REFUTED, Evidence(text, {"cases": problem.tally.cases + 1}), example)
     return None
 
 

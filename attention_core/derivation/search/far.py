@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.cases.admissible import Case, NoCase, domain
+from attention_core.derivation.cases.admissible import NoCase, domain
 from attention_core.derivation.cases.complete import Completion, completion
 from attention_core.derivation.cases.counterexamples import refutation
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
-from attention_core.derivation.graph.numbers import Imprecise
+from attention_core.derivation.graph.numbers import Case, Imprecise
 from attention_core.derivation.lowering.size_ties import constants
 
 if TYPE_CHECKING:
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
     from attention_core.derivation.records import Finding
 
 EXACT = (10, 40, 100, 400, 1_400, 4_000, 14_000)  # powers of two that are tried as rationals
@@ -53,59 +53,59 @@ class Power:
         return f"{'-' if self.sign < 0 else ''}2^{'-' if self.exponent < 0 else ''}{inner}"
 
 
-def far(decider: Decider) -> Finding | None:
+def far(problem: Problem) -> Finding | None:
     """Search far out at the smallest tuples; the finding if a case refutes."""
-    if decider.moves or decider.claim.op == "->":
+    if problem.moves or problem.claim.op == "->":
         return None
-    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
-    named = _named(decider)
-    small = decider.tuples.small()
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    named = _named(problem)
+    small = problem.tuples.small()
     for env in (small[:1] + small[-1:])[:SITES]:
         try:
-            site = decider.site(env)
-            if site is not None and (found := _at(decider, site, named, end)):
+            site = problem.site(env)
+            if site is not None and (found := _at(problem, site, named, end)):
                 return found
         except (TooLarge, Unsettled):
             continue
     return None
 
 
-def _named(decider: Decider) -> list[fmpq]:
+def _named(problem: Problem) -> list[fmpq]:
     """The numbers of the claim, and what is next to them, twice and squared."""
     found: dict[tuple[int, int], fmpq] = {}
-    numbers = constants(decider.context, [decider.claim], highest=2**NAMED_BITS)
+    numbers = constants(problem.context, [problem.claim], highest=2**NAMED_BITS)
     for size in sorted((abs(fmpq(v.numerator, v.denominator)) for v in numbers), reverse=True):
         for value in (2 * size, size + 1, size - 1, size, size / 2, size * size):
             found[int(value.p), int(value.q)] = value
     return list(found.values())[:NAMED]
 
 
-def _at(decider: Decider, site: Site, named: list[fmpq], end: float) -> Finding | None:
+def _at(problem: Problem, site: Site, named: list[fmpq], end: float) -> Finding | None:
     if not site.plan.entries or len(site.order) > NODES:
         return None
     made = completion(site.plan)
     if made is None:
         return None
     work = 0
-    for values in _points(decider, made, named):
+    for values in _points(problem, made, named):
         if time.process_time() > end or work > WORK:
             return None
         work += len(site.order)
         try:
             case = made.case(values)
-            outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+            outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=512)
         except (NoCase, Undefined, Imprecise, TooLarge, ZeroDivisionError, OverflowError):
             continue
         if outcome.holds is False:
-            decider.far = True
-            return refutation(decider, site, case, outcome)
+            problem.tally.far = True
+            return refutation(problem, site, case, outcome)
     return None
 
 
-def _points(decider: Decider, made: Completion, named: list[fmpq]) -> Iterator[dict[int, Any]]:
+def _points(problem: Problem, made: Completion, named: list[fmpq]) -> Iterator[dict[int, Any]]:
     """Assignments of the free entries, those least far out first."""
     free = [n for n in made.free if not made.plan.entries[n][0].values]
-    bases = list(islice(_bases(decider, made), 2))
+    bases = list(islice(_bases(problem, made), 2))
     levels: list[Any] = [*EXACT, *(OPEN if not made.steps else ())]
     for base in bases:
         for node in free[:SINGLE]:
@@ -161,7 +161,7 @@ def _power(exponent: int, sign: int = 1) -> Any:
     return fmpq(sign * 2**exponent) if exponent >= 0 else fmpq(sign, 2**-exponent)
 
 
-def _bases(decider: Decider, made: Completion) -> Iterator[dict[int, Any]]:
+def _bases(problem: Problem, made: Completion) -> Iterator[dict[int, Any]]:
     """Plain cases to go out from: ones where that is allowed, and a drawn one."""
     ones: dict[int, Any] = dict.fromkeys(made.free, fmpq(1))
     try:
@@ -170,7 +170,7 @@ def _bases(decider: Decider, made: Completion) -> Iterator[dict[int, Any]]:
     except (NoCase, Undefined, Imprecise, TooLarge, ZeroDivisionError):
         pass
     for seed in range(2):
-        _, case_ = decider.case(made.plan, 7001 + seed)
+        _, case_ = problem.case(made.plan, 7001 + seed)
         if case_ is not None and not any(callable(case_[n]) for n in made.free):
             yield {n: case_[n] for n in made.free}
 

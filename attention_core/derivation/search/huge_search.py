@@ -31,7 +31,7 @@ from attention_core.derivation.terms.same_sizes import equal_sizes
 from attention_core.derivation.terms.terms import Relation
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.cases.problem import Problem
 
 WHOLE = (100, 256, 1024, 10**4, 10**6, 2**30, 2**40, 10**20, 10**50, 10**100, 2**1_000, 2**5_000)
 NAMED = 12
@@ -56,51 +56,53 @@ class Point:
     numbers: tuple[fmpq, ...]
 
 
-def huge(decider: Decider) -> Finding | None:
+def huge(problem: Problem) -> Finding | None:
     """Search at huge sizes; the finding if a point refutes."""
-    names = decider.tuples.sizes
-    if not names or decider.moves or decider.claim.op == "->" or not _can(decider):
+    names = problem.tuples.sizes
+    if not names or problem.moves or problem.claim.op == "->" or not _can(problem):
         return None
-    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
     reached: dict[str, int] = {}
-    for point in islice(_points(decider), POINTS):
+    for point in islice(_points(problem), POINTS):
         if time.process_time() > end:
             break
-        found = judged(decider, point)
+        found = judged(problem, point)
         if isinstance(found, Finding):
             return found
         if found:
             whole = {n: v for n, v in point.sizes.items() if isinstance(v, int)}
             reached.update({n: v for n, v in whole.items() if v > reached.get(n, 0)})
-    decider.further = {n: long_text(fmpq(v)) for n, v in reached.items() if v > max(3, decider.reached.get(n, 0))}
+    problem.tally.further = {
+        n: long_text(fmpq(v)) for n, v in reached.items() if v > max(3, problem.tally.reached.get(n, 0))
+    }
     return None
 
 
-def _can(decider: Decider) -> bool:
+def _can(problem: Problem) -> bool:
     """Whether the claim is one number on both sides, made of operations that are understood here."""
     from attention_core.derivation.search.huge import HANDLERS
 
-    claim = decider.claim
+    claim = problem.claim
     ops = {t.op for side in (claim.left, claim.right) for t in side.walk()}
     return claim.left.type.scalar and claim.right.type.scalar and ops <= HANDLERS.keys()
 
 
-def _points(decider: Decider) -> Iterator[Point]:
+def _points(problem: Problem) -> Iterator[Point]:
     """The points, smaller sizes first."""
-    arrays = any(s.kind == "family" or (s.type is not None and not s.type.scalar) for s in decider.symbols)
-    scalars = [s for s in decider.symbols if s.type is not None and s.type.scalar and s.kind == "array"]
-    sides = (decider.claim.left, decider.claim.right)
+    arrays = any(s.kind == "family" or (s.type is not None and not s.type.scalar) for s in problem.symbols)
+    scalars = [s for s in problem.symbols if s.type is not None and s.type.scalar and s.kind == "array"]
+    sides = (problem.claim.left, problem.claim.right)
     summed = any(t.op in ("reduce", "eye", "ones", "zeros") for side in sides for t in side.walk())
-    numbers = {abs(v) for v in constants(decider.context, [decider.claim], highest=2**5_000) if v.denominator == 1}
+    numbers = {abs(v) for v in constants(problem.context, [problem.claim], highest=2**5_000) if v.denominator == 1}
     near = {int(v) + k for v in sorted(numbers)[-NAMED:] if v > 3 for k in (0, 1)}
     sizes: list[Any] = sorted({*WHOLE, *near})
     if not arrays and not summed:
         sizes += [Power(e) for e in OPEN]
-    if decider.claim.op == "!=" and not arrays:
-        yield from _all_small(decider, scalars)
+    if problem.claim.op == "!=" and not arrays:
+        yield from _all_small(problem, scalars)
     alike = [(split, (kind,)) for split in (0, 1, HALVES) for kind in range(KINDS[split])] if arrays else [(0, (0,))]
-    yield from _at_sizes(decider, _numbers(len(scalars)), sizes, alike)
-    count = len(decider.symbols) - len(scalars)
+    yield from _at_sizes(problem, _numbers(len(scalars)), sizes, alike)
+    count = len(problem.symbols) - len(scalars)
     if 1 < count <= MOST_MIXED:
         mixed = [
             (split, kinds)
@@ -108,31 +110,31 @@ def _points(decider: Decider) -> Iterator[Point]:
             for kinds in product(range(KINDS[split]), repeat=count)
             if len(set(kinds)) > 1
         ]
-        yield from _at_sizes(decider, _numbers(len(scalars))[:1], MIXED, mixed)
+        yield from _at_sizes(problem, _numbers(len(scalars))[:1], MIXED, mixed)
 
 
 def _at_sizes(
-    decider: Decider,
+    problem: Problem,
     numbers: list[tuple[fmpq, ...]],
     sizes: Sequence[Any],
     kinds: Sequence[tuple[int, tuple[int, ...]]],
 ) -> Iterator[Point]:
     """The points at these sizes, all of them large, or some."""
-    for values, size, way in product(numbers, sizes, _ways(decider)):
-        chosen = _sizes(decider, {n: size if n in way else decider.tuples.lowest(n) for n in decider.tuples.sizes})
-        for env in _indices(decider, chosen) if chosen is not None else ():
+    for values, size, way in product(numbers, sizes, _ways(problem)):
+        chosen = _sizes(problem, {n: size if n in way else problem.tuples.lowest(n) for n in problem.tuples.sizes})
+        for env in _indices(problem, chosen) if chosen is not None else ():
             yield from (Point(chosen or {}, env, split, kind, values) for split, kind in kinds)
 
 
-def _all_small(decider: Decider, scalars: list[Declared]) -> Iterator[Point]:
+def _all_small(problem: Problem, scalars: list[Declared]) -> Iterator[Point]:
     """All small sizes together, the smallest sum first: two sides that are to differ may meet at a few alone."""
-    names = decider.tuples.sizes
+    names = problem.tuples.sizes
     most = SMALL.get(len(names), 0)
-    if scalars or decider.tuples.indices or not most:
+    if scalars or problem.tuples.indices or not most:
         return
-    low = [decider.tuples.lowest(n) for n in names]
+    low = [problem.tuples.lowest(n) for n in names]
     for values in sorted(product(*(range(a, a + most) for a in low)), key=lambda v: (sum(v), v)):
-        chosen = _sizes(decider, dict(zip(names, values, strict=True)))
+        chosen = _sizes(problem, dict(zip(names, values, strict=True)))
         if chosen is not None:
             yield Point(chosen, {}, 0, (0,), ())
 
@@ -145,15 +147,15 @@ def _numbers(count: int) -> list[tuple[fmpq, ...]]:
     return list(dict.fromkeys([*alike, *islice(product(NUMBERS[:5], repeat=count), 25)]))
 
 
-def _ways(decider: Decider) -> list[set[str]]:
-    names = decider.tuples.sizes
+def _ways(problem: Problem) -> list[set[str]]:
+    names = problem.tuples.sizes
     return [set(names), *({n} for n in names if len(names) > 1), *(set(names) - {n} for n in names if len(names) > 2)]
 
 
-def _sizes(decider: Decider, chosen: dict[str, Any]) -> dict[str, Any] | None:
+def _sizes(problem: Problem, chosen: dict[str, Any]) -> dict[str, Any] | None:
     """The sizes with those that equations settle; None where one would not be a size."""
     found = dict(chosen)
-    for name, size in equal_sizes(decider.context).items():
+    for name, size in equal_sizes(problem.context).items():
         others = size.symbols()
         if name not in found or not others or not all(isinstance(found.get(n), int) for n in others):
             continue
@@ -164,12 +166,12 @@ def _sizes(decider: Decider, chosen: dict[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def _indices(decider: Decider, sizes: dict[str, Any]) -> Iterator[Env]:
+def _indices(problem: Problem, sizes: dict[str, Any]) -> Iterator[Env]:
     """Declared indices at the first places and at the last."""
     spots: list[list[int]] = []
     whole = {n: v for n, v in sizes.items() if isinstance(v, int)}
-    for name in decider.tuples.indices:
-        symbol = decider.context.symbols[name]
+    for name in problem.tuples.indices:
+        symbol = problem.context.symbols[name]
         assert symbol.lowest is not None and symbol.highest is not None
         try:
             ends = symbol.lowest.value(whole), symbol.highest.value(whole)
@@ -180,10 +182,10 @@ def _indices(decider: Decider, sizes: dict[str, Any]) -> Iterator[Env]:
         low, high = (int(e) for e in ends)
         spots.append(sorted({low, min(low + 1, high), high}))
     for values in islice(product(*spots), 9):
-        yield {n: Spot(v, v) for n, v in zip(decider.tuples.indices, values, strict=True)}
+        yield {n: Spot(v, v) for n, v in zip(problem.tuples.indices, values, strict=True)}
 
 
-def judged(decider: Decider, point: Point, each: int = 0) -> Finding | bool:
+def judged(problem: Problem, point: Point, each: int = 0) -> Finding | bool:
     """The finding if the point meets the hypotheses and refutes; else whether it was compared.
 
     Ranges of up to `each` values are taken one by one: that takes long, but knows signs that alternate.
@@ -191,15 +193,15 @@ def judged(decider: Decider, point: Point, each: int = 0) -> Finding | bool:
     for bits, fine in ((128, False), (128, True), (1024, True)):
         try:
             with precision(bits):
-                at, shown = _made(decider, point, fine)
+                at, shown = _made(problem, point, fine)
                 if each:
                     at.each, at.operations = each, OPERATIONS * each
-                if not all(_met(at, r, bits) for r in decider.hypotheses):
+                if not all(_met(at, r, bits) for r in problem.hypotheses):
                     return False
-                left, right = at.number(decider.claim.left, at.top), at.number(decider.claim.right, at.top)
-                holds, _ = relation(left, decider.claim.op, right, bits)
+                left, right = at.number(problem.claim.left, at.top), at.number(problem.claim.right, at.top)
+                holds, _ = relation(left, problem.claim.op, right, bits)
                 if holds is False:
-                    return _finding(decider, point, shown, apart(left, right))
+                    return _finding(problem, point, shown, apart(left, right))
                 if holds:
                     return True
         except Imprecise:
@@ -209,13 +211,13 @@ def judged(decider: Decider, point: Point, each: int = 0) -> Finding | bool:
     return False
 
 
-def _finding(decider: Decider, point: Point, shown: dict[str, Any], sides: tuple[str, str]) -> Finding:
-    decider.far = True
+def _finding(problem: Problem, point: Point, shown: dict[str, Any], sides: tuple[str, str]) -> Finding:
+    problem.tally.far = True
     values = {n: long_text(fmpq(v)) if isinstance(v, int) else str(v) for n, v in point.sizes.items()}
     values |= {n: str(s.low) for n, s in point.env.items()} | shown
-    example = Counterexample({n: v for n, v in values.items() if n in decider.close}, *sides, "")
+    example = Counterexample({n: v for n, v in values.items() if n in problem.close}, *sides, "")
     return Finding(
-        Verdict.REFUTED, Evidence(described(decider.claim.op, example), {"cases": decider.tally.cases + 1}), example
+        Verdict.REFUTED, Evidence(described(problem.claim.op, example), {"cases": problem.tally.cases + 1}), example
     )
 
 
@@ -277,19 +279,19 @@ def _certain(left: Any, op: str, right: Any, bits: int) -> bool:
     return relation(left, op, right, bits)[0] is True
 
 
-def _made(decider: Decider, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
+def _made(problem: Problem, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
     """The point's values, and what is shown of them; raises where one is not within its declared bounds."""
-    at = Huge(decider.context, point.sizes, leaves := {}, point.split, fine)
+    at = Huge(problem.context, point.sizes, leaves := {}, point.split, fine)
     at.top, shown = point.env, {}
     numbers, kinds = iter(point.numbers), cycle(point.kinds)
-    for symbol in decider.symbols:
+    for symbol in problem.symbols:
         assert symbol.type is not None
         if symbol.type.scalar and symbol.kind == "array":
             leaves[symbol.name] = next(numbers)
             shown[symbol.name] = exact_text(leaves[symbol.name])
         else:
             leaves[symbol.name], shown[symbol.name] = _array(at, symbol, next(kinds))
-    for symbol in decider.symbols:
+    for symbol in problem.symbols:
         _require_bounds(at, symbol, leaves[symbol.name])
     return at, shown
 

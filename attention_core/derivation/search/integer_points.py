@@ -20,7 +20,7 @@ from attention_core.derivation.search.columns_of_terms import TermColumns
 from attention_core.derivation.search.size_sweep import exactly
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.records import Finding
 
 VALUES = 20_000  # of the size that is not solved for
@@ -30,36 +30,36 @@ MULTIPLES = (1, 2, 3)
 CLOSE = 1e-12
 
 
-def integer_points(decider: Decider) -> Finding | None:
+def integer_points(problem: Problem) -> Finding | None:
     """The finding if the sides of a claim with `!=`, `<` or `>` in two sizes meet somewhere."""
-    names = decider.tuples.sizes
-    if decider.symbols or decider.tuples.indices or len(names) != 2 or decider.claim.op not in ("!=", "<", ">"):
+    names = problem.tuples.sizes
+    if problem.symbols or problem.tuples.indices or len(names) != 2 or problem.claim.op not in ("!=", "<", ">"):
         return None
     try:
         for one, other in (names, names[::-1]):
-            for env in _solved(decider, one, other):
-                if found := exactly(decider, env):
+            for env in _solved(problem, one, other):
+                if found := exactly(problem, env):
                     return found
-        for m, n in _pell(_form(decider, names)):
-            if found := exactly(decider, {names[0]: m, names[1]: n}):
+        for m, n in _pell(_form(problem, names)):
+            if found := exactly(problem, {names[0]: m, names[1]: n}):
                 return found
     except (Unsupported, TooLarge, KeyError, OverflowError, ValueError):
         return None
     return None
 
 
-def _difference(decider: Decider, columns: dict[str, Any]) -> tuple[Any, Any]:
+def _difference(problem: Problem, columns: dict[str, Any]) -> tuple[Any, Any]:
     """The difference of the sides, and how large they are."""
     at = TermColumns()
-    left, right = (at.of(side, columns) for side in (decider.claim.left, decider.claim.right))
+    left, right = (at.of(side, columns) for side in (problem.claim.left, problem.claim.right))
     return left - right, np.maximum(np.abs(left), np.abs(right))
 
 
-def _solved(decider: Decider, one: str, other: str) -> Iterator[dict[str, int]]:
+def _solved(problem: Problem, one: str, other: str) -> Iterator[dict[str, int]]:
     """Places where the sides meet, the smallest first: `one` is solved for at each value of `other`."""
     values = np.arange(1, VALUES + 1, dtype=float)
     with np.errstate(all="ignore"):
-        at = [_difference(decider, {one: np.full_like(values, k), other: values})[0] for k in range(1, 5)]
+        at = [_difference(problem, {one: np.full_like(values, k), other: values})[0] for k in range(1, 5)]
         a = (at[2] - 2 * at[1] + at[0]) / 2
         b = at[1] - at[0] - 3 * a
         c = at[0] - a - b
@@ -75,17 +75,17 @@ def _solved(decider: Decider, one: str, other: str) -> Iterator[dict[str, int]]:
         return
     ones, others = (np.array(part) for part in zip(*sorted(set(places), key=sum), strict=True))
     with np.errstate(all="ignore"):
-        gap, size = _difference(decider, {one: ones, other: others})
+        gap, size = _difference(problem, {one: ones, other: others})
     close = np.flatnonzero(np.abs(np.broadcast_to(gap, ones.shape)) <= CLOSE * np.maximum(size, 1))
     for place in close[:MOST]:
         yield {one: int(ones[place]), other: int(others[place])}
 
 
-def _form(decider: Decider, names: list[str]) -> tuple[int, int] | None:
+def _form(problem: Problem, names: list[str]) -> tuple[int, int] | None:
     """A and B where the difference is A m^2 + B n^2 + C with whole A and B, else None."""
     first = np.array([1, 2, 3, 4, 1, 1, 2, 3, 5], dtype=float)
     second = np.array([1, 1, 1, 1, 2, 3, 2, 3, 7], dtype=float)
-    found = np.broadcast_to(_difference(decider, {names[0]: first, names[1]: second})[0], first.shape)
+    found = np.broadcast_to(_difference(problem, {names[0]: first, names[1]: second})[0], first.shape)
     a, b = (found[1] - found[0]) / 3, (found[4] - found[0]) / 3
     c = found[0] - a - b
     if not np.isfinite(found).all() or (a * first**2 + b * second**2 + c != found).any():

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 from flint import fmpq
 
-from attention_core.derivation.cases.admissible import Case, NoCase, assigned_value, assignment_order, require
+from attention_core.derivation.cases.admissible import NoCase, assigned_value, assignment_order, require
 from attention_core.derivation.cases.counterexamples import refutation
 from attention_core.derivation.cases.generate import with_length
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
-from attention_core.derivation.graph.numbers import Imprecise, precision
+from attention_core.derivation.graph.numbers import Case, Imprecise, precision
 from attention_core.derivation.lowering.plans import Plan
 from attention_core.derivation.search.larger_sizes import HEAVY
 
 if TYPE_CHECKING:
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
     from attention_core.derivation.records import Finding
 
 SIZES = (5, 8, 13, 16)
@@ -59,24 +59,24 @@ def hadamard(size: int, vector: int, entry: int) -> fmpq:
 FRAMES = (basis, hadamard, reflection)
 
 
-def large_frames(decider: Decider) -> Finding | None:
+def large_frames(problem: Problem) -> Finding | None:
     """Search at frames of larger sizes; the finding if one refutes."""
-    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
-    sides = (decider.claim.left, decider.claim.right)
-    if not decider.tuples.sizes or decider.moves or any(t.op in HEAVY for side in sides for t in side.walk()):
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    sides = (problem.claim.left, problem.claim.right)
+    if not problem.tuples.sizes or problem.moves or any(t.op in HEAVY for side in sides for t in side.walk()):
         return None
-    for way in islice(decider.tuples.ladder(), 1 + len(decider.tuples.sizes)):
+    for way in islice(problem.tuples.ladder(), 1 + len(problem.tuples.sizes)):
         for env in way:
-            largest = max(env[n] for n in decider.tuples.sizes)
+            largest = max(env[n] for n in problem.tuples.sizes)
             if largest > SIZES[-1] or time.process_time() > end:
                 break
             if largest not in SIZES:
                 continue
             try:
-                site = decider.make_site(env, Graph(NODES))
+                site = problem.make_site(env, Graph(NODES))
                 if site is None or not site.plan.gram.leaves():
                     break
-                found = _at(decider, site, end)
+                found = _at(problem, site, end)
             except (TooLarge, Unsettled):
                 break
             if found is not None:
@@ -84,21 +84,21 @@ def large_frames(decider: Decider) -> Finding | None:
     return None
 
 
-def _at(decider: Decider, site: Site, end: float) -> Finding | None:
+def _at(problem: Problem, site: Site, end: float) -> Finding | None:
     for frame in FRAMES:
         for fill in FILLS:
             if time.process_time() > end:
                 return None
             try:
                 case = framed(site.plan, frame, fill)
-                outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+                outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=512)
             except (NoCase, Undefined, Imprecise, ZeroDivisionError):
                 continue
             if outcome.holds is False:
-                return refutation(decider, site, case, outcome)
+                return refutation(problem, site, case, outcome)
             if outcome.holds:
-                for name in decider.tuples.sizes:
-                    decider.reached[name] = max(decider.reached.get(name, 0), site.env[name])
+                for name in problem.tuples.sizes:
+                    problem.tally.reached[name] = max(problem.tally.reached.get(name, 0), site.env[name])
             if len(site.plan.gram.leaves()) == len(site.plan.entries):
                 break  # nothing is left to fill
     return None

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from flint import fmpq
 
-from attention_core.derivation.cases.admissible import Case, NoCase
+from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.counterexamples import refutation, refuted
 from attention_core.derivation.cases.generate import draw, flat
 from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
-from attention_core.derivation.graph.numbers import Imprecise
+from attention_core.derivation.graph.numbers import Case, Imprecise
 
 if TYPE_CHECKING:
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
     from attention_core.derivation.records import Finding
 
 NODES = 3_500  # of one tuple
@@ -35,23 +35,23 @@ ARRANGED = frozenset({5, 7, 9, 11, 13, 16, 21, 24, 33, 64, 100, 256})  # largest
 FRAMED = 24  # entries of vectors with given inner products
 
 
-def probe(decider: Decider) -> Finding | None:
+def search_larger_sizes(problem: Problem) -> Finding | None:
     """Go up every way of the ladder of sizes until it costs too much; the finding if a case refutes."""
     reached: dict[str, int] = {}
-    sides = (decider.claim.left, decider.claim.right)
-    heavy = HEAVY if decider.symbols else HEAVY - PLAIN  # of numbers alone a determinant is soon known
-    if decider.moves or any(t.op in heavy for side in sides for t in side.walk()):
+    sides = (problem.claim.left, problem.claim.right)
+    heavy = HEAVY if problem.symbols else HEAVY - PLAIN  # of numbers alone a determinant is soon known
+    if problem.moves or any(t.op in heavy for side in sides for t in side.walk()):
         return None
-    left = decider.effort.ladder
-    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
-    for way in decider.tuples.ladder():
+    left = problem.effort.ladder
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    for way in problem.tuples.ladder():
         work, most = 0, min(WORK, left)
         for env in way:
             if time.process_time() > end or work >= most:
                 break
             graph = Graph(NODES)
             try:
-                site = decider.make_site(env, graph)
+                site = problem.make_site(env, graph)
                 work += graph.work
                 if site is None:
                     continue
@@ -60,7 +60,7 @@ def probe(decider: Decider) -> Finding | None:
                 each = _cost(site)
                 if each > NODES:
                     break
-                found, tried = _at(decider, site)
+                found, tried = _at(problem, site)
             except TooLarge:
                 work += graph.work
                 break
@@ -70,10 +70,10 @@ def probe(decider: Decider) -> Finding | None:
                 return found
             work += tried * each
             if tried:
-                for name in decider.tuples.sizes:
+                for name in problem.tuples.sizes:
                     reached[name] = max(reached.get(name, 0), env[name])
         left -= work
-    decider.reached = {n: v for n, v in reached.items() if v > 3}
+    problem.tally.reached = {n: v for n, v in reached.items() if v > 3}
     return None
 
 
@@ -83,28 +83,28 @@ def _cost(site: Site) -> int:
     return len(site.order) + len(site.plan.entries) + held
 
 
-def _at(decider: Decider, site: Site) -> tuple[Finding | None, int]:
+def _at(problem: Problem, site: Site) -> tuple[Finding | None, int]:
     """A few cases at one tuple: the finding if one refutes, and how many could be compared."""
     tried = 0
-    for made, case in _cases(decider, site):
+    for made, case in _cases(problem, site):
         try:
-            outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=512)
+            outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=512)
         except (Undefined, Imprecise):
             continue
         if outcome.holds is False:
-            return (refutation(decider, site, case, outcome) if made is None else refuted(decider, site, made)), tried
+            return (refutation(problem, site, case, outcome) if made is None else refuted(problem, site, made)), tried
         tried += outcome.holds is True
-    if max((site.env[n] for n in decider.tuples.sizes), default=0) not in ARRANGED:
+    if max((site.env[n] for n in problem.tuples.sizes), default=0) not in ARRANGED:
         return None, tried
-    from attention_core.derivation.search.pinpoint import at_patterns
+    from attention_core.derivation.search.targeted import at_patterns
 
-    return at_patterns(decider, site), tried
+    return at_patterns(problem, site), tried
 
 
-def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Case]]:
+def _cases(problem: Problem, site: Site) -> Iterator[tuple[list[int] | None, Case]]:
     """Drawn cases, and flat ones whose entries are all alike, as large as a bound on their norm lets them be."""
     for number in range(CASES if site.plan.entries else 1):
-        choices = Choices(decider.effort.seed * 1_000_003 + 577 + number)
+        choices = Choices(problem.effort.seed * 1_000_003 + 577 + number)
         try:
             case = draw(site.plan, choices)
         except (NoCase, Undefined, ZeroDivisionError, Imprecise):
@@ -112,7 +112,7 @@ def _cases(decider: Decider, site: Site) -> Iterator[tuple[list[int] | None, Cas
         yield choices.made, case
     if not site.plan.entries:
         return
-    length = max(site.env[n] for n in decider.tuples.sizes)
+    length = max(site.env[n] for n in problem.tuples.sizes)
     root = next(k for k in range(1, length + 1) if k * k >= length)
     for value in (fmpq(1), fmpq(1, root), fmpq(-1)):
         try:

@@ -24,8 +24,8 @@ from attention_core.derivation.graph.numbers import Imprecise
 if TYPE_CHECKING:
     import numpy as np
 
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
     from attention_core.derivation.records import Finding
 
 CERTIFIED = 6  # exact comparisons at one tuple
@@ -37,7 +37,7 @@ Points = Any  # a matrix: a row for each free entry, a column for each point
 class Search:
     """One tuple: how cases are completed, the order of evaluation, and what was seen."""
 
-    decider: Decider
+    problem: Problem
     site: Site
     made: Completion
     rng: np.random.Generator
@@ -47,7 +47,7 @@ class Search:
         """How far each point is from holding: above 0 where it fails, minus infinity where it is no case."""
         import numpy as np
 
-        op = self.decider.claim.op
+        op = self.problem.claim.op
         values: dict[int, Column] = {n: points[k].copy() for k, n in enumerate(self.made.free)}
         good = self.made.fill(values)
         found = columns(self.site.low.graph, self.site.order, values)
@@ -64,7 +64,7 @@ class Search:
         """Compare the most promising points exactly, each with simple numbers near it first."""
         import numpy as np
 
-        op = self.decider.claim.op
+        op = self.problem.claim.op
         least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(op, SURELY if op == "=" else 1e-15)
         for place in np.argsort(-scores)[:3]:
             if scores[place] < least or self.tried >= CERTIFIED:
@@ -93,20 +93,20 @@ class Search:
         try:
             case = self.made.case(free)
             outcome = compare(
-                self.site.low.graph, self.site.pairs, self.decider.claim.op, case, self.site.order, most=512
+                self.site.low.graph, self.site.pairs, self.problem.claim.op, case, self.site.order, most=512
             )
         except (NoCase, Undefined, Imprecise, TooLarge, ZeroDivisionError):
             return None
         if outcome.holds is False:
-            return refutation(self.decider, self.site, case, outcome)
-        if outcome.holds and self.decider.scarce:
-            self.decider.tally.add(outcome)
-            if self.site.env not in self.decider.tally.tuples:
-                self.decider.tally.tuples.append(self.site.env)
+            return refutation(self.problem, self.site, case, outcome)
+        if outcome.holds and self.problem.is_scarce:
+            self.problem.tally.add(outcome)
+            if self.site.env not in self.problem.tally.tuples:
+                self.problem.tally.tuples.append(self.site.env)
         return None
 
 
-def search_of(decider: Decider, site: Site) -> Search | None:
+def search_of(problem: Problem, site: Site) -> Search | None:
     """The search at one tuple, None where cases cannot be completed or an operation has no form in float64."""
     import numpy as np
 
@@ -118,4 +118,4 @@ def search_of(decider: Decider, site: Site) -> Search | None:
     orders += [tuple(graph.reachable([s])) for s in site.plan.assigned.values()]
     if not all(supported(graph, order) for order in orders):
         return None
-    return Search(decider, site, made, np.random.default_rng(decider.effort.seed))
+    return Search(problem, site, made, np.random.default_rng(problem.effort.seed))

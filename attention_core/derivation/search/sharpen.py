@@ -15,7 +15,7 @@ from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Imprecise
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.records import Finding
 
 SITES, CASES = 8, 3
@@ -25,26 +25,26 @@ NODES = 2_000
 SHARE = 0.05  # of a step's time, as the last resort
 
 
-def sharpen(decider: Decider) -> Finding | None:
+def sharpen(problem: Problem) -> Finding | None:
     """Compare a few cases with many bits; the finding if one refutes."""
-    if decider.claim.op not in ("=", "<=", ">=") or decider.moves or not decider.tally.bits:
+    if problem.claim.op not in ("=", "<=", ">=") or problem.moves or not problem.tally.bits:
         return None
-    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
-    sites = [site for site in decider.sites.values() if site is not None and len(site.order) <= NODES]
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    sites = [site for site in problem.sites.values() if site is not None and len(site.order) <= NODES]
     for site in sites[:: max(1, len(sites) // SITES)]:
         bits = SHARPEST if len(site.order) <= SHORT else MAX_PRECISION
         for number in range(CASES):
             if time.process_time() > end:
                 return None
-            _, case = decider.case(site.plan, decider.effort.seed * 1_000_003 + number)
+            _, case = problem.case(site.plan, problem.effort.seed * 1_000_003 + number)
             if case is None:
                 break
             try:
-                outcome = compare(site.low.graph, site.pairs, decider.claim.op, case, site.order, most=bits, start=bits)
+                outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=bits, start=bits)
             except (Undefined, Imprecise, TooLarge):
                 continue
             if outcome.holds is False:
-                return refutation(decider, site, case, outcome)
+                return refutation(problem, site, case, outcome)
     return None
 
 

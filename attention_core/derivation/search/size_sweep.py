@@ -22,7 +22,7 @@ from attention_core.derivation.search.huge import Spot
 from attention_core.derivation.search.huge_search import Point, judged
 
 if TYPE_CHECKING:
-    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.cases.problem import Problem
 
 Columns = dict[str, Any]
 ALL = {1: (200_000, 20_000, 2_000), 2: (300, 60), 3: (40, 12)}  # tuples up to these, the largest that is not too many
@@ -32,32 +32,32 @@ EACH = 40_000  # terms of a sum that are taken one by one
 SURE = 1e-9  # a gap that float64 calls one
 
 
-def size_sweep(decider: Decider) -> Finding | None:
+def size_sweep(problem: Problem) -> Finding | None:
     """Search many tuples of sizes; the finding if one refutes."""
-    names = [*decider.tuples.sizes, *decider.tuples.indices]
-    if decider.symbols or decider.moves or decider.claim.op not in TESTS or not 0 < len(names) <= 3:
+    names = [*problem.tuples.sizes, *problem.tuples.indices]
+    if problem.symbols or problem.moves or problem.claim.op not in TESTS or not 0 < len(names) <= 3:
         return None
-    if not decider.tuples.sizes or not decider.claim.left.type.scalar:
+    if not problem.tuples.sizes or not problem.claim.left.type.scalar:
         return None
     reached: dict[str, int] = {}
-    for columns in _grids(decider, names):
-        if time.process_time() > decider.deadline:
+    for columns in _grids(problem, names):
+        if time.process_time() > problem.deadline:
             return None
         try:
-            gaps = _gaps(decider, columns)
+            gaps = _gaps(problem, columns)
         except (Unsupported, KeyError):
             return None
         except (TooLarge, OverflowError, ValueError):
             continue
-        if found := _certified(decider, columns, gaps):
+        if found := _certified(problem, columns, gaps):
             return found
         if not reached:
-            reached = {name: int(columns[name].max()) for name in decider.tuples.sizes}
-    decider.swept = reached
+            reached = {name: int(columns[name].max()) for name in problem.tuples.sizes}
+    problem.tally.swept = reached
     return None
 
 
-def _grids(decider: Decider, names: list[str]) -> Iterator[Columns]:
+def _grids(problem: Problem, names: list[str]) -> Iterator[Columns]:
     """Tuples as columns: all up to some size, and one size farther up beside small others."""
     for most in ALL[len(names)]:
         axes = [np.arange(1, most + 1, dtype=float) for _ in names]
@@ -68,53 +68,53 @@ def _grids(decider: Decider, names: list[str]) -> Iterator[Columns]:
             yield dict(zip(names, (a.ravel() for a in pair[:: 1 if way else -1]), strict=True))
 
 
-def _gaps(decider: Decider, columns: Columns) -> Any:
+def _gaps(problem: Problem, columns: Columns) -> Any:
     """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is no case."""
     at = TermColumns()
     count = len(next(iter(columns.values())))
     with np.errstate(all="ignore"):
         good: Any = np.ones(count, dtype=bool)
-        for relation in decider.hypotheses:
+        for relation in problem.hypotheses:
             if relation.over or relation.op not in TESTS:
                 raise Unsupported
             good &= TESTS[relation.op](at.of(relation.left, columns), at.of(relation.right, columns))
-        for name in decider.tuples.indices:
-            symbol = decider.context.symbols[name]
+        for name in problem.tuples.indices:
+            symbol = problem.context.symbols[name]
             assert symbol.lowest is not None and symbol.highest is not None
             good &= columns[name] >= size_column(symbol.lowest, columns)
             good &= columns[name] <= size_column(symbol.highest, columns)
-        left, right = (at.of(side, columns) for side in (decider.claim.left, decider.claim.right))
-        if decider.claim.op in (">", ">="):
+        left, right = (at.of(side, columns) for side in (problem.claim.left, problem.claim.right))
+        if problem.claim.op in (">", ">="):
             left, right = right, left
         size = np.maximum(np.maximum(np.abs(left), np.abs(right)), 1e-300)
         gap = np.where(left == right, 0.0, (left - right) / size)
-        gap = {"=": np.abs(gap), "!=": -np.abs(gap)}.get(decider.claim.op, gap)
+        gap = {"=": np.abs(gap), "!=": -np.abs(gap)}.get(problem.claim.op, gap)
         return np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf)
 
 
-def _certified(decider: Decider, columns: Columns, gaps: Any) -> Finding | None:
+def _certified(problem: Problem, columns: Columns, gaps: Any) -> Finding | None:
     """The finding if one of the most promising tuples, and of the smallest that look false, refutes."""
-    least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(decider.claim.op, SURE)
+    least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(problem.claim.op, SURE)
     failing = np.flatnonzero(gaps >= least)
     if not len(failing):
         return None
-    total = sum(columns[n][failing] for n in decider.tuples.sizes)
+    total = sum(columns[n][failing] for n in problem.tuples.sizes)
     first = failing[np.argsort(total, kind="stable")[: CERTIFIED // 2]]
     worst = failing[np.argsort(-gaps[failing], kind="stable")[: CERTIFIED // 2]]
     for place in dict.fromkeys([*first, *worst]):
         env = {name: int(column[place]) for name, column in columns.items()}
-        if found := exactly(decider, env):
+        if found := exactly(problem, env):
             return found
     return None
 
 
-def exactly(decider: Decider, env: dict[str, int]) -> Finding | None:
+def exactly(problem: Problem, env: dict[str, int]) -> Finding | None:
     """The finding if one tuple refutes when it is compared exactly."""
-    if any(env[n] < 1 for n in decider.tuples.sizes) or not decider.tuples.feasible(env):
+    if any(env[n] < 1 for n in problem.tuples.sizes) or not problem.tuples.feasible(env):
         return None
-    sizes: dict[str, Any] = {n: env[n] for n in decider.tuples.sizes}
-    point = Point(sizes, {n: Spot(env[n], env[n]) for n in decider.tuples.indices}, 0, (0,), ())
-    found = judged(decider, point) or judged(decider, point, each=EACH)
+    sizes: dict[str, Any] = {n: env[n] for n in problem.tuples.sizes}
+    point = Point(sizes, {n: Spot(env[n], env[n]) for n in problem.tuples.indices}, 0, (0,), ())
+    found = judged(problem, point) or judged(problem, point, each=EACH)
     return found if isinstance(found, Finding) else None
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.probability.distributions import every_outcome
 from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.random_symbols import every_outcome
 from attention_core.derivation.terms.terms import Relation, Term
 
 

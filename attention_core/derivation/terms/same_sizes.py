@@ -11,10 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.cpu_limit import on_time
-from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.terms.context import Context, Declared
-from attention_core.derivation.terms.relevance import relation_names
-from attention_core.derivation.terms.terms import ONE, Relation, ShapeMismatch, Size, Term, Type
+from attention_core.derivation.terms.terms import ONE, Relation, Size, Term, Type
 
 MOST_POWER, MOST_TERMS = 8, 60  # of a size that is written in others
 Table = Mapping[str, Size]
@@ -45,25 +43,6 @@ def with_same_sizes(context: Context, extra: Sequence[Relation] = ()) -> Context
     view.same = table
     view.symbols = {name: _restated(symbol, table) for name, symbol in context.symbols.items()}
     return view
-
-
-def unless_sizes_fit(error: ShapeMismatch, context: Context, extra: Sequence[Relation]) -> Exception:
-    """What a shape that does not fit comes to: `Unsettled` where the conditions may make its sizes equal."""
-    from attention_core.derivation.lowering.spaces import Tuples
-
-    names = {n for pair in error.pairs for size in pair for n in size.symbols()}
-    relations = [*(h.relation for h in context.hypotheses), *extra]
-    ties = [r for r in relations if relation_names(context, r) & names]
-    for relation in ties:
-        names |= {n for n in relation_names(context, relation) if context.symbols[n].kind == "size"}
-    tuples = Tuples(context, names, ties)
-    if not error.pairs or not tuples.conditions:
-        return error
-    if any(any(a.value(env) != b.value(env) for a, b in error.pairs) for env in tuples.small()):
-        return error
-    return Unsettled(
-        f"{error}, unless the conditions on sizes make them equal, which is not clear: use one name for sizes that are"
-    )
 
 
 def _written(size: Size, table: Table) -> Size:
@@ -188,4 +167,4 @@ def _type(kind: Type, table: Table) -> Type:
     return kind if (rows, cols) == (kind.rows, kind.cols) else Type("matrix", rows, cols)
 
 
-__all__ = ["equal_sizes", "same_size", "unless_sizes_fit", "with_same_sizes"]
+__all__ = ["equal_sizes", "same_size", "with_same_sizes"]

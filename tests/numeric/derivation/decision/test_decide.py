@@ -11,9 +11,10 @@ from flint import arb, fmpq
 
 from attention_core.derivation import check_document
 from attention_core.derivation.algebra.frames import dot, orthogonal_matrix
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.check import report_step
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import Graph
@@ -144,7 +145,7 @@ def test_time_is_bounded_by_the_effort() -> None:
     (step,) = steps_of("Let $n \\in \\mathbb{N}$, $s \\in \\mathbb{R}^{n}$.\n\n$$ \\|s\\| \\ge s_1 $$\n")[0]
     assert isinstance(step, Step)
     context, claim, extra = claim_of(step)
-    found = Decider(context, claim, extra, Effort(seconds=0)).decide()
+    found = decide(Problem(context, claim, extra, Effort(seconds=0)))
     assert found.verdict == "UNDECIDED"
 
 

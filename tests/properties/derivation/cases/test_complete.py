@@ -12,16 +12,16 @@ from flint import fmpq
 
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.complete import Completion, completion
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.decision.decide import Decider
 from attention_core.derivation.graph.numbers import ball, precision
 from attention_core.derivation.reading.steps import Step, steps_of
 
 
 def completed(declared: str, **sizes: int) -> Completion | None:
     (step,) = [s for s in steps_of(f"{declared}\n\n$$ x = y $$\n")[0] if isinstance(s, Step)]
-    decider = Decider(*claim_of(step))
-    site = decider.site(sizes)
+    problem = Problem(*claim_of(step))
+    site = problem.site(sizes)
     assert site is not None
     return completion(site.plan)
 

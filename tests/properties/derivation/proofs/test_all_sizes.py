@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.decision.decide import Decider
+from attention_core.derivation.decision.decide import decide, search
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.syntax import Minus, Num, Plus, Times, Transposed
 from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes
@@ -89,9 +90,9 @@ def test_true_equations_are_proved(formula: str) -> None:
 @pytest.mark.parametrize("formula", FALSE)
 def test_near_misses_are_refuted_and_never_proved(formula: str) -> None:
     context, claim, extra = claim_of(the_step(formula))
-    decider = Decider(context, claim, extra)
-    assert not holds_at_all_sizes(context, claim, decider.hypotheses, decider.tuples)
-    assert decider.decide().verdict == "REFUTED"
+    problem = Problem(context, claim, extra)
+    assert not holds_at_all_sizes(context, claim, problem.hypotheses, problem.tuples)
+    assert decide(problem).verdict == "REFUTED"
 
 
 def test_what_is_proved_of_a_changed_equation_is_never_refuted() -> None:
@@ -112,10 +113,10 @@ def test_what_is_proved_of_a_changed_equation_is_never_refuted() -> None:
                 context, claim, extra = claim_of(replace(step, right=new))  # type: ignore[arg-type]
             except ShapeMismatch:
                 continue
-            decider = Decider(context, claim, extra, Effort(small=4, tuples=1, large=1))
-            if holds_at_all_sizes(context, claim, decider.hypotheses, decider.tuples):
+            problem = Problem(context, claim, extra, Effort(small=4, tuples=1, large=1))
+            if holds_at_all_sizes(context, claim, problem.hypotheses, problem.tuples):
                 proved += 1
-                assert decider.search() is None, (formula, new)
+                assert search(problem) is None, (formula, new)
     assert proved >= len(TRUE) // 2
 
 

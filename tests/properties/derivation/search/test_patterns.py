@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.cases.sites import Site
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.decision.decide import Decider
 from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.search.patterns import patterns
 
 
 def site(declared: str, claim: str, **sizes: int) -> Site:
     (step,) = [s for s in steps_of(f"{declared}\n\n$$ {claim} $$\n")[0] if isinstance(s, Step)]
-    found = Decider(*claim_of(step)).site(sizes)
+    found = Problem(*claim_of(step)).site(sizes)
     assert found is not None
     return found
 

@@ -10,24 +10,18 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flint import fmpq
-
-from attention_core.derivation.algebra.frames import Surd
-from attention_core.derivation.algebra.normal import Given, is_nonnegative, is_zero
-from attention_core.derivation.cases.trials import tried
-from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.proofs.all_sizes import RULE
 from attention_core.derivation.proofs.modular import at_large_size
+from attention_core.derivation.proofs.shortcuts import identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.proofs.size_signs import RULE as SIGNS
 from attention_core.derivation.records import Evidence, Verdict
+from attention_core.derivation.search.trials import search_cases
 from attention_core.derivation.terms.relevance import relation_names
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.admissible import Case
-    from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.records import Finding
     from attention_core.derivation.terms.terms import Relation
 
@@ -37,87 +31,54 @@ MOST_SIZES = 12
 FREE = 2  # entries beyond those that equations tie
 
 
-def identical(site: Site, deadline: float, op: str = "=") -> bool:
-    """Whether the claim holds at one site by its form, wherever both sides are defined.
-
-    For `=` the difference reduces to 0; for an inequality it reduces to something that cannot be negative.
-    """
-    graph = site.low.graph
-    if site.identical is None:
-        differences = [graph.sub(a, b) for a, b in site.pairs]
-        given = site.plan.given()
-        site.identical = is_zero(graph, differences, given, deadline)
-        if not site.identical and op in ("<=", ">="):
-            signed = [graph.neg(d) for d in differences] if op == "<=" else differences
-            site.identical = all(is_nonnegative(graph, d, given, deadline) for d in signed)
-    return site.identical
-
-
-def equal_here(site: Site, case: Case, op: str, deadline: float) -> bool:
-    """Whether the sides are exactly equal at one case, or ordered as they should be where they are not."""
-    graph = site.low.graph
-    values = {n: v for n, v in case.items() if graph.ops[n] == "leaf"}
-    if not all(isinstance(v, fmpq | Surd) for v in values.values()):
-        return False
-    given = Given(values=values)
-    for left, right in site.pairs:
-        order = graph.reachable([left, right])
-        outcome = compare(graph, [(left, right)], op, case, order, most=512)
-        if outcome.holds is False:
-            return False
-        if outcome.holds is None and not is_zero(graph, [graph.sub(left, right)], given, deadline):
-            return False
-    return True
-
-
-def prove(decider: Decider, found: Finding) -> Finding:
+def prove(problem: Problem, found: Finding) -> Finding:
     """The finding, raised where a proof stage closes the claim."""
     if found.verdict is not Verdict.AGREES:
         return found
-    if decider.everywhere or decider.ordered:
-        rule = RULE if decider.everywhere else SIGNS
+    if is_proved_everywhere(problem) or is_ordered_everywhere(problem):
+        rule = RULE if is_proved_everywhere(problem) else SIGNS
         text = f"holds for all sizes and values where both sides are defined (rule: {rule}); {found.evidence.text}"
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, {**found.evidence.figures, "rule": rule}))
-    if decider.claim.op not in ("=", "<=", ">="):
+    if problem.claim.op not in ("=", "<=", ">="):
         return found
-    deadline = min(time.process_time() + SHARE * decider.effort.seconds, decider.deadline)
-    sizes = decider.tuples.sizes
-    needed = _needed(decider)
+    deadline = min(time.process_time() + SHARE * problem.effort.seconds, problem.deadline)
+    sizes = problem.tuples.sizes
+    needed = _needed(problem)
     proved = 0
     for k in range(1, max(3, needed or 0) + 1) if sizes else (1,):
-        envs = decider.tuples.first_few(k, MOST_TUPLES)
-        outcomes = [_exact_at(decider, env, deadline) for env in envs or []]
+        envs = problem.tuples.first_few(k, MOST_TUPLES)
+        outcomes = [_exact_at(problem, env, deadline) for env in envs or []]
         if envs is None or False in outcomes:
             break
         proved = k if True in outcomes else proved
     if not proved or (sizes and (proved < 2 or needed is None or proved < needed)):
-        return with_large_sizes(decider, found)
+        return with_large_sizes(problem, found)
     figures = dict(found.evidence.figures)
-    if not sizes and not decider.tuples.indices:
+    if not sizes and not problem.tuples.indices:
         figures["rule"] = "exact expansion"
         text = (
             "both sides have the same normal form, and no size occurs (rule: exact expansion); " + found.evidence.text
         )
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, figures))
     figures["sizes"] = proved
-    what = "reduces to 0" if decider.claim.op == "=" else "is seen not to change sign"
-    text = f"with symbolic entries the difference {what}{_where(decider, proved)}; {found.evidence.text}"
-    return with_large_sizes(decider, replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures)))
+    what = "reduces to 0" if problem.claim.op == "=" else "is seen not to change sign"
+    text = f"with symbolic entries the difference {what}{_where(problem, proved)}; {found.evidence.text}"
+    return with_large_sizes(problem, replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures)))
 
 
-def _needed(decider: Decider) -> int | None:
+def _needed(problem: Problem) -> int | None:
     """How many values of each size make EXACT; None where what holds at some sizes says nothing about others.
 
     An equation is settled by its degree in the sizes as numbers; an inequality may fail at the next size, so that one
     without sizes alone is EXACT here (one with sizes may be PROVED by its signs).
     """
-    claim, context = decider.claim, decider.context
-    if not decider.tuples.sizes:
+    claim, context = problem.claim, problem.context
+    if not problem.tuples.sizes:
         return 1
     if claim.op != "=":
         names = relation_names(context, claim)
         return None if any(context.symbols[n].kind == "size" for n in names) else 1
-    own = [h for h in decider.hypotheses if not decider.tuples.whole(h)]
+    own = [h for h in problem.hypotheses if not problem.tuples.whole(h)]
     equations = [h for h in own if h.op == "="]
     needed = enough_sizes(context, claim, bool(equations))
     if needed is not None and any(_ties_entries(h) for h in equations):
@@ -135,37 +96,37 @@ def _ties_entries(hypothesis: Relation) -> bool:
     return all(any(t.op == "reduce" for t in side.walk()) for side in sides)
 
 
-def _where(decider: Decider, count: int) -> str:
+def _where(problem: Problem, count: int) -> str:
     """The sizes that were settled, in words."""
-    lowest = {n: decider.tuples.lowest(n) for n in decider.tuples.sizes}
+    lowest = {n: problem.tuples.lowest(n) for n in problem.tuples.sizes}
     if all(low == 1 for low in lowest.values()):
         return f" at all sizes up to {count}"
     message = ", ".join(f"{n} = {low}, ..., {low + count - 1}" for n, low in lowest.items())
     return f" at all allowed sizes among {message}"
 
 
-def with_large_sizes(decider: Decider, found: Finding) -> Finding:
+def with_large_sizes(problem: Problem, found: Finding) -> Finding:
     """The finding, with what a larger size says modulo a prime; a difference there is shown at a point."""
-    large = at_large_size(decider) if decider.tuples.sizes else None
+    large = at_large_size(problem) if problem.tuples.sizes else None
     if large is None:
         return found
     where = ", ".join(f"{n} = {v}" for n, v in large.sizes.items())
     if large.differs:
         text = f"modulo 2^61 - 1 the two sides differ at {where}, but no point that shows it was found"
         undecided = replace(found, verdict=Verdict.UNDECIDED, evidence=Evidence(text))
-        return tried(decider, large.site, 20) or undecided
+        return search_cases(problem, large.site, 20) or undecided
     text = f"{found.evidence.text}; modulo 2^61 - 1 both sides agree at {where}, where a difference is missed"
     text += f" with probability {large.missed:.1g} at most"
     figures = {**found.evidence.figures, "modular": {"sizes": large.sizes, "missed": large.missed}}
     return replace(found, evidence=Evidence(text, figures))
 
 
-def _exact_at(decider: Decider, env: dict[str, int], deadline: float) -> bool | None:
+def _exact_at(problem: Problem, env: dict[str, int], deadline: float) -> bool | None:
     """Whether the claim is exact at these sizes; None where they admit no case."""
     if time.process_time() > deadline:
         return False
     try:
-        site = decider.site(env)
-        return None if site is None else identical(site, deadline, decider.claim.op)
+        site = problem.site(env)
+        return None if site is None else identical(site, deadline, problem.claim.op)
     except TooLarge:
         return False

@@ -23,8 +23,8 @@ from attention_core.derivation.search.patterns import patterns
 from attention_core.derivation.search.point_search import CERTIFIED, Points, Search, search_of
 
 if TYPE_CHECKING:
+    from attention_core.derivation.cases.problem import Problem
     from attention_core.derivation.cases.sites import Site
-    from attention_core.derivation.decision.decide import Decider
     from attention_core.derivation.records import Finding
 
 SITES = 6
@@ -40,19 +40,19 @@ POLYNOMIAL = frozenset({"const", "leaf", "add", "mul", "powi"})
 HEAVY = frozenset({"expect", "det", "inv", "limit"})
 
 
-def pinpoint(decider: Decider) -> Finding | None:
+def search_targeted(problem: Problem) -> Finding | None:
     """Search at some small tuples; the finding if a case refutes. Where no case was compared, some are."""
-    sides = (decider.claim.left, decider.claim.right)
-    if decider.moves or decider.claim.op == "->" or any(t.op in HEAVY for side in sides for t in side.walk()):
+    sides = (problem.claim.left, problem.claim.right)
+    if problem.moves or problem.claim.op == "->" or any(t.op in HEAVY for side in sides for t in side.walk()):
         return None
-    end = min(decider.deadline, time.process_time() + SHARE * decider.effort.seconds)
-    marks = numbers(decider)
-    for env in _some(decider.tuples.small()):
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    marks = numbers(problem)
+    for env in _some(problem.tuples.small()):
         if time.process_time() > end:
             break
         try:
-            site = decider.site(env)
-            found = None if site is None else _at(decider, site, marks)
+            site = problem.site(env)
+            found = None if site is None else _at(problem, site, marks)
         except TooLarge:
             continue
         if found is not None:
@@ -66,9 +66,9 @@ def _some(envs: list[dict[str, int]]) -> list[dict[str, int]]:
     return envs[::-1][::step][:SITES]
 
 
-def numbers(decider: Decider) -> list[float]:
+def numbers(problem: Problem) -> list[float]:
     """Numbers worth trying: those of the claim and its hypotheses, next to them, their roots, halves, between two."""
-    marks = sorted({*constants(decider.context, [decider.claim]), *constants(decider.context, decider.hypotheses)})
+    marks = sorted({*constants(problem.context, [problem.claim]), *constants(problem.context, problem.hypotheses)})
     plain = [v for v in (number(fmpq(v.numerator, v.denominator)) for v in marks) if math.isfinite(v)]
     found: dict[float, None] = dict.fromkeys(plain)
     found.update(dict.fromkeys(-v for v in plain))
@@ -85,27 +85,27 @@ def numbers(decider: Decider) -> list[float]:
     return [v for v in found if abs(v) <= 1e60][:MARKS]
 
 
-def _at(decider: Decider, site: Site, marks: list[float]) -> Finding | None:
+def _at(problem: Problem, site: Site, marks: list[float]) -> Finding | None:
     """The search at one tuple."""
     import numpy as np
 
-    search = search_of(decider, site)
+    search = search_of(problem, site)
     if search is None:
         return None
     coefficients = polynomial(site, search.made.free)
     for value in turning_points(coefficients):
         if found := search.compared({search.made.free[0]: value}):
             return found
-    if coefficients and decider.claim.op in ("<", ">", "!="):
+    if coefficients and problem.claim.op in ("<", ">", "!="):
         from attention_core.derivation.search.equal_roots import equal_at_root
 
-        if found := equal_at_root(decider, site, search.made.free[0], coefficients):
+        if found := equal_at_root(problem, site, search.made.free[0], coefficients):
             return found
     points = _start(search, marks)
     if not points.shape[1]:
         return None
     scores = search.scores(points)
-    if decider.scarce:
+    if problem.is_scarce:
         for place in np.flatnonzero(np.isfinite(scores))[:DEFINED]:
             values = {
                 n: fmpq(*float(v).as_integer_ratio()) for n, v in zip(search.made.free, points[:, place], strict=True)
@@ -114,7 +114,7 @@ def _at(decider: Decider, site: Site, marks: list[float]) -> Finding | None:
                 return found
     if found := search.certify(points, scores):
         return found
-    if decider.claim.op not in ("<", "<=", ">", ">="):
+    if problem.claim.op not in ("<", "<=", ">", ">="):
         return None
     for step in range(ROUNDS):
         points, scores = _next(search, points, scores, marks, step)
@@ -179,7 +179,7 @@ def _start(search: Search, marks: list[float]) -> Points:
     drawn = []
     free = search.made.free
     for seed in range(6):
-        _, case = search.decider.case(search.site.plan, 4001 + seed)
+        _, case = search.problem.case(search.site.plan, 4001 + seed)
         if case is not None:
             drawn.append([_float(case[n]) for n in free])
     base = np.array(drawn).T if drawn else np.ones((len(free), 1))
@@ -242,11 +242,11 @@ def _next(search: Search, points: Points, scores: Column, marks: list[float], st
     return joined, np.concatenate([scores[ranked], search.scores(children)])
 
 
-def at_patterns(decider: Decider, site: Site) -> Finding | None:
+def at_patterns(problem: Problem, site: Site) -> Finding | None:
     """One-hot, two-valued and other plain arrays at one larger tuple, and the best of them changed array by array."""
     import numpy as np
 
-    search = search_of(decider, site)
+    search = search_of(problem, site)
     if search is None:
         return None
     points = patterns(site, search.made.free, search.rng, 48)
@@ -255,11 +255,11 @@ def at_patterns(decider: Decider, site: Site) -> Finding | None:
         if found := search.certify(points, scores):
             return found
         finite = np.flatnonzero(np.isfinite(scores) & (np.abs(scores) > 1e-13))
-        if not len(finite) or decider.claim.op not in ("<", "<=", ">", ">="):
+        if not len(finite) or problem.claim.op not in ("<", "<=", ">", ">="):
             return None
         best = finite[np.argsort(-scores[finite])[:2]]
         points = patterns(site, search.made.free, search.rng, 48, points[:, best])
     return None
 
 
-__all__ = ["at_patterns", "pinpoint"]
+__all__ = ["at_patterns", "search_targeted"]

@@ -1,0 +1,114 @@
+"""The cases that are tried at one tuple of sizes and indices.
+
+Cases at one site: drawn, compared, and for an inequality altered a little from where it is tightest.
+The first that refutes ends the search; the others are counted.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+
+from attention_core.derivation.cases.admissible import NoCase
+from attention_core.derivation.cases.counterexamples import refuted
+from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.cases.problem import Problem
+from attention_core.derivation.cases.sites import Site, outsized
+from attention_core.derivation.cases.tally import Best
+from attention_core.derivation.graph.choices import Choices, altered
+from attention_core.derivation.graph.compare import Outcome, compare
+from attention_core.derivation.graph.nodes import TooLarge, Undefined
+from attention_core.derivation.graph.numbers import Case
+from attention_core.derivation.limits.evaluate import TOO_WIDE
+from attention_core.derivation.proofs.shortcuts import equal_here, identical, is_proved_everywhere
+from attention_core.derivation.records import Finding
+
+
+def search_cases(problem: Problem, site: Site, count: int, share: int = 0) -> Finding | None:
+    """Cases at one site, for an inequality `share` altered ones as well; the finding if one refutes."""
+    constant = not any(site.low.graph.ops[n] == "leaf" for n in site.order)
+    if constant or not site.plan.entries:
+        count = min(count, 2 if site.plan.entries else 1)
+    elif not problem.tuples.sizes:
+        count *= 6
+    if problem.moves and problem.tally.cases > 24:
+        count = min(count, 2)
+    before, best = problem.tally.cases, Best()
+    for number in range(count):
+        if time.process_time() > problem.deadline:
+            break
+        choices, case = problem.case(site.plan, problem.effort.seed * 1_000_003 + number)
+        if case is None or choices is None:
+            if problem.tally.cases == before and number:
+                break
+            continue
+        if found := _judge(problem, site, choices, case, best):
+            return found
+    if problem.claim.op in ("<", "<=", ">", ">=") and not constant:
+        found = _climb(problem, site, share, best)
+        if found is not None:
+            return found
+    if problem.tally.cases > before:
+        problem.tally.tuples.append(site.env)
+    return None
+
+
+def compare_sides(problem: Problem, site: Site, case: Case) -> Outcome:
+    """The comparison at one case; where balls cannot tell, exact forms are asked before more bits are spent."""
+    op, deadline = problem.claim.op, problem.deadline
+    outcome = compare(site.low.graph, site.pairs, op, case, site.order, most=512)
+    if (
+        outcome.holds is None
+        and op in ("=", "<=", ">=")
+        and (is_proved_everywhere(problem) or identical(site, deadline, op) or equal_here(site, case, op, deadline))
+    ):
+        return replace(outcome, holds=True)
+    if outcome.holds is None:
+        outcome = compare(site.low.graph, site.pairs, op, case, site.order, start=1024)
+    return outcome
+
+
+def _judge(problem: Problem, site: Site, choices: Choices, case: Case, best: Best) -> Finding | None:
+    """One case: the finding if it refutes; else it is counted."""
+    try:
+        outcome = compare_sides(problem, site, case)
+    except Undefined as error:
+        problem.tally.undefined += 1
+        problem.tally.why = str(error)
+        return None
+    if outcome.holds is None and outcome.note == TOO_WIDE and any(callable(v) for v in case.values()):
+        problem.tally.enclosed += 1  # limits are decided at rational values of the other symbols
+        return None
+    if outcome.holds is None:
+        if not outcome.note and outsized(site, case):
+            problem.tally.outsized += 1  # smaller values decide as well, and say more
+            return None
+        problem.tally.unclear, problem.tally.note = site.env, outcome.note
+    elif not outcome.holds:
+        return refuted(problem, site, choices.made)
+    else:
+        best.add(choices.made, outcome.slack)
+    problem.tally.add(outcome)
+    return None
+
+
+def _climb(problem: Problem, site: Site, steps: int, best: Best) -> Finding | None:
+    """For an inequality: go on from the tightest cases, altering a few choices at a time.
+
+    Where the sides are equal in every case (a mean of one number) nothing is tighter than the rest: the steps
+    are left to other sizes.
+    """
+    rng = random.Random(problem.effort.seed * 1_000_003 + len(problem.sites))  # other steps at every tuple
+    for step in range(steps):
+        if time.process_time() > problem.deadline or (start := best.start(step)) is None:
+            break
+        problem.tally.altered += 1
+        choices = Choices(replay=altered(start, rng))
+        try:
+            case = draw(site.plan, choices)
+        except (NoCase, Undefined, ZeroDivisionError, TooLarge):
+            continue
+        if found := _judge(problem, site, choices, case, best):
+            return found
+    return None
