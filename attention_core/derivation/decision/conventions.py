@@ -207,7 +207,7 @@ def _is_column(symbol: Declared) -> bool:
 
 def touched(step: Step) -> frozenset[str]:
     """The declared symbols that a step depends on: those it mentions, and those that these are declared by."""
-    from attention_core.derivation.elaborate.hypotheses import all_names
+    from attention_core.derivation.latex.printer import all_names
 
     nodes = [step.left, step.right, *step.conditions, *(c for chain, _ in step.assumed for c in chain.exprs)]
     known = step.context.symbols

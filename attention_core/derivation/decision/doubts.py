@@ -13,8 +13,9 @@ from dataclasses import replace
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.decision.conventions import doubtful, readings, touched
 from attention_core.derivation.decision.restrictions import restriction
-from attention_core.derivation.elaborate.hypotheses import all_names, relations_of
+from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict

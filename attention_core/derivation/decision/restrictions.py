@@ -6,8 +6,7 @@ is an equation that restricts it, whatever the words around it say.
 
 from __future__ import annotations
 
-from attention_core.derivation.elaborate.hypotheses import all_names
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import all_names, name_of, written
 from attention_core.derivation.latex.syntax import Expr, Name, Sub
 from attention_core.derivation.reading.steps import Step
 

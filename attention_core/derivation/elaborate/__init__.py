@@ -1,4 +1,4 @@
 """Syntax trees as typed terms, one module for each kind of expression.
 
-`expressions` hands an expression to the module of its kind; `hypotheses` are the relations among them.
+`expressions` is the table of kinds, `elaborator` what all of them share; `hypotheses` are the relations among them.
 """

@@ -16,7 +16,7 @@ from attention_core.derivation.terms.shapes import assembled
 from attention_core.derivation.terms.terms import Term, integer
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def group(elab: Elaborator, expr: Group) -> Term:

@@ -17,7 +17,7 @@ from attention_core.derivation.terms.shapes import joined, product, quotient, sc
 from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Term, integer, matrix
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 SOFTMAX_OF_COLUMNS = "softmax of columns"  # other conventions, see `conventions`

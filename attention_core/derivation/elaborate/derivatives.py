@@ -15,7 +15,7 @@ from attention_core.derivation.terms.shapes import transpose
 from attention_core.derivation.terms.terms import Term, Type, matrix
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 ROW_GRADIENTS = "row gradients"  # other conventions, see `conventions`

@@ -15,7 +15,7 @@ from attention_core.derivation.terms.shapes import assembled
 from attention_core.derivation.terms.terms import ONE, Term, matrix
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def pattern(elab: Elaborator, first: Expr, last: Expr, name: str) -> tuple[Expr, Expr, Expr] | None:

@@ -1,17 +1,15 @@
-"""The way from a written expression to its term, and sums of terms.
+"""The table of forms: how each written expression becomes a term.
 
 From the written tree to typed terms: which subscript is an index, which product is which, and do the shapes fit.
-What the forms of expressions mean is in the modules `elaborate_*`: each takes the elaborator it works for.
+`Elaborator` is complete where it is imported from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
-
 from attention_core.derivation.elaborate.arrays import array, dotted_sum, group
 from attention_core.derivation.elaborate.calls import call
 from attention_core.derivation.elaborate.derivatives import derivative, ordinary
+from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import MARK, applied, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
 from attention_core.derivation.elaborate.names import symbol
@@ -20,15 +18,12 @@ from attention_core.derivation.elaborate.powers import lettered, power
 from attention_core.derivation.elaborate.products import times
 from attention_core.derivation.elaborate.subscripts import subscripted
 from attention_core.derivation.elaborate.sums import big
-from attention_core.derivation.latex.printer import name_of, written
 from attention_core.derivation.latex.syntax import (
     Array,
     Big,
     Call,
-    Chain,
     Derivative,
     Dots,
-    Expr,
     Fence,
     Frac,
     Group,
@@ -42,192 +37,75 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Times,
     Transposed,
-    Unreadable,
 )
-from attention_core.derivation.terms.context import Context, Declared
-from attention_core.derivation.terms.same_sizes import same_size
-from attention_core.derivation.terms.shapes import copies, fitted, joined, negative, quotient, transpose
-from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer
-
-Bound = dict[str, tuple[Size, Size] | None]
+from attention_core.derivation.terms.shapes import negative, quotient, transpose
+from attention_core.derivation.terms.terms import Term, integer
 
 
-class Elaborator:
-    """Turns written expressions into terms under one context; `bound` are the indices of the sums around."""
+def _sum(elab: Elaborator, expr: Plus) -> Term:
+    """A sum, with dots between its terms or without."""
+    if any(isinstance(t, Dots) or t == Minus(Dots()) for t in expr.terms):
+        return dotted_sum(elab, expr.terms)
+    return elab.total([elab.term(t) for t in expr.terms])
 
-    def __init__(self, context: Context, bound: Bound | None = None, line: int = 0) -> None:
-        self.context, self.line = context, line
-        self.bound: Bound = dict(bound or {})
 
-    # -- names --------------------------------------------------------------------------------------------------
+def _product(elab: Elaborator, expr: Times) -> Term:
+    """A product, once indicators and applied functions in it are calls."""
+    called = with_indicators(elab, expr)
+    called = with_calls(elab, called) if isinstance(called, Times) else called
+    if not isinstance(called, Times):
+        return elab.term(called)
+    require_function(elab, called)
+    return times(elab, called.factors, called.ops)
 
-    def lookup(self, name: str) -> Declared | None:
-        """The declaration of a name."""
-        return self.context.symbols.get(name)
 
-    def fail(self, message: str) -> Unreadable:
-        """An error at this line."""
-        return Unreadable(message, self.line)
+def _fraction(elab: Elaborator, expr: Frac) -> Term:
+    """A quotient, or a derivative that is written as one."""
+    found = ordinary(elab, expr)
+    if found is None:
+        return quotient(elab.term(expr.top), elab.term(expr.bottom))
+    if found.body == Dots():
+        raise elab.fail("a derivative of nothing: what is differentiated stands behind it")
+    return derivative(elab, found)
 
-    def inside(self, names: Iterable[str]) -> Elaborator:
-        """An elaborator for what stands inside a sum over these indices."""
-        inner = Elaborator(self.context, self.bound, self.line)
-        for name in names:
-            inner.bound[name] = None
-        return inner
 
-    def is_integer(self, expr: Expr) -> bool:
-        """Whether an expression is made of numerals, declared indices and sizes alone."""
-        match expr:
-            case Num(value):
-                return value.denominator == 1
-            case Name(text):
-                found = self.lookup(text)
-                return text in self.bound or (found is not None and found.kind in ("size", "index"))
-            case Minus(body):
-                return self.is_integer(body)
-            case Plus(terms):
-                return all(self.is_integer(t) for t in terms)
-            case Times(factors, ops):
-                return all(self.is_integer(f) for f in factors) and set(ops) <= {"", ".", "*"}
-            case Group("(", (Chain((inner,), ()),)):
-                return self.is_integer(inner)
-            case Sub() | Sup():
-                name = name_of(expr)
-                return name is not None and (found := self.lookup(name)) is not None and found.kind in ("size", "index")
-        return False
+def _call(elab: Elaborator, expr: Call) -> Term:
+    """A function of the document, or one with a name in mathematics."""
+    if not expr.function.startswith(MARK):
+        return call(elab, expr)
+    function = elab.context.symbols[expr.function.removeprefix(MARK)]
+    return elab.term(applied(elab, function, expr.args))
 
-    def size(self, expr: Expr) -> Size:
-        """A size: a polynomial in declared sizes, of equal ones always in the same."""
-        return same_size(self.context, self.size_as_written(expr))
 
-    def size_as_written(self, expr: Expr) -> Size:
-        """The same, before hypotheses make sizes equal."""
-        match expr:
-            case Num(value):
-                return Size.number(value)
-            case Name(text):
-                found = self.lookup(text)
-                if found is None or found.kind != "size":
-                    raise self.fail(f"{text} is not a size: write 'Let ${text} \\in \\mathbb{{N}}$' first")
-                return Size.symbol(text)
-            case Plus(terms):
-                total = Size.number(0)
-                for term in terms:
-                    total = total + self.size(term)
-                return total
-            case Minus(body):
-                return -self.size(body)
-            case Times(factors, ops):
-                product = self.size(factors[0])
-                for op, factor in zip(ops, factors[1:], strict=True):
-                    product = product * (self.inverse_size(factor) if op == "/" else self.size(factor))
-                return product
-            case Frac(top, bottom):
-                return self.size(top) * self.inverse_size(bottom)
-            case Group("(", (Chain((inner,), ()),)):
-                return self.size(inner)
-            case Sub() | Sup():
-                name = name_of(expr)
-                if name is not None and (found := self.lookup(name)) is not None and found.kind == "size":
-                    return Size.symbol(name)
-                if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)):
-                    side = self.size(expr.base)
-                    return side * side
-        raise self.fail(f"'{written(expr)}' is not understood as a size")
+def _dots(elab: Elaborator, expr: Dots) -> Term:
+    raise elab.fail("the dots do not stand between terms of one pattern: write the sum with \\sum")
 
-    def inverse_size(self, expr: Expr) -> Size:
-        """One over a size."""
-        found = self.size(expr).inverse()
-        if found is None:
-            raise self.fail(f"a size cannot be divided by '{written(expr)}'")
-        return found
 
-    # -- expressions --------------------------------------------------------------------------------------------
+def _slice(elab: Elaborator, expr: Slice) -> Term:
+    raise elab.fail("a slice is only understood as a subscript")
 
-    def term(self, expr: Expr) -> Term:  # noqa: C901  # one case a form of expression
-        """The typed term of an expression."""
-        match expr:
-            case Num(value):
-                return integer(value)
-            case Name(text):
-                return symbol(self, text)
-            case Sub():
-                return subscripted(self, expr)
-            case Sup(base, exponent):
-                return power(self, expr, base, exponent)
-            case Transposed(base, letter):
-                return lettered(self, base) if letter else transpose(self.term(base))
-            case Group():
-                return group(self, expr)
-            case Minus(body):
-                return negative(self.term(body))
-            case Plus(terms):
-                if any(isinstance(t, Dots) or t == Minus(Dots()) for t in terms):
-                    return dotted_sum(self, terms)
-                return self.total([self.term(t) for t in terms])
-            case Times():
-                called = with_indicators(self, expr)
-                called = with_calls(self, called) if isinstance(called, Times) else called
-                if not isinstance(called, Times):
-                    return self.term(called)
-                require_function(self, called)
-                return times(self, called.factors, called.ops)
-            case Frac(top, bottom):
-                found = ordinary(self, expr)
-                if found is not None:
-                    if found.body == Dots():
-                        raise self.fail("a derivative of nothing: what is differentiated stands behind it")
-                    return derivative(self, found)
-                return quotient(self.term(top), self.term(bottom))
-            case Root(body, degree):
-                return root(self, body, degree)
-            case Call(function) if function.startswith(MARK):
-                found_function = self.context.symbols[function.removeprefix(MARK)]
-                return self.term(applied(self, found_function, expr.args))
-            case Call():
-                return call(self, expr)
-            case Big():
-                return big(self, expr)
-            case Fence(kind, body):
-                return fence(self, kind, body)
-            case Array(rows):
-                return array(self, rows)
-            case Derivative():
-                return derivative(self, expr)
-            case Dots():
-                raise self.fail("the dots do not stand between terms of one pattern: write the sum with \\sum")
-            case Slice():
-                raise self.fail("a slice is only understood as a subscript")
-        raise self.fail(f"'{written(expr)}' is not understood here")
 
-    def chain_term(self, chain: Chain) -> Term:
-        """The term of a chain that must be a plain expression."""
-        if not chain.alone:
-            raise self.fail(f"a relation is not expected inside '{written(chain)}'")
-        return self.term(chain.exprs[0])
+HANDLERS.update(
+    {
+        Num: lambda elab, expr: integer(expr.value),
+        Name: lambda elab, expr: symbol(elab, expr.text),
+        Sub: subscripted,
+        Sup: lambda elab, expr: power(elab, expr, expr.base, expr.exponent),
+        Transposed: lambda elab, expr: lettered(elab, expr.base) if expr.letter else transpose(elab.term(expr.base)),
+        Group: group,
+        Minus: lambda elab, expr: negative(elab.term(expr.body)),
+        Plus: _sum,
+        Times: _product,
+        Frac: _fraction,
+        Root: lambda elab, expr: root(elab, expr.body, expr.degree),
+        Call: _call,
+        Big: big,
+        Fence: lambda elab, expr: fence(elab, expr.kind, expr.body),
+        Array: lambda elab, expr: array(elab, expr.rows),
+        Derivative: derivative,
+        Dots: _dots,
+        Slice: _slice,
+    }
+)
 
-    def total(self, terms: Sequence[Term]) -> Term:
-        """A sum: all shapes alike."""
-        kept = [t for t in terms if not (t.op == "const" and t.data == 0)] or [terms[0]]
-        if len(kept) == 1:
-            return kept[0]
-        kept = self.alike(kept)
-        kind = kept[0].type
-        for other in kept[1:]:
-            kind = joined(kind, other.type, "added")
-        return Term("add", tuple(fitted(t, kind) for t in kept), kind)
-
-    def alike(self, terms: Sequence[Term]) -> list[Term]:
-        """Numbers, rows and columns beside a matrix: copies of them, if the document says so."""
-        shapes = [t.type for t in terms if t.type.kind == "matrix"]
-        whole = next((s for s in shapes if not s.vector), shapes[0] if shapes else SCALAR)
-        spread = [copies(t, whole) for t in terms]
-        if self.context.broadcast is None:
-            for term, wide in zip(terms, spread, strict=True):
-                if wide is not term:
-                    raise self.fail(
-                        f"{term.type} and {whole} stand in one sum: write a vector of ones, such as b \\mathbf{{1}}_n, "
-                        "or say in a declaration that sums are broadcast"
-                    )
-        return spread
+__all__ = ["Elaborator"]

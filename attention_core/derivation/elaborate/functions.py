@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import all_names, name_of
 from attention_core.derivation.latex.syntax import (
     Big,
     Call,
@@ -29,7 +29,7 @@ from attention_core.derivation.latex.syntax import (
 from attention_core.derivation.terms.context import Context, Declared
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 MARK = "§f "  # starts the name of a call that the elaborator has recognised
 MOST = 400  # applications in one step
@@ -141,8 +141,6 @@ def applied(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr
 
 def require_known(elab: Elaborator, body: Expr, params: tuple[str, ...]) -> None:
     """An argument that the body does not mention is a slip of the pen."""
-    from attention_core.derivation.elaborate.hypotheses import all_names
-
     missing = [p for p in params if p not in all_names(body)]
     if missing:
         raise Unreadable(f"the argument {missing[0]} does not occur in the definition", elab.line)

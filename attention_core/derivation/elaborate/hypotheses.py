@@ -126,17 +126,3 @@ def _stands_as_index(context: Context, name: str, body: object) -> bool:
             if base is not None and name_of(one) not in context.symbols:
                 return True
     return False
-
-
-def all_names(node: object) -> set[str]:
-    """Names as written, and the compound names that subscripts spell."""
-    found = names_in(node)
-    stack = [node]
-    while stack:
-        one = stack.pop()
-        stack.extend(children(one))
-        if isinstance(one, Sub):
-            compound = name_of(one)
-            if compound:
-                found.add(compound)
-    return found

@@ -15,7 +15,7 @@ from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Nam
 from attention_core.derivation.terms.terms import ONE, Size, Term, Type
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def spread(chains: Sequence[Chain]) -> list[Chain]:

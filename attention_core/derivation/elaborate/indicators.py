@@ -28,7 +28,7 @@ from attention_core.derivation.latex.syntax import (
 from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
     from attention_core.derivation.terms.context import Context, Declared
 
 ONES = r"\mathbf{1}"

@@ -14,7 +14,7 @@ from attention_core.derivation.latex.syntax import Chain, Name
 from attention_core.derivation.terms.terms import EYE, SCALAR, Term, integer
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def symbol(elab: Elaborator, name: str) -> Term:

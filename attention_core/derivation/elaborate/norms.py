@@ -13,7 +13,7 @@ from attention_core.derivation.latex.syntax import Expr
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def root(elab: Elaborator, body: Expr, degree: Expr | None) -> Term:

@@ -17,7 +17,7 @@ from attention_core.derivation.terms.shapes import product, scalar_function, tra
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def lettered(elab: Elaborator, base: Expr) -> Term:

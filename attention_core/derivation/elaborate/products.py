@@ -17,7 +17,7 @@ from attention_core.derivation.terms.shapes import hadamard, number_of, product,
 from attention_core.derivation.terms.terms import ShapeMismatch, Term
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> Term:

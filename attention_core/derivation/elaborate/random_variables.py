@@ -14,7 +14,7 @@ from attention_core.derivation.terms.shapes import negative, product, transpose
 from attention_core.derivation.terms.terms import SCALAR, Term, integer
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 

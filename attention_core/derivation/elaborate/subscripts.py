@@ -27,7 +27,7 @@ from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def subscripted(elab: Elaborator, expr: Sub) -> Term:

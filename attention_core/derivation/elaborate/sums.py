@@ -16,7 +16,7 @@ from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
 
 if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.expressions import Elaborator
+    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 def big(elab: Elaborator, expr: Big) -> Term:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from attention_core.derivation.latex.bars import bar, sided_bar, sized
 from attention_core.derivation.latex.commands import named
-from attention_core.derivation.latex.digit_groups import grouped
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tables import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES
 from attention_core.derivation.latex.tokens import Tok
@@ -33,6 +31,14 @@ TRANSPOSE = re.compile(
     r"|\{\s*(?P<minus>-?)\s*(?:\\top|\\intercal|T|\\mathsf\s*\{?\s*T\s*\}?|\\mathrm\s*\{?\s*T\s*\}?"
     r"|\\text\s*\{T\})\s*\})"
 )
+
+OPERAND_ENDS = frozenset(
+    {"NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "TRANS", "DOTS", "ENDMAT", "INF"}
+)
+_THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
+_GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
+_SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
+_SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
 
 
 class Lexer:
@@ -248,3 +254,75 @@ class Lexer:
 def tokenize(text: str, line: int = 1) -> list[Tok]:
     """All tokens of one formula that starts on `line`."""
     return Lexer(text, line).run()
+
+
+# -- bars ------------------------------------------------------------------------------------------------------------
+
+
+def _operand_before(lexer: Lexer) -> bool:
+    """Whether the last token ends an operand, so that a bar closes."""
+    return bool(lexer.out) and lexer.out[-1].kind in OPERAND_ENDS
+
+
+def bar(lexer: Lexer, kind: str) -> None:
+    """A bar opens where an operand may start and closes where one has ended."""
+    if lexer.stack and lexer.stack[-1] == "L" + kind and _operand_before(lexer):
+        lexer.close("R" + kind, "|", ("L" + kind,))
+    else:
+        lexer.open("L" + kind, "|")
+
+
+def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
+    """A bar whose command may say which side it is."""
+    if side == "l":
+        lexer.open("L" + kind, "|")
+    elif side == "r":
+        lexer.close("R" + kind, "|", ("L" + kind,))
+    else:
+        bar(lexer, kind)
+
+
+def sized(lexer: Lexer, which: str, end: int) -> int:
+    r"""What follows `\left` or `\right`."""
+    found = re.compile(r"\s*(\\(?:[a-zA-Z]+|.)|.)").match(lexer.text, end)
+    if not found:
+        raise Unreadable(f"\\{which} at the end misses its bracket", lexer.line)
+    mark = found.group(1)
+    if mark in ("|", r"\vert", r"\lvert", r"\rvert", r"\|", r"\Vert", r"\lVert", r"\rVert"):
+        sided_bar(lexer, which[0], "NORM" if (mark[-1] == "|" and len(mark) > 1) or "V" in mark else "BAR")
+    elif mark == ".":
+        lexer.emit("GAP")
+    elif mark.startswith("\\"):
+        lexer.command(mark, found.end())
+    else:
+        lexer.punctuation(mark, found.end())
+    return found.end()
+
+
+# -- numbers in groups of digits -------------------------------------------------------------------------------------
+
+
+def grouped(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
+    r"""A number with its groups of three digits behind thin spaces, as in `1\,000`, and where it ends."""
+    row = bool(lexer.stack) and lexer.stack[-1] in ("LBRACK", "BEGINMAT")
+    opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
+    if lexer.stack[-1:] == ["LBRACE"] and opened and opened[-1] and lexer.out[opened[-1] - 1].kind == "UNDER":
+        return value, end  # A_{1 1} has two indices
+    groups = _GROUPS.match(lexer.text, end)
+    if groups and re.fullmatch(r"\d{1,3}", value):
+        return re.sub(r"\\[a-z]+|[^\d.]", "", value + groups.group()), groups.end()
+    split = (_SPLIT_IN_ROW if row else _SPLIT).match(lexer.text, end)
+    if split:
+        shown = f"{value}{split.group()}"
+        raise Unreadable(
+            f"'{shown}' may be one number or two: write one number without spaces, a product with \\cdot", lexer.line
+        )
+    if not lexer.stack and re.fullmatch(r"[1-9]\d{0,2}", value) and re.match(r",\d{3}(?!\d)", lexer.text[end:]):
+        shown = f"{value}{lexer.text[end : end + 4]}"
+        plain = shown.replace(",", "")
+        raise Unreadable(
+            f"'{shown}' may be one number or two: write {plain} or {plain[:-3]}{{,}}{plain[-3:]}, or a space "
+            "behind the comma",
+            lexer.line,
+        )
+    return value, end

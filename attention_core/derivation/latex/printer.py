@@ -27,6 +27,8 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Times,
     Transposed,
+    children,
+    names_in,
 )
 
 SIGNS = {
@@ -117,3 +119,17 @@ def _form(expr: object) -> str:
         case Slice(first, last):
             return f"{'' if first is None else written(first)}:{'' if last is None else written(last)}"
     return type(expr).__name__.lower()
+
+
+def all_names(node: object) -> set[str]:
+    """Names as written, and the compound names that subscripts spell."""
+    found = names_in(node)
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        stack.extend(children(one))
+        if isinstance(one, Sub):
+            compound = name_of(one)
+            if compound:
+                found.add(compound)
+    return found

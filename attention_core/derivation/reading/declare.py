@@ -7,11 +7,9 @@ A relation that waits for its `for ...` becomes a hypothesis at the end of its s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.elaborate.expressions import Elaborator
-from attention_core.derivation.elaborate.hypotheses import all_names, relations_of
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
@@ -23,9 +21,9 @@ from attention_core.derivation.reading.definitions import define, defines
 from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.memberships import bare_scalar, membership, random_symbols
-from attention_core.derivation.reading.properties import Said
 from attention_core.derivation.reading.prose import words
-from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
+from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
+from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import declared_names, is_claim, quoted
 from attention_core.derivation.words.paragraphs import (
@@ -39,25 +37,6 @@ from attention_core.derivation.words.paragraphs import (
 MAX_FORMULAS = 1000  # of one paragraph that declares
 _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
-
-
-@dataclass
-class Item:
-    """One comma-separated piece of an inline formula: what stands left of its relation, and the chain."""
-
-    left: list[Expr]
-    chain: Chain
-    arrows: bool = False
-
-
-@dataclass
-class Pending:
-    """A hypothesis that waits for its `for ...`."""
-
-    chain: Chain
-    line: int
-    text: str
-    conditions: list[Chain]
 
 
 def declare(context: Context, paragraph: Paragraph) -> None:
@@ -80,26 +59,8 @@ def declare(context: Context, paragraph: Paragraph) -> None:
     raise first
 
 
-class Reader:
+class Reader(ReaderState):
     """Reads one paragraph into a context."""
-
-    def __init__(self, context: Context, paragraph: Paragraph, lenient: bool = False) -> None:
-        self.context, self.paragraph = context, paragraph
-        self.lenient = lenient  # a symbol whose declaration cannot be read stays undeclared; the rest is read
-        self.failed: list[Unreadable] = []
-        self.pending: list[Pending] = []
-        self.drawn: list[str] = []
-        self.indices: list[str] = []
-        self.verb = "let"
-        self.sentence = 0
-        self.law_index = ""
-        self.standing = Standing.ASSUMED  # of the formula that is read
-        self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
-        self.behind = ""  # the words it stands behind
-        self.clause = ""  # all words of its sentence up to it
-        self.subjects: list[list[str]] = []  # what the formulas right before are about, each the names of one
-        self.ahead: list[Said] = []  # properties that stand before their symbol, in the prose at `ahead_at`
-        self.ahead_at = 0
 
     def read(self, early: str = "") -> None:
         """Declare everything, sentence by sentence; `early` says which domains are declared before all else."""
@@ -162,13 +123,6 @@ class Reader:
             raise Unreadable(f"'for ${text}$' follows no hypothesis that mentions its index", line)
         for one in about:
             one.conditions.extend(spread(conditions))
-
-    def distinct(self, line: int) -> None:
-        """The indices declared last differ from each other."""
-        for place, left in enumerate(self.indices):
-            for right in self.indices[place + 1 :]:
-                chain = Chain((Name(left), Name(right)), ("!=",), (line,))
-                self.pending.append(Pending(chain, line, f"{left} \\ne {right}", []))
 
     def formula(self, text: str, line: int) -> None:
         """One inline formula."""
@@ -256,23 +210,6 @@ class Reader:
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""
         define(self, Item([chain.exprs[0]], chain), text, line)
-
-    def settle(self) -> None:
-        """Turn pending relations into hypotheses."""
-        pending, self.pending = self.pending, []
-        for one in pending:
-            for relation in relations_of(self.context, one.chain, one.conditions, one.line, separate=True):
-                if relation.op in ("~", ">>", "<<"):
-                    raise Unreadable(f"'{one.text}' says nothing exact: write an inequality", one.line)
-                bound = {
-                    name for name, _, _ in relation.over
-                }  # a letter of its own: declaring it later changes nothing
-                named = all_names(one.chain) | {n for c in one.conditions for n in all_names(c)}
-                mentions = frozenset(named - bound)
-                hypothesis = Hypothesis(relation, one.line, self.context.level, one.text, mentions)
-                self.context.assume(hypothesis)
-            where = " for " + ", ".join(written(c) for c in one.conditions) if one.conditions else ""
-            self.context.understood.append((one.line, f"assumed: {one.text}{where}"))
 
 
 def _is_member(context: Context, expr: Sub) -> bool:

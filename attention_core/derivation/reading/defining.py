@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from attention_core.derivation.elaborate.hypotheses import all_names
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import all_names, name_of
 from attention_core.derivation.latex.syntax import Chain, Group, Minus, Name, Num, Sub
 from attention_core.derivation.terms.context import Context
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.functions import closed, function_form, require_known
-from attention_core.derivation.elaborate.hypotheses import all_names, defined
+from attention_core.derivation.elaborate.hypotheses import defined
 from attention_core.derivation.elaborate.index_ranges import inferred_range
 from attention_core.derivation.elaborate.subscripts import index_items
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import all_names, name_of, written
 from attention_core.derivation.latex.syntax import Expr, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.reading.memberships import introduce
 from attention_core.derivation.terms.context import Declared
@@ -22,13 +22,13 @@ from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import ShapeMismatch, Size
 
 if TYPE_CHECKING:
-    from attention_core.derivation.reading.declare import Item, Reader
+    from attention_core.derivation.reading.reader_state import Item, ReaderState
 
 
 DEFINING = ("let", "put", "define", "where")
 
 
-def defines(reader: Reader, item: Item) -> bool:
+def defines(reader: ReaderState, item: Item) -> bool:
     """Whether `=` defines: after Let or Put with an undeclared symbol on the left."""
     form = function_form(item.left[-1])
     squared = _squared(item.left[-1])
@@ -47,7 +47,7 @@ def defines(reader: Reader, item: Item) -> bool:
     return root.kind != "family" and index_items(Elaborator(reader.context), target.items) is None
 
 
-def define(reader: Reader, item: Item, text: str, line: int) -> None:
+def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
     left, right = item.left[-1], item.chain.exprs[-1]
     reader.context.applied = 0
@@ -79,7 +79,7 @@ def define(reader: Reader, item: Item, text: str, line: int) -> None:
     introduce(reader, symbol, f"{name} is defined as {written(right)}, {term.type}")
 
 
-def _define_function(reader: Reader, form: tuple[str, tuple[str, ...]], right: Expr, line: int) -> None:
+def _define_function(reader: ReaderState, form: tuple[str, tuple[str, ...]], right: Expr, line: int) -> None:
     """`f(t) := ...`."""
     name, params = form
     elab = Elaborator(reader.context, line=line)

@@ -17,7 +17,7 @@ from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY, RANDOM
 
 if TYPE_CHECKING:
-    from attention_core.derivation.reading.declare import Reader
+    from attention_core.derivation.reading.reader_state import ReaderState
 
 _JOINS = re.compile(r"^[\s,]*(?:and|both|,)?[\s,]*$")
 _PLURAL = re.compile(r"\b(?:are|both|all|vectors|matrices|numbers|scalars|columns|rows|families|be)\b", re.IGNORECASE)
@@ -30,7 +30,7 @@ _IID = re.compile(
 _KNOWN = re.compile(r"\b(?:independent(?:ly)?|i\.?i\.?d\.?|identically distributed)(?![\w-])", re.IGNORECASE)
 
 
-def describe(reader: Reader, parts: list[str], place: int, line: int) -> str:
+def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> str:
     """Assume what the prose at a place says of the symbols around it; the prose without these words.
 
     What may restrict a symbol and is not read becomes a caveat of the steps below.
@@ -59,7 +59,7 @@ def without_properties(parts: list[str]) -> list[str]:
     return out
 
 
-def name_subjects(reader: Reader, parts: list[str], place: int, line: int) -> None:
+def name_subjects(reader: ReaderState, parts: list[str], place: int, line: int) -> None:
     """What a formula is about, for the words behind it; properties that stand before it are assumed."""
     try:
         names = _names_of(reader, parts[place], line)
@@ -82,7 +82,7 @@ def name_subjects(reader: Reader, parts: list[str], place: int, line: int) -> No
         reader.ahead.remove(one)
 
 
-def _subjects(reader: Reader, text: str) -> list[str]:
+def _subjects(reader: ReaderState, text: str) -> list[str]:
     """The symbols that words behind them are about: all that were joined, or only the last formula's."""
     if len(reader.subjects) < 2:
         return [name for names in reader.subjects for name in names]
@@ -91,7 +91,7 @@ def _subjects(reader: Reader, text: str) -> list[str]:
     return [name for names in reader.subjects for name in names] if _PLURAL.search(text) else []
 
 
-def _names_of(reader: Reader, formula: str, line: int) -> list[str]:
+def _names_of(reader: ReaderState, formula: str, line: int) -> list[str]:
     """The declared symbols left of the relations of an inline formula, or that stand alone in it."""
     out: list[str] = []
     for tokens in cut_at_commas(tokenize(formula, line)):
@@ -106,7 +106,7 @@ def _names_of(reader: Reader, formula: str, line: int) -> list[str]:
     return out
 
 
-def _symbol(reader: Reader, expr: Expr) -> str | None:
+def _symbol(reader: ReaderState, expr: Expr) -> str | None:
     known = reader.context.symbols
     name = name_of(expr)
     if name in known:
@@ -115,10 +115,10 @@ def _symbol(reader: Reader, expr: Expr) -> str | None:
     return base.name if base is not None and base.kind == "family" else None
 
 
-def _assume(reader: Reader, said: Said, names: list[str], line: int) -> bool:
+def _assume(reader: ReaderState, said: Said, names: list[str], line: int) -> bool:
     """Assume a property of some symbols, if it means something certain for them."""
-    from attention_core.derivation.reading.declare import Item, Pending
     from attention_core.derivation.reading.memberships import random_symbols
+    from attention_core.derivation.reading.reader_state import Item, Pending
 
     symbols: list[Declared] = [reader.context.symbols[name] for name in names if name in reader.context.symbols]
     formulas = said.about.meaning(reader.context, symbols) if symbols and len(symbols) == len(names) else None
@@ -140,7 +140,7 @@ def _assume(reader: Reader, said: Said, names: list[str], line: int) -> bool:
     return True
 
 
-def _note_unread(reader: Reader, parts: list[str], place: int, rest: str, line: int) -> None:
+def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, line: int) -> None:
     """Words that may restrict a symbol and were not read become a caveat."""
     behind = "$$" if place + 1 < len(parts) else ""
     if reader.drawn or reader.ahead:
@@ -159,6 +159,6 @@ def _note_unread(reader: Reader, parts: list[str], place: int, rest: str, line: 
     _caveat(reader, quote, frozenset(names) or None, line)
 
 
-def _caveat(reader: Reader, quote: str, names: frozenset[str] | None, line: int) -> None:
+def _caveat(reader: ReaderState, quote: str, names: frozenset[str] | None, line: int) -> None:
     about = (line, quoted(quote), reader.context.level, names)
     reader.context.caveats.append(Caveat(*about, random=bool(RANDOM.search(quote)), plain=True))

@@ -20,10 +20,10 @@ from attention_core.derivation.terms.context import Declared, Hypothesis, has_en
 from attention_core.derivation.terms.terms import SCALAR
 
 if TYPE_CHECKING:
-    from attention_core.derivation.reading.declare import Item, Reader
+    from attention_core.derivation.reading.reader_state import Item, ReaderState
 
 
-def membership(reader: Reader, item: Item, text: str, line: int) -> None:
+def membership(reader: ReaderState, item: Item, text: str, line: int) -> None:
     """`x, y \\in ...`."""
     elab = Elaborator(reader.context, line=line)
     domain = domain_of(elab, item.chain.exprs[1])
@@ -42,7 +42,7 @@ def membership(reader: Reader, item: Item, text: str, line: int) -> None:
         place += 1
 
 
-def _family_run(reader: Reader, left: list[Expr], start: int, dots: int, domain: Domain, line: int) -> bool:
+def _family_run(reader: ReaderState, left: list[Expr], start: int, dots: int, domain: Domain, line: int) -> bool:
     """`v_1, \\dots, v_n`: a family, if what stands before the dots belongs to one."""
     first, last = left[start], left[dots + 1]
     if not (isinstance(first, Sub) and isinstance(last, Sub) and first.base == last.base):
@@ -64,7 +64,7 @@ def _family_run(reader: Reader, left: list[Expr], start: int, dots: int, domain:
     return True
 
 
-def _symbol(reader: Reader, expr: Expr, domain: Domain, line: int, text: str) -> None:
+def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: str) -> None:
     """One symbol with its domain."""
     name = name_of(expr)
     if name is None:
@@ -95,7 +95,7 @@ def _symbol(reader: Reader, expr: Expr, domain: Domain, line: int, text: str) ->
     )  # fmt: skip
 
 
-def random_symbols(reader: Reader, item: Item, line: int) -> None:
+def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
     """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `drawing`."""
     from attention_core.derivation.reading.drawing import drawn_symbols
 
@@ -115,7 +115,7 @@ def random_symbols(reader: Reader, item: Item, line: int) -> None:
             reader.context.assume(Hypothesis(relation, line, reader.context.level, f"the law of {symbol.name}", about))
 
 
-def bare_scalar(reader: Reader, chain: Chain, line: int) -> None:
+def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     """`\\sigma > 0` declares a number."""
     name = name_of(chain.exprs[0])
     indexed = isinstance(chain.exprs[0], Sub) and name_of(chain.exprs[0].base) in reader.context.symbols
@@ -124,7 +124,7 @@ def bare_scalar(reader: Reader, chain: Chain, line: int) -> None:
     introduce(reader, Declared(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
 
 
-def introduce(reader: Reader, symbol: Declared, text: str) -> None:
+def introduce(reader: ReaderState, symbol: Declared, text: str) -> None:
     """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
 
     Raises:
@@ -146,7 +146,7 @@ def introduce(reader: Reader, symbol: Declared, text: str) -> None:
     reader.context.understood.append((symbol.line, text))
 
 
-def _keeps_its_law(reader: Reader, symbol: Declared) -> bool:
+def _keeps_its_law(reader: ReaderState, symbol: Declared) -> bool:
     r"""Whether a domain only repeats that of a symbol drawn here: `x \sim ...` with `x \in \mathbb{R}^d`.
 
     Raises:

@@ -15,7 +15,7 @@ from attention_core.derivation.reading.definitions import DEFINING
 from attention_core.derivation.words.paragraphs import BINDING, OPENERS
 
 if TYPE_CHECKING:
-    from attention_core.derivation.reading.declare import Reader
+    from attention_core.derivation.reading.reader_state import ReaderState
 
 
 _MEANING = re.compile(
@@ -36,7 +36,7 @@ _ADVICE = {
 }
 
 
-def words(reader: Reader, text: str, line: int) -> None:
+def words(reader: ReaderState, text: str, line: int) -> None:
     """Prose between formulas."""
     found = _MEANING.search(text)
     if found:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from attention_core.derivation.document.blocks import Display, Heading, Paragraph
 from attention_core.derivation.document.connectives import ARROWS, BINDS, JOINS, bare
 from attention_core.derivation.document.sentences import Sentence, sentences_of
-from attention_core.derivation.elaborate.hypotheses import all_names
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.terms.context import Caveat, Context

@@ -14,9 +14,8 @@ from attention_core.derivation.document.display import Written, statements_of
 from attention_core.derivation.document.sentences import sentences_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
-from attention_core.derivation.elaborate.hypotheses import all_names
 from attention_core.derivation.elaborate.index_ranges import spread
-from attention_core.derivation.latex.printer import SIGNS, name_of, written
+from attention_core.derivation.latex.printer import SIGNS, all_names, name_of, written
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining

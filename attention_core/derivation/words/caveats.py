@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 
 from attention_core.derivation.document.sentences import Sentence
-from attention_core.derivation.elaborate.hypotheses import all_names
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import all_names, name_of
 from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.inert_phrases import CLAIMED_SUM

@@ -1,0 +1,170 @@
+"""The elaborator: what every form of expression needs to become a term.
+
+Names, sizes and sums of terms under one context. The handlers of the forms are the rows of `expressions`; each takes
+the elaborator it works for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.syntax import (
+    Chain,
+    Expr,
+    Frac,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Sub,
+    Sup,
+    Times,
+    Unreadable,
+)
+from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.same_sizes import same_size
+from attention_core.derivation.terms.shapes import copies, fitted, joined
+from attention_core.derivation.terms.terms import SCALAR, Size, Term
+
+Bound = dict[str, tuple[Size, Size] | None]
+
+
+class Elaborator:
+    """Turns written expressions into terms under one context; `bound` are the indices of the sums around."""
+
+    def __init__(self, context: Context, bound: Bound | None = None, line: int = 0) -> None:
+        self.context, self.line = context, line
+        self.bound: Bound = dict(bound or {})
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Declared | None:
+        """The declaration of a name."""
+        return self.context.symbols.get(name)
+
+    def fail(self, message: str) -> Unreadable:
+        """An error at this line."""
+        return Unreadable(message, self.line)
+
+    def inside(self, names: Iterable[str]) -> Elaborator:
+        """An elaborator for what stands inside a sum over these indices."""
+        inner = Elaborator(self.context, self.bound, self.line)
+        for name in names:
+            inner.bound[name] = None
+        return inner
+
+    def is_integer(self, expr: Expr) -> bool:
+        """Whether an expression is made of numerals, declared indices and sizes alone."""
+        match expr:
+            case Num(value):
+                return value.denominator == 1
+            case Name(text):
+                found = self.lookup(text)
+                return text in self.bound or (found is not None and found.kind in ("size", "index"))
+            case Minus(body):
+                return self.is_integer(body)
+            case Plus(terms):
+                return all(self.is_integer(t) for t in terms)
+            case Times(factors, ops):
+                return all(self.is_integer(f) for f in factors) and set(ops) <= {"", ".", "*"}
+            case Group("(", (Chain((inner,), ()),)):
+                return self.is_integer(inner)
+            case Sub() | Sup():
+                name = name_of(expr)
+                return name is not None and (found := self.lookup(name)) is not None and found.kind in ("size", "index")
+        return False
+
+    def size(self, expr: Expr) -> Size:
+        """A size: a polynomial in declared sizes, of equal ones always in the same."""
+        return same_size(self.context, self.size_as_written(expr))
+
+    def size_as_written(self, expr: Expr) -> Size:
+        """The same, before hypotheses make sizes equal."""
+        match expr:
+            case Num(value):
+                return Size.number(value)
+            case Name(text):
+                found = self.lookup(text)
+                if found is None or found.kind != "size":
+                    raise self.fail(f"{text} is not a size: write 'Let ${text} \\in \\mathbb{{N}}$' first")
+                return Size.symbol(text)
+            case Plus(terms):
+                total = Size.number(0)
+                for term in terms:
+                    total = total + self.size(term)
+                return total
+            case Minus(body):
+                return -self.size(body)
+            case Times(factors, ops):
+                product = self.size(factors[0])
+                for op, factor in zip(ops, factors[1:], strict=True):
+                    product = product * (self.inverse_size(factor) if op == "/" else self.size(factor))
+                return product
+            case Frac(top, bottom):
+                return self.size(top) * self.inverse_size(bottom)
+            case Group("(", (Chain((inner,), ()),)):
+                return self.size(inner)
+            case Sub() | Sup():
+                name = name_of(expr)
+                if name is not None and (found := self.lookup(name)) is not None and found.kind == "size":
+                    return Size.symbol(name)
+                if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)):
+                    side = self.size(expr.base)
+                    return side * side
+        raise self.fail(f"'{written(expr)}' is not understood as a size")
+
+    def inverse_size(self, expr: Expr) -> Size:
+        """One over a size."""
+        found = self.size(expr).inverse()
+        if found is None:
+            raise self.fail(f"a size cannot be divided by '{written(expr)}'")
+        return found
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def term(self, expr: Expr) -> Term:
+        """The typed term of an expression."""
+        handler = HANDLERS.get(type(expr))
+        if handler is None:
+            raise self.fail(f"'{written(expr)}' is not understood here")
+        return handler(self, expr)
+
+    def chain_term(self, chain: Chain) -> Term:
+        """The term of a chain that must be a plain expression."""
+        if not chain.alone:
+            raise self.fail(f"a relation is not expected inside '{written(chain)}'")
+        return self.term(chain.exprs[0])
+
+    def total(self, terms: Sequence[Term]) -> Term:
+        """A sum: all shapes alike."""
+        kept = [t for t in terms if not (t.op == "const" and t.data == 0)] or [terms[0]]
+        if len(kept) == 1:
+            return kept[0]
+        kept = self.alike(kept)
+        kind = kept[0].type
+        for other in kept[1:]:
+            kind = joined(kind, other.type, "added")
+        return Term("add", tuple(fitted(t, kind) for t in kept), kind)
+
+    def alike(self, terms: Sequence[Term]) -> list[Term]:
+        """Numbers, rows and columns beside a matrix: copies of them, if the document says so."""
+        shapes = [t.type for t in terms if t.type.kind == "matrix"]
+        whole = next((s for s in shapes if not s.vector), shapes[0] if shapes else SCALAR)
+        spread = [copies(t, whole) for t in terms]
+        if self.context.broadcast is None:
+            for term, wide in zip(terms, spread, strict=True):
+                if wide is not term:
+                    raise self.fail(
+                        f"{term.type} and {whole} stand in one sum: write a vector of ones, such as b \\mathbf{{1}}_n, "
+                        "or say in a declaration that sums are broadcast"
+                    )
+        return spread
+
+
+Handler = Callable[[Elaborator, Any], Term]
+HANDLERS: dict[type, Handler] = {}
+"""How each form of expression becomes a term; `expressions` fills it."""
