@@ -6,6 +6,7 @@ intervals for bounds. How is said by `plans`, and what is `admissible` is checke
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from flint import arb, fmpq
@@ -121,7 +122,7 @@ def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: di
     symbol, _ = made.entries[node]
     if symbol.values:
         return fmpq(symbol.values[choices.draw(len(symbol.values))])
-    low, high, open_low, open_high = domain(made, symbol, values)
+    span = _Span(*domain(made, symbol, values))
     ready = [c for c in made.constraints if node in c.leaves and all(n in values or n == node for n in c.leaves)]
     left_over = []
     for c in ready:
@@ -133,25 +134,16 @@ def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: di
         if slope == 0:
             if not COMPARE[c.op](sign_of(offset)):
                 raise NoCase
-            continue
-        edge = -offset / slope
-        if c.op == "=":
-            if (low is not None and edge < low) or (high is not None and edge > high):
-                raise NoCase
-            if (open_low and edge == low) or (open_high and edge == high):
-                raise NoCase
-            return edge
-        if c.op == "!=":
+        elif c.op == "=":
+            return span.require(-offset / slope)
+        elif c.op == "!=":
             left_over.append(c)
-        elif slope > 0:  # slope x + offset <= 0
-            if high is None or edge < high or (edge == high and c.op == "<"):
-                high, open_high = edge, c.op == "<"
-        elif low is None or edge > low or (edge == low and c.op == "<"):
-            low, open_low = edge, c.op == "<"
+        else:
+            span.cut(-offset / slope, c.op == "<", from_above=slope > 0)  # slope x + offset <= 0
     if choices.mode == "equal" and symbol.name in shared and not ready:
         return shared[symbol.name]
     for _ in range(12):
-        value = choices.between(low, high, open_low, open_high)
+        value = choices.between(span.low, span.high, span.open_low, span.open_high)
         if value is None:
             raise NoCase
         if all(holds(made, c, {**values, node: value}) for c in left_over):
@@ -160,6 +152,32 @@ def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: di
         if choices.mode in ("zeros", "ends", "equal"):
             choices.mode = "generic"
     raise NoCase
+
+
+@dataclass
+class _Span:
+    """An interval that linear constraints make narrower; an end of None is infinite."""
+
+    low: Any
+    high: Any
+    open_low: bool
+    open_high: bool
+
+    def require(self, value: Any) -> Any:
+        """The value that an equation leaves, if it lies inside."""
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            raise NoCase
+        if (self.open_low and value == self.low) or (self.open_high and value == self.high):
+            raise NoCase
+        return value
+
+    def cut(self, edge: Any, strict: bool, from_above: bool) -> None:
+        """Keep what lies below the edge, or above it."""
+        if from_above:
+            if self.high is None or edge < self.high or (edge == self.high and strict):
+                self.high, self.open_high = edge, strict
+        elif self.low is None or edge > self.low or (edge == self.low and strict):
+            self.low, self.open_low = edge, strict
 
 
 def flat(made: Plan, value: fmpq) -> Case:

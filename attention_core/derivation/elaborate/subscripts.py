@@ -33,54 +33,69 @@ if TYPE_CHECKING:
 def subscripted(elab: Elaborator, expr: Sub) -> Term:
     """An index where the base is declared and the subscript is a numeral or an index; else a name."""
     items = index_items(elab, expr.items)
-    base_name = name_of(expr.base)
-    found = elab.lookup(base_name) if base_name is not None else None
-    full = name_of(expr)
-    if items is not None:
-        if found is not None and found.kind == "family":
-            return _member(elab, found, items)
-        if found is not None and found.kind == "definition" and found.params:
-            return _at_indices(elab, found, items)
-        if found is not None and has_entries(found):
-            base = symbol(elab, found.name)
-            return indexed(elab, base, _digits(base.type, items))
+    base_name, full = name_of(expr.base), name_of(expr)
+    base = elab.lookup(base_name) if base_name is not None else None
+    if items is not None and base is not None and (term := _part_of(elab, base, items)) is not None:
+        return term
     if full is not None and (own := elab.lookup(full)) is not None:
-        _require_own(elab, found, expr, own)
+        _require_own(elab, base, expr, own)
         return symbol(elab, full)
-    conditions = conditions_in(expr.items) if base_name == ONES and found is None else ()
-    if conditions:
-        return indicator(elab, conditions)
-    if base_name == r"\delta" and found is None and (delta := kronecker(elab, expr)) is not None:
-        return delta
-    if base_name in ("I", r"\mathbf{1}", r"\mathbf{0}") and found is None and len(expr.items) == 1:
-        n = elab.size(expr.items[0].exprs[0])
-        if base_name == "I":
-            return Term("eye", (), matrix(n, n), n)
-        return Term("ones", (), matrix(n, ONE), n)
+    if base is None and (constant := _constant(elab, expr, base_name)) is not None:
+        return constant
     if isinstance(expr.base, Num) and expr.base.value == 0:
         return integer(0)
-    if (
-        found is not None
-        and found.kind in ("family", "definition")
-        and items is None
-        and (found.kind == "family" or found.params)
-    ):
+    if base is not None and items is None and _needs_index(base):
         raise elab.fail(f"'{written(expr)}': its subscript is not a declared index; declare it, such as "
                         f"'Let ${written(expr.items[0])} \\in \\{{1, \\dots, n\\}}$'")  # fmt: skip
     if base_name is None:
-        if isinstance(expr.base, Fence) and expr.base.kind == "norm" and len(expr.items) == 1:
-            normed = norm_with_index(elab, expr.base.body, written(expr.items[0]))
-            if normed is not None:
-                return normed
-        if items is None:
-            raise elab.fail(f"the subscript in '{written(expr)}' is not a declared index")
-        base = elab.term(expr.base)
-        return indexed(elab, base, _digits(base.type, items))
-    if isinstance(expr.base, Sup) and found is None and items is not None and full not in elab.context.dropped:
-        base = elab.term(expr.base)
-        return indexed(elab, base, _digits(base.type, items))
-    _require_index(elab, found, expr)
+        return _of_expression(elab, expr, items)
+    if isinstance(expr.base, Sup) and base is None and items is not None and full not in elab.context.dropped:
+        array = elab.term(expr.base)
+        return indexed(elab, array, _digits(array.type, items))
+    _require_index(elab, base, expr)
     return symbol(elab, full or written(expr))
+
+
+def _part_of(elab: Elaborator, base: Declared, items: list[Term | Slice]) -> Term | None:
+    """A member of a family, a definition at its indices, an entry or a slice of an array; None of anything else."""
+    if base.kind == "family":
+        return _member(elab, base, items)
+    if base.kind == "definition" and base.params:
+        return _at_indices(elab, base, items)
+    if has_entries(base):
+        array = symbol(elab, base.name)
+        return indexed(elab, array, _digits(array.type, items))
+    return None
+
+
+def _needs_index(base: Declared) -> bool:
+    """Whether a symbol means nothing without an index."""
+    return base.kind == "family" or (base.kind == "definition" and bool(base.params))
+
+
+def _constant(elab: Elaborator, expr: Sub, base_name: str | None) -> Term | None:
+    r"""What an undeclared letter means with a subscript: an indicator, \delta_{ij}, I_n, \mathbf{1}_n."""
+    conditions = conditions_in(expr.items) if base_name == ONES else ()
+    if conditions:
+        return indicator(elab, conditions)
+    if base_name == r"\delta" and (delta := kronecker(elab, expr)) is not None:
+        return delta
+    if base_name not in ("I", r"\mathbf{1}", r"\mathbf{0}") or len(expr.items) != 1:
+        return None
+    n = elab.size(expr.items[0].exprs[0])
+    return Term("eye", (), matrix(n, n), n) if base_name == "I" else Term("ones", (), matrix(n, ONE), n)
+
+
+def _of_expression(elab: Elaborator, expr: Sub, items: list[Term | Slice] | None) -> Term:
+    """An entry or a slice of an expression, or a norm with its index."""
+    if isinstance(expr.base, Fence) and expr.base.kind == "norm" and len(expr.items) == 1:
+        normed = norm_with_index(elab, expr.base.body, written(expr.items[0]))
+        if normed is not None:
+            return normed
+    if items is None:
+        raise elab.fail(f"the subscript in '{written(expr)}' is not a declared index")
+    array = elab.term(expr.base)
+    return indexed(elab, array, _digits(array.type, items))
 
 
 def _require_index(elab: Elaborator, known: Declared | None, expr: Sub) -> None:

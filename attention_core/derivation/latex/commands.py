@@ -7,8 +7,9 @@ Each function takes the lexer it works for, with the place behind the command, a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tables import (
@@ -31,60 +32,70 @@ if TYPE_CHECKING:
     from attention_core.derivation.latex.lexer import Lexer
 
 
+Handler: TypeAlias = "Callable[[Lexer, str, int], int]"
 _ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 
 
-def named(lexer: Lexer, name: str, end: int) -> int:  # noqa: C901  # one branch a kind of command
+def named(lexer: Lexer, name: str, end: int) -> int:
     """Commands with letters: symbols, functions, fractions, environments, words."""
-    if name in DOTS:
-        lexer.emit("DOTS")
-    elif name == "infty":
-        lexer.emit("INF")
-    elif name in GREEK:
-        lexer.emit("NAME", "\\" + name + lexer.primes(end))
-        return lexer.after_primes(end)
-    elif name in ("frac", "tfrac", "dfrac", "cfrac"):
-        lexer.emit("PFRAC" if re.compile(r"\s*\{\s*\\partial").match(lexer.text, end) else "FRAC")
-        lexer.tight = 2
-    elif name == "sqrt":
-        lexer.emit("SQRT")
-        lexer.tight = 1
-    elif name in BIG and (name not in ("max", "min") or lexer.text[end:].lstrip().startswith(("_", r"\limits"))):
-        lexer.emit("BIGOP", BIG[name])
-    elif name in FUNCTIONS:
-        lexer.emit("FUNC", FUNCTIONS[name])
-    elif name in STYLES:
-        return _styled(lexer, name, end)
-    elif name in WORDS:
-        return _words(lexer, name, end)
-    elif name in ACCENTS:
-        inner, end = braced(lexer.text, end, lexer.line)
-        lexer.emit("NAME", f"\\{name}{{{_PLAIN.sub('', inner)}}}")
-    elif name in ALPHABETS:
-        return _alphabet(lexer, name, end)
-    elif name in ("begin", "end"):
-        return _environment(lexer, name, end)
-    elif name == "xrightarrow":
-        return _limit_arrow(lexer, end)
-    elif name in ("stackrel", "overset", "underset"):
-        return _above(lexer, name, end)
-    elif name in ("boxed", "fbox"):
-        return _boxed(lexer, end)
-    elif name == "propto":
-        raise Unreadable("\\propto does not say by which factor: write a = c b with a declared number c", lexer.line)
-    elif name in ("tag", "label"):
-        inner, end = braced(lexer.text, end, lexer.line)
-        lexer.emit("TAG", inner.strip())
-    elif name == "%":
-        raise Unreadable("\\% is not understood: write a hundredth as a number, 0.5 or \\frac{50}{100}", lexer.line)
-    elif name in ("#", "&", "_", "$"):
-        lexer.emit("NAME", "\\" + name)
-    elif name == "prime":
-        lexer.emit("NAME", "'")
-    else:
+    if name in REFUSED:
+        raise Unreadable(REFUSED[name], lexer.line)
+    if name not in HANDLERS:
         raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
+    return HANDLERS[name](lexer, name, end)
+
+
+def _greek(lexer: Lexer, name: str, end: int) -> int:
+    lexer.emit("NAME", "\\" + name + lexer.primes(end))
+    return lexer.after_primes(end)
+
+
+def _fraction(lexer: Lexer, name: str, end: int) -> int:
+    lexer.emit("PFRAC" if re.compile(r"\s*\{\s*\\partial").match(lexer.text, end) else "FRAC")
+    lexer.tight = 2
     return end
+
+
+def _root(lexer: Lexer, name: str, end: int) -> int:
+    lexer.emit("SQRT")
+    lexer.tight = 1
+    return end
+
+
+def _big(lexer: Lexer, name: str, end: int) -> int:
+    """An operator with something below it; a maximum or minimum without is a function."""
+    if name in ("max", "min") and not lexer.text[end:].lstrip().startswith(("_", r"\limits")):
+        return _function(lexer, name, end)
+    lexer.emit("BIGOP", BIG[name])
+    return end
+
+
+def _function(lexer: Lexer, name: str, end: int) -> int:
+    lexer.emit("FUNC", FUNCTIONS[name])
+    return end
+
+
+def _accented(lexer: Lexer, name: str, end: int) -> int:
+    inner, end = braced(lexer.text, end, lexer.line)
+    lexer.emit("NAME", f"\\{name}{{{_PLAIN.sub('', inner)}}}")
+    return end
+
+
+def _tag(lexer: Lexer, name: str, end: int) -> int:
+    inner, end = braced(lexer.text, end, lexer.line)
+    lexer.emit("TAG", inner.strip())
+    return end
+
+
+def _token(kind: str, value: str = "") -> Handler:
+    """A command that is one token."""
+
+    def emit(lexer: Lexer, name: str, end: int) -> int:
+        lexer.emit(kind, value)
+        return end
+
+    return emit
 
 
 def _styled(lexer: Lexer, name: str, end: int) -> int:
@@ -103,7 +114,7 @@ def _styled(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _boxed(lexer: Lexer, end: int) -> int:
+def _boxed(lexer: Lexer, name: str, end: int) -> int:
     r"""`\boxed{x}` is x, as if in brackets; `\boxed{a = b}` is a = b, if it has its row to itself."""
     inner, after = braced(lexer.text, end, lexer.line)
     inside = lexer.inside(inner).run()
@@ -192,7 +203,7 @@ def _above(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _limit_arrow(lexer: Lexer, end: int) -> int:
+def _limit_arrow(lexer: Lexer, name: str, end: int) -> int:
     r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
     below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
     inner, after = braced(lexer.text, below.end() if below else end, lexer.line)
@@ -249,3 +260,30 @@ def braced(text: str, at: int, line: int) -> tuple[str, int]:
         if depth == 0:
             return text[start + 1 : at - 1], at
     raise Unreadable("a brace { is never closed", line)
+
+
+HANDLERS: dict[str, Handler] = {
+    **{name: _token("NAME", "\\" + name) for name in ("#", "&", "_", "$")},
+    "prime": _token("NAME", "'"),
+    "infty": _token("INF"),
+    "sqrt": _root,
+    "xrightarrow": _limit_arrow,
+    **dict.fromkeys(("tag", "label"), _tag),
+    **dict.fromkeys(("boxed", "fbox"), _boxed),
+    **dict.fromkeys(("stackrel", "overset", "underset"), _above),
+    **dict.fromkeys(("begin", "end"), _environment),
+    **dict.fromkeys(("frac", "tfrac", "dfrac", "cfrac"), _fraction),
+    **dict.fromkeys(ALPHABETS, _alphabet),
+    **dict.fromkeys(ACCENTS, _accented),
+    **dict.fromkeys(WORDS, _words),
+    **dict.fromkeys(STYLES, _styled),
+    **dict.fromkeys(FUNCTIONS, _function),
+    **dict.fromkeys(BIG, _big),
+    **dict.fromkeys(GREEK, _greek),
+    **dict.fromkeys(DOTS, _token("DOTS")),
+}
+"""What each command becomes; where a name stands in two tables, the later one counts."""
+REFUSED = {
+    "propto": "\\propto does not say by which factor: write a = c b with a declared number c",
+    "%": "\\% is not understood: write a hundredth as a number, 0.5 or \\frac{50}{100}",
+}

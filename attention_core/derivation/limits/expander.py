@@ -6,8 +6,9 @@ Functions that jump or have a kink are settled by which expansion ends up above 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from flint import arb, fmpq
@@ -53,45 +54,26 @@ class Expander:
 
     def of(self, node: int) -> Series:
         """The expansion of a node whose arguments have theirs."""
-        graph, tools = self.graph, self.tools
-        op, data = graph.ops[node], graph.data[node]
-        args = [self.known[a] for a in graph.args[node]]
-        if op == "const":
-            return constant(data)
+        op, data = self.graph.ops[node], self.graph.data[node]
+        args = [self.known[a] for a in self.graph.args[node]]
         if op == "leaf":
-            found = self.values[node]
-            if isinstance(found, Surd):
-                return constant(square_root(found.square) * found.factor)
-            return constant(found() if callable(found) else found)
-        if op == "add":
-            return tools.add(args)
-        if op == "mul":
-            result = args[0]
-            for other in args[1:]:
-                result = tools.mul(result, other)
-            return result
-        if op == "powi":
-            return tools.power(args[0], fmpq(data))
-        if op in ("inv", "exp", "log"):
-            made: Series = getattr(tools, op)(args[0])
-            return made
-        if op == "sqrt":
-            return tools.power(args[0], fmpq(1, 2))
-        if op == "pow":
-            return self.general_power(args[0], args[1])
-        if op in ("sin", "cos", "erf"):
-            return tools.taylor(op, args[0])
-        if op == "erfc" and args[0].error is None and all(s.growth() == 0 for _, s in args[0].terms):
-            return constant(APPLY[op]([plain(args[0].limit()[0])], None))
-        if op == "erfc":
-            return tools.sub(constant(fmpq(1)), tools.taylor("erf", args[0]))
-        if op == "pi":
-            return constant(arb.pi())
+            return self.leaf(node)
         if op == "mean":
             from attention_core.derivation.limits.dominated import mean_limit
 
             return mean_limit(self, node)
+        if op == "pow":
+            return self.general_power(args[0], args[1])
+        if op in SMOOTH:
+            return SMOOTH[op](self.tools, args, data)
         return self.by_sign(op, args, data)
+
+    def leaf(self, node: int) -> Series:
+        """The value of a leaf as a constant."""
+        value = self.values[node]
+        if isinstance(value, Surd):
+            return constant(square_root(value.square) * value.factor)
+        return constant(value() if callable(value) else value)
 
     def general_power(self, base: Series, to: Series) -> Series:
         """A power; with an exponent that moves, e to the exponent times the logarithm."""
@@ -135,3 +117,29 @@ class Expander:
             away = self.tools.sub(a, constant(middle)).eventual_sign()
             return constant(middle + (min(away, 0) if op == "floor" else max(away, 0)))
         return constant(APPLY[op]([middle], op == "ceil"))
+
+
+def _error_beyond(tools: Expansions, args: list[Series], data: Any) -> Series:
+    """1 - erf, which is known to all its digits at a constant."""
+    (a,) = args
+    if a.error is None and all(s.growth() == 0 for _, s in a.terms):
+        return constant(APPLY["erfc"]([plain(a.limit()[0])], None))
+    return tools.sub(constant(fmpq(1)), tools.taylor("erf", a))
+
+
+SMOOTH: dict[str, Callable[[Expansions, list[Series], Any], Series]] = {
+    "const": lambda tools, args, data: constant(data),
+    "pi": lambda tools, args, data: constant(arb.pi()),
+    "add": lambda tools, args, data: tools.add(args),
+    "mul": lambda tools, args, data: reduce(tools.mul, args),
+    "inv": lambda tools, args, data: tools.inv(args[0]),
+    "powi": lambda tools, args, data: tools.power(args[0], fmpq(data)),
+    "sqrt": lambda tools, args, data: tools.power(args[0], fmpq(1, 2)),
+    "exp": lambda tools, args, data: tools.exp(args[0]),
+    "log": lambda tools, args, data: tools.log(args[0]),
+    "sin": lambda tools, args, data: tools.taylor("sin", args[0]),
+    "cos": lambda tools, args, data: tools.taylor("cos", args[0]),
+    "erf": lambda tools, args, data: tools.taylor("erf", args[0]),
+    "erfc": _error_beyond,
+}
+"""Operations whose expansion is made of those of their arguments by arithmetic."""

@@ -86,42 +86,54 @@ def numbers(problem: Problem) -> list[float]:
 
 
 def _at(problem: Problem, site: Site, marks: list[float]) -> Finding | None:
-    """The search at one tuple."""
-    import numpy as np
-
+    """The search at one tuple: where a polynomial turns or vanishes, then at points that come closer and closer."""
     search = search_of(problem, site)
     if search is None:
         return None
-    coefficients = polynomial(site, search.made.free)
-    for value in turning_points(coefficients):
-        if found := search.compared({search.made.free[0]: value}):
-            return found
-    if coefficients and problem.claim.op in ("<", ">", "!="):
-        from attention_core.derivation.search.equal_roots import equal_at_root
-
-        if found := equal_at_root(problem, site, search.made.free[0], coefficients):
-            return found
+    if finding := _at_turning_points(problem, site, search):
+        return finding
     points = _start(search, marks)
     if not points.shape[1]:
         return None
     scores = search.scores(points)
-    if problem.is_scarce:
-        for place in np.flatnonzero(np.isfinite(scores))[:DEFINED]:
-            values = {
-                n: fmpq(*float(v).as_integer_ratio()) for n, v in zip(search.made.free, points[:, place], strict=True)
-            }
-            if found := search.compared(values):
-                return found
-    if found := search.certify(points, scores):
-        return found
+    finding = _at_defined_points(search, points, scores) if problem.is_scarce else None
+    return finding or search.certify(points, scores) or _closer(problem, search, points, scores, marks)
+
+
+def _at_turning_points(problem: Problem, site: Site, search: Search) -> Finding | None:
+    """A difference that is a polynomial in one number, where it turns and where it vanishes."""
+    coefficients = polynomial(site, search.made.free)
+    for value in turning_points(coefficients):
+        if finding := search.compared({search.made.free[0]: value}):
+            return finding
+    if coefficients and problem.claim.op in ("<", ">", "!="):
+        from attention_core.derivation.search.equal_roots import equal_at_root
+
+        return equal_at_root(problem, site, search.made.free[0], coefficients)
+    return None
+
+
+def _at_defined_points(search: Search, points: Any, scores: Any) -> Finding | None:
+    """The points where both sides are defined, where there are few such cases."""
+    import numpy as np
+
+    for place in np.flatnonzero(np.isfinite(scores))[:DEFINED]:
+        floats = zip(search.made.free, points[:, place], strict=True)
+        if finding := search.compared({n: fmpq(*float(v).as_integer_ratio()) for n, v in floats}):
+            return finding
+    return None
+
+
+def _closer(problem: Problem, search: Search, points: Any, scores: Any, marks: list[float]) -> Finding | None:
+    """Points around those where an inequality is tightest, round by round."""
     if problem.claim.op not in ("<", "<=", ">", ">="):
         return None
     for step in range(ROUNDS):
         points, scores = _next(search, points, scores, marks, step)
         if points is None:
             return None
-        if found := search.certify(points, scores):
-            return found
+        if finding := search.certify(points, scores):
+            return finding
         if search.tried >= CERTIFIED:
             return None
     return None
