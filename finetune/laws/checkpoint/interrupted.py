@@ -193,6 +193,7 @@ class Interrupted(ParameterSubject):
         """`save()`, and SIGKILL as soon as anything at the checkpoint's place has changed."""
         runner: Any = self.runner
         pid, request = self.process, self.build_request(run, "save")
+        answers = runner.process.read
 
         def look() -> list[tuple[str, int, int]]:
             found = []
@@ -205,7 +206,7 @@ class Interrupted(ParameterSubject):
         before = look()
 
         def kill() -> None:
-            while look() == before and not select.select([runner.read], [], [], 0)[0]:
+            while look() == before and not select.select([answers], [], [], 0)[0]:
                 continue
             os.killpg(pid, signal.SIGKILL)
 

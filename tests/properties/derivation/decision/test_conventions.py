@@ -57,7 +57,7 @@ def test_what_is_false_under_every_convention_is_refuted(declared: str, formula:
 
 def test_a_letter_that_is_a_size_in_another_section_is_no_column_there() -> None:
     text = (
-        "# One\n\nLet $d \\in \\mathbb{N}$ and $p, x \\in \\mathbb{R}^d$.\n\n$$ x^\\top p = 2 x^\\top p $$\n\n"
-        "# Two\n\nLet $p \\in \\mathbb{N}$.\n\n$$ p + p = 2 p $$\n"
+        "# Attention\n\nLet $d \\in \\mathbb{N}$ and $p, x \\in \\mathbb{R}^d$.\n\n$$ x^\\top p = 2 x^\\top p $$\n\n"
+        "# Notes\n\nLet $p \\in \\mathbb{N}$.\n\n$$ p + p = 2 p $$\n"
     )
     assert check_document(text).steps[0].verdict == "REFUTED"
