@@ -65,7 +65,7 @@ def test_a_margin_is_not_below_one(margin: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "between", ["# Next\n\nLet $x \\in \\mathbb{R}$.", "We have", "\\section{Next}\n\nLet $x \\in \\mathbb{R}$."]
+    "between", ["# Next\n\nLet $x \\in \\mathbb{R}$.", "We have", "\\section{Notes}\n\nLet $x \\in \\mathbb{R}$."]
 )
 def test_an_option_reaches_no_further_than_the_display_below_it(between: str) -> None:
     found = outcomes(f"Let $x \\in \\mathbb{{R}}$.\n\n% assume: x = 2\n\n{between}\n\n$$ x + 1 = 3 $$\n")

@@ -64,5 +64,5 @@ def test_a_condition_that_is_not_solved_leaves_the_shape_open() -> None:
 
 def test_an_equation_in_a_section_of_its_own_does_not_reach_the_next() -> None:
     head = r"Let $n, m \in \mathbb{N}$, $x \in \mathbb{R}^n$, $y \in \mathbb{R}^m$." + "\n\n"
-    text = f"# One\n\n{head}## Two\n\nAssume $n = m$.\n\n$$ x + y = y + x $$\n\n## Three\n\n$$ x + y = y + x $$\n"
+    text = f"# Attention\n\n{head}## Notes\n\nAssume $n = m$.\n\n$$ x + y = y + x $$\n\n## Examples\n\n$$ x + y = y + x $$\n"
     assert [str(step.verdict) for step in check_document(text).steps] == ["PROVED", "REFUTED"]
