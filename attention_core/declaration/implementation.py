@@ -74,6 +74,7 @@ class Implementation:
         masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
             numbers 0 and 1).
         mask_fill: what a masked score is set to: "-inf", or a number of at most -1e7 that no score comes near.
+        mask_added: the finite number of `mask_fill` is added to a masked score, which then counts less by as much.
         mask_true: whether True (or 1) in a mask means attend or ignore.
         always_causal: every call is causal, without a parameter that says so.
         scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.
@@ -142,6 +143,7 @@ class Implementation:
     mask_fill: str = "-inf"
     batch_axes: str = "any"
     dropped_weights: bool = False
+    mask_added: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))

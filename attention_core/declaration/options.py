@@ -33,7 +33,7 @@ DECLARED: Mapping[str, tuple[str, ...]] = {
 """Parameters of other contracts that have options of their own: `--kind`, `--pairing`."""
 FLAGS = (
     "deterministic", "gradients", "mask_gradient", "second_gradients", "validates", "factory", "always_causal",
-    "dropped_weights",
+    "dropped_weights", "mask_added",
 )  # fmt: skip
 HELP: Mapping[str, str] = {
     "name": "What reports call it.",
@@ -45,6 +45,7 @@ HELP: Mapping[str, str] = {
     "causal": "Where the causal diagonal starts when n_q != n_kv.",
     "mask_true": "What True means in a bool mask.",
     "mask_fill": "What a masked score is set to: -inf, or a number of at most -1e7 that no score comes near.",
+    "mask_added": "The finite number of mask_fill is added to a masked score, and does not stand in its place.",
     "grouping": "Which key head query head h shares: h // (H / H_kv), interleaved, or h mod H_kv, modular.",
     "dead_rows": "What a row without any key returns.",
     "masked_nan": "What NaN in a masked key or value does.",

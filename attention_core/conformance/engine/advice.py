@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.untested import Fates
 from attention_core.conformance.subjects.law import Law
 from attention_core.declaration.implementation import Implementation
 
@@ -57,3 +58,16 @@ def known_of_others(
         f"known kernels break this too: {failures}; if yours calls one, see docs/findings.md for a way round it, "
         "or declare it with --known-failures"
     ]
+
+
+def unjudged_masks(fates: Fates, masks: Sequence[str], results: Sequence[LawResult]) -> str:
+    """What to say of a module that answered calls with a mask, and declined every call whose output was compared."""
+    declined = [r for r in results if r.law == MASKED and r.status == "refused"]
+    taken = sorted({name for (_, name), fate in fates.items() if name in masks and fate == "tested"})
+    if not declined or not taken or any(r.status == "refuted" for r in results):
+        return ""
+    return f"no output with {', '.join(taken)} was compared with a truth, because of {MASKED}: {declined[0].message}"
+
+
+MASKED = "masked_heads_attend_as_the_formula_says"
+"""The comparison of modules that take masks."""

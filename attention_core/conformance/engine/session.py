@@ -18,7 +18,7 @@ from typing import Any
 
 from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.contracts import Contract, contract_named
-from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library
+from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library, unjudged_masks
 from attention_core.conformance.engine.other_arrays import array_advice, own_library
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
@@ -465,6 +465,8 @@ class Session:
             known = [*(name for _, name in self.recorder.fates), *(law.untested for law in self.laws), *untested]
             check_names(accepted, dict.fromkeys(name for name in known if name), self.implementation.name)
         problem = problem or (uncompared(self.laws, results) if complete else "")
+        masks = [mask.name for mask in getattr(getattr(subject, "form", None), "masks", ())]
+        problem = problem or (unjudged_masks(self.recorder.fates, masks, results) if complete else "")
         return Report(
             self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),

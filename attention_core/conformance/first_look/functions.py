@@ -18,7 +18,7 @@ from attention_core.conformance.first_look.candidates import (
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.first_look.operations import of_allowed, operations
 from attention_core.conformance.first_look.probes import ONE_QUERY, SIZES, Asker, masked, problem
-from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, meant
+from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, agrees, meant
 from attention_core.conformance.first_look.restrictions import (
     declined_sizes,
     is_single_inside,
@@ -29,6 +29,7 @@ from attention_core.conformance.first_look.whole_rows import look_for_heads
 from attention_core.conformance.first_look.words import sentences
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.subjects.subject import Forward
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
@@ -99,6 +100,21 @@ def look_with_arrays(
 
 DECLINED = "IndexError"
 """What indexing an axis that is not there raises, in code that takes masks of four axes alone."""
+
+
+WRONG_LSE = "its output agrees with softmax attention, but its second result is not the log-sum-exp of the scores"
+
+
+def output_agrees(comparer: Comparer, record: Implementation, case: Case) -> bool | None:
+    """Whether the output of a call agrees with the truth, whatever else comes back; None where it is declined."""
+    try:
+        subject, case = comparer.subject(record), meant(record, case)
+        found = subject.forward(case, fresh=True)
+    except (NotApplicable, Refused):
+        return None
+    except (TargetError, Violation):
+        return False
+    return agrees(subject, case, Forward(found.out))
 
 
 class Look:
@@ -319,6 +335,17 @@ class Look:
             return "fails"
         return "gives"
 
+    def lse_alone_differs(self) -> bool:
+        """Whether outputs agree with the truth, and what comes back beside them is not their log-sum-exp."""
+        if self.record.contract != "attention-lse" and self.record.returns != "out,lse":
+            return False
+        with_lse = self.record.with_(returns="out,lse")
+        for _, record in records(with_lse, of_plain_calls(with_lse)):
+            found = [output_agrees(self.comparer, record, case) for case in self.problems(self.dtype)]
+            if record.returns == "out,lse" and found.count(True) >= ENOUGH and False not in found:
+                return True
+        return False
+
     def nearest(self) -> str:
         """The first other operation with whose truth the target agrees on two problems; "" if there is none."""
         if not self.asker.known or self.dtype not in ("float32", "float64"):
@@ -371,6 +398,8 @@ class Look:
 
     def result(self, found: dict[str, Any] | None) -> FirstLook:
         """The findings in words."""
+        if found is None and self.lse_alone_differs():
+            return FirstLook((WRONG_LSE,), {}, False, "", len(self.asker.known))
         nearest = self.nearest() if found is None else ""
         record = self.record if found is None else self.record.with_(**found)
         causes = {} if found is None else self.causes(record)

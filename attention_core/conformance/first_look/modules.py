@@ -14,6 +14,7 @@ def findings(subject: MultiHead) -> FirstLook:
     form, changes = subject.form, subject.agrees
     lines = [f"built as {construction_text(form.construction)}, called as {form.call()}"]
     lines += [f"masks: {'; '.join(mask.describe() for mask in form.masks)}"] if form.masks else []
+    lines += [f"gives its weights where {form.weights} asks for them"] if form.weights else []
     lines += options_found(form)
     if form.others:
         lines.append(f"left at their defaults: {', '.join(form.others)}")

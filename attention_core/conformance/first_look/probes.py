@@ -101,3 +101,10 @@ def low_logits(case: Case, low: float) -> Case:
     query[..., 0], key[..., 0] = size, np.where(hidden, 0.0, -size)
     mask = np.broadcast_to(~hidden, (case.sizes[0], n_kv)).copy()
     return case.with_(query=query, key=key, mask=mask)
+
+
+def high_masked(case: Case, high: float) -> Case:
+    """The case with every second key masked, at a score of `high`, and all others at a score of 0."""
+    low = low_logits(case, high)
+    size, hidden = low.query[..., :1, :1], ~np.asarray(low.mask)[0]
+    return low.with_(key=np.where(np.arange(case.key.shape[-1]) == 0, hidden[:, None] * size, 0.0))

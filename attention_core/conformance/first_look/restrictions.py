@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import Changes
-from attention_core.conformance.first_look.probes import low_logits, problem
+from attention_core.conformance.first_look.probes import high_masked, low_logits, problem
 from attention_core.conformance.first_look.ranking import Comparer, agrees, meant
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.declaration.implementation import Implementation, TargetError
@@ -90,5 +90,13 @@ def mask_fill(comparer: Comparer, record: Implementation, case: Case) -> Changes
         return {}
     for fill in FILLS:
         if comparer.outcome(record, low_logits(case, abs(float(fill)) / 2)) == "agrees":
-            return {"mask_fill": fill}
+            filled = record.with_(mask_fill=fill)
+            return {"mask_fill": fill, **mask_added(comparer, filled, case)}
     return {}
+
+
+def mask_added(comparer: Comparer, record: Implementation, case: Case) -> Changes:
+    """Whether the finite number is added to masked scores: keys of huge ones come back, those of large ones do not."""
+    fill = abs(float(record.mask_fill))
+    added = comparer.outcome(record, high_masked(case, 4 * fill)) == "differs"
+    return {"mask_added": True} if added and comparer.outcome(record, high_masked(case, fill / 4)) == "agrees" else {}

@@ -45,6 +45,7 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("grouping", "modular"): "shares key head h mod H_kv",
     ("grouping", "interleaved"): "shares key head h // (H / H_kv)",
     ("gradients", False): "carries no gradient",
+    ("mask_added", True): "adds that number to masked scores, and does not write it in their place",
     ("batch_axes", "one"): "takes exactly one batch axis",
 }
 """What a convention that was found says of the target."""

@@ -15,6 +15,7 @@ from attention_core.conformance.laws.pairs import same_output
 from attention_core.conformance.laws.visibility import (
     CLEAR,
     Planting,
+    added_fill,
     attractive_keys,
     far_values,
     huge_contents,
@@ -54,7 +55,7 @@ def huge_masked_keys_are_invisible(subject: Subject, case: Case) -> None:
     Mutant: additive_fill_1e9
     """
     planting = plant_for_all(subject, case)
-    other = planting.with_contents(*huge_contents(planting, "huge"))
+    other = planting.with_contents(*huge_contents(planting, "huge", added_fill(subject.implementation)))
     same_output(subject, planting.case, other, "output after masked keys grew huge", where=planting.rows[..., None])
 
 

@@ -14,6 +14,7 @@ from attention_core.conformance.laws.pairs import same_gradients
 from attention_core.conformance.laws.visibility import (
     CLEAR,
     Planting,
+    added_fill,
     attractive_keys,
     far_values,
     huge_contents,
@@ -77,7 +78,7 @@ def huge_masked_keys_leave_gradients_alone(subject: Subject, case: Case) -> None
     Mutant: additive_fill_1e9
     """
     planting = plant_for_all(subject, case)
-    other = planting.with_contents(*huge_contents(planting, "huge"))
+    other = planting.with_contents(*huge_contents(planting, "huge", added_fill(subject.implementation)))
     unchanged_gradients(subject, planting, other, "after masked keys grew huge")
     no_gradient_at(subject, Planting(other, planting.keys, planting.rows), "a huge masked")
 

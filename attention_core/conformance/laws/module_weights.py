@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.laws.multi_head import ROW, TOKENS
-from attention_core.conformance.modules.filled_module import SINGLE, Filled, ways
+from attention_core.conformance.modules.filled_module import Filled, ways
 from attention_core.conformance.modules.look import MultiHead
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
@@ -24,7 +24,7 @@ def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCas
     Source: pytorch/pytorch#99282 (causality lost on the weights path), keras-team/keras#23038
     Mutant: causal_lost_on_the_weights_path
     """
-    asked_by = str(subject.parameters["weights_flag"])
+    asked_by = weights_flag(subject)
     found, x = subject.prepared(case), subject.input(case)
     for flags, allowed, causal in ways(subject, case):
         plain = subject.module(case, found, x, **flags)
@@ -47,8 +47,7 @@ def returned_weights_are_those_of_the_heads(subject: MultiHead, case: ParameterC
         p, bound = subject.inside(case, found.parts, x, allowed, causal, unit=True)
         live: NDArray = np.any(p > 0, axis=-1, keepdims=True)  # rows that attend to something
         if got.values.ndim == 3:  # the mean of H numbers, after H roundings
-            gamma = SINGLE * (case["H"] + 1) / (1 - SINGLE * (case["H"] + 1))
-            p, bound, live = p.mean(axis=1), (bound + gamma * (p + bound)).mean(axis=1), np.all(live, axis=1)
+            (p, bound), live = subject.averaged(p, bound), np.all(live, axis=1)
         require_close(got, p, bound, "returned weights", where=live)
 
 
@@ -59,7 +58,7 @@ def weights_asked_for(
 
     Raises: NotApplicable where nothing does, or something of another form.
     """
-    asked_by = str(subject.parameters["weights_flag"])
+    asked_by = weights_flag(subject)
     output = subject.module(case, found, x, **{**flags, asked_by: True})
     others = output.extra["response"].outputs[1:]
     if len(others) != 1:
@@ -105,18 +104,29 @@ def is_nan(result: Result) -> Result:
     return flags
 
 
+def weights_flag(subject: MultiHead) -> str:
+    """The flag that asks for the weights: the declared one, or the one that the first look found.
+
+    Raises: NotApplicable where there is none.
+    """
+    flag = str(subject.parameters.get("weights_flag", subject.form.weights))
+    if not flag:
+        raise NotApplicable(f"{NO_FLAG}, and no flag was found to give the weights of a plain call")
+    return flag
+
+
+NO_FLAG = "the flag that asks for weights is not declared (--parameter weights_flag=need_weights)"
+
+
 def weights_flag_declared(implementation: Implementation) -> bool:
     """Whether the flag that asks for weights is named."""
     return "weights_flag" in implementation.parameters
 
 
-LAWS = tuple(
+LAWS = (
+    Law(the_weights_path_equals_the_fast_path, space=TOKENS, **ROW),
+    Law(returned_weights_are_those_of_the_heads, space=TOKENS, **ROW),
     Law(
-        check, space=TOKENS, **ROW, declares=weights_flag_declared,
-        because="the flag that asks for weights is not declared (--parameter weights_flag=need_weights)",
-    )
-    for check in (
-        the_weights_path_equals_the_fast_path, returned_weights_are_those_of_the_heads,
-        dead_rows_are_the_same_on_both_paths,
-    )
+        dead_rows_are_the_same_on_both_paths, space=TOKENS, **ROW, declares=weights_flag_declared, because=NO_FLAG,
+    ),
 )  # fmt: skip

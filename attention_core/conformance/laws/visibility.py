@@ -15,6 +15,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 from attention_core.oracle.masks import allowed
 
 CLEAR = 12.0  # a score by which a leaking key outweighs the others
@@ -170,10 +171,21 @@ def far_values(planting: Planting, purpose: str) -> NDArray:
     return np.asarray(far if planting.case.is_plain else far + rng.integers(-8, 9, size=shape))
 
 
-def huge_contents(planting: Planting, purpose: str) -> tuple[NDArray, NDArray]:
-    """Keys and values as large as `room` allows, the keys' scores with their batch row positive."""
+def added_fill(implementation: Implementation) -> float | None:
+    """The finite number that is declared to be added to masked scores; None where none is."""
+    return float(implementation.mask_fill) if implementation.mask_added else None
+
+
+def huge_contents(planting: Planting, purpose: str, added: float | None = None) -> tuple[NDArray, NDArray]:
+    """Keys and values as large as `room` allows, the keys' scores with their batch row positive.
+
+    Where a finite number is `added` to masked scores, these grow to half of it at most.
+    """
     case, rng = planting.case, planting.case.rng(purpose)
     key_room, value_room = room(case)
+    if added is not None:  # a masked score has to stay far below the others when this number is added
+        per_unit = abs(case.factor) * np.abs(case.query).sum(axis=-1).max(initial=0.0)
+        key_room = min(key_room, -added / 2 / max(per_unit, 1.0))
     towards = np.sign(attractive_keys(planting, purpose, CLEAR))
     key = key_room * np.where(towards == 0, 1.0, towards)
     return key, value_room * rng.choice([-1.0, 1.0], size=case.value.shape)

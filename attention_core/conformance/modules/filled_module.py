@@ -338,6 +338,13 @@ class ModuleSubject(ParameterSubject):
         explained = excess(self.module(case, found, x).values, want, bound).max(initial=0.0) <= 1
         return found if explained else Filled(found.instance, found.values, found.parameters)
 
+    @staticmethod
+    def averaged(weights: NDArray, bound: NDArray) -> tuple[NDArray, NDArray]:
+        """The mean over the heads of weights (B, H, n, m), and its budget after H more roundings."""
+        heads = weights.shape[1]
+        gamma = SINGLE * (heads + 1) / (1 - SINGLE * (heads + 1))
+        return weights.mean(axis=1), (bound + gamma * (weights + bound)).mean(axis=1)
+
     def rounding(
         self, case: ParameterCase, filled: Filled, *inputs: NDArray, mask: NDArray | None = None, causal: bool = False
     ) -> NDArray:

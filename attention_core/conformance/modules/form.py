@@ -114,6 +114,7 @@ class Form:
         grouped: whether keys and values may have fewer heads.
         multiple: what the number of heads is a multiple of.
         others: parameters that nobody gives.
+        weights: the flag that was found to ask for the weights, or "".
     """
 
     construction: Construction = Construction()
@@ -128,6 +129,7 @@ class Form:
     grouped: bool = False
     multiple: int = 1
     others: tuple[str, ...] = ()
+    weights: str = ""
 
     @property
     def crosses(self) -> bool:

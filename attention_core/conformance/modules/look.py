@@ -19,6 +19,7 @@ from attention_core.conformance.modules.fused_roles import layout_by_roles
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import Request
+from attention_core.declaration.aliases import WEIGHTS
 from attention_core.declaration.implementation import TargetError
 
 UNALIGNED = ParameterCase({"B": 3, "n": 5, "H": 3, "d": 6}, seed=5)
@@ -71,7 +72,28 @@ def first_look(subject: ModuleSubject) -> Form:
     agree(subject)
     with subject.under(subject.agrees or {}):
         masks = [_mask_form(subject, mask) for mask in subject.form.masks]
-    return replace(subject.form, masks=tuple(mask for mask in masks if mask.shapes))
+        flags = [own for own in subject.form.others if own in WEIGHTS and _asks_for_weights(subject, own)]
+    masks = [mask for mask in masks if mask.shapes]
+    return replace(subject.form, masks=tuple(masks), weights=flags[0] if len(flags) == 1 else "")
+
+
+def _asks_for_weights(subject: ModuleSubject, flag: str) -> bool:
+    """Whether a plain call with a flag gives the weights of the heads, or their mean, beside the output.
+
+    What gives something else beside it may be another thing than weights: that is declared, and then judged.
+    """
+    case = subject.adapted(PROBE)
+    try:
+        found, x = subject.recognised(case), subject.input(case)
+        assert found.parts is not None
+        others = subject.module(case, found, x, **{flag: True}).extra["response"].outputs[1:]
+    except DECLINED:
+        return False
+    p, bound = subject.inside(case, found.parts, x, None, False, unit=True)
+    for want, limit in ((p, bound), subject.averaged(p, bound)):
+        if len(others) == 1 and others[0].shape == want.shape:
+            return bool(excess(others[0].values, want, limit).max(initial=0.0) <= 1)
+    return False
 
 
 def agree(subject: ModuleSubject) -> None:

@@ -99,7 +99,10 @@ def under_found_lines(report: Report) -> list[str]:
     if under is None or look is None:
         return []
     lines = [f"under the conventions found ({look.options()}): {under.verdict} ({under.reason()})"]
-    return [*lines, f"to declare them: {how_to_declare(report)}"]
+    if not under.untested or under.problem or not report.isolated:
+        return [*lines, f"to declare them: {how_to_declare(report)}"]
+    accepted = f"--untested {','.join(under.untested)}"  # all that keeps it from conforming
+    return [*lines, f"to declare them, and to accept what no law tests: {how_to_declare(report)} {accepted}"]
 
 
 def how_to_declare(report: Report) -> str:

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.engine.advice import unjudged_masks
 from attention_core.conformance.engine.verify import exit_status, verify_target
 from attention_core.conformance.first_look.findings import command
 from attention_core.conformance.report.render_text import under_found_lines
-from attention_core.conformance.report.results import Report
+from attention_core.conformance.report.results import LawResult, Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
 
@@ -138,3 +139,76 @@ def test_the_verdict_line_names_what_was_fixed() -> None:
     report = Report("t", laws=[], fixed=[f"p{i}=0.0" for i in range(5)])
     report.laws = check_implementation(Implementation(Kept, "t", "kv-cache"), "quick").laws
     assert report.reason().endswith("no counterexample; with p0=0.0, p1=0.0, p2=0.0 and 2 more")
+
+
+def exp_of_score_less_lse(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> tuple[Tensor, Tensor]:
+    """Right code as people write it: the rounding of the log-sum-exp moves every weight."""
+    wide = torch.promote_types(q.dtype, torch.float32)
+    scores = q.to(wide) @ k.to(wide).transpose(-1, -2) * q.shape[-1] ** -0.5
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    lse = torch.logsumexp(scores, -1)
+    return (torch.exp(scores - lse[..., None]) @ v.to(wide)).to(q.dtype), lse
+
+
+def test_weights_that_are_exponentials_less_their_lse_are_found() -> None:
+    record = Implementation(exp_of_score_less_lse, contract="attention-lse", returns="out,lse")
+    report = check_implementation(record, effort="quick")
+    assert report.verdict == "refuted"
+    assert report.under_found is not None and report.under_found.verdict == "conforms"
+    assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
+
+
+def fill_added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The TensorFlow tutorial's masking: 1 where a key is hidden, times -1e9, added to the scores."""
+    logits = torch.matmul(q, k.transpose(-1, -2)) / k.shape[-1] ** 0.5
+    if mask is not None:
+        logits += mask * -1e9
+    weights = torch.softmax(logits, dim=-1)
+    return torch.matmul(weights, v), weights
+
+
+def test_a_finite_mask_that_is_added_is_found() -> None:
+    report = check_implementation(Implementation(fill_added, returns="out,weights"), effort="quick")
+    assert report.under_found is not None and report.under_found.verdict == "conforms", report.under_found
+    assert report.first_look is not None and report.first_look.found["mask_added"] is True
+    assert report.first_look.found["mask_fill"] == "-1e9"
+
+
+def lse_of_the_halves(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """The output is right, the log-sum-exp is smaller by log 2."""
+    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    return scores.softmax(-1) @ v, scores.logsumexp(-1) - 0.6931
+
+
+def test_a_right_output_beside_a_wrong_lse_is_named() -> None:
+    report = check_implementation(Implementation(lse_of_the_halves, contract="attention-lse"), effort="quick")
+    assert report.verdict == "refuted"
+    assert report.first_look is not None and "second result is not the log-sum-exp" in report.first_look.lines[0]
+
+
+class Dropping(Dot):
+    """Takes a rate that no law of attention tests."""
+
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+
+
+def test_the_command_accepts_what_no_law_tests(tmp_path: Path) -> None:
+    text = "import torch\nfrom torch import Tensor, nn\n\n" + source(Dot) + "\n\n" + source(Dropping)
+    (tmp_path / "dropping.py").write_text(text, encoding="utf-8")
+    report = verify_target(f"{tmp_path}/dropping.py:Dropping", {}, effort="quick")
+    assert under_found_lines(report)[-1].endswith("--factory --untested dropout")
+    found = {"factory": True, "untested": ("dropout",)}
+    assert verify_target(f"{tmp_path}/dropping.py:Dropping", found, effort="quick").verdict == "conforms"
+
+
+def test_a_mask_that_no_comparison_judged_is_named() -> None:
+    law = "masked_heads_attend_as_the_formula_says"
+    refused = [LawResult(law, "refused", 0, 0.0, None, "ValueError: lengths")]
+    told = unjudged_masks({("", "mask"): "tested"}, ["mask"], refused)
+    assert told == f"no output with mask was compared with a truth, because of {law}: ValueError: lengths"
+    assert unjudged_masks({("", "mask"): "refused"}, ["mask"], refused) == ""
+    held = [LawResult(law, "held", 3, 0.0, None, "")]
+    assert unjudged_masks({("", "mask"): "tested"}, ["mask"], held) == ""

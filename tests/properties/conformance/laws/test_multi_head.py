@@ -260,3 +260,19 @@ def test_parameters_that_are_not_recognised_are_named() -> None:
 def test_without_projections_the_other_laws_have_power() -> None:
     refuted("batch_rows_are_independent", mutants.normalised_and_mixed, contract=CONTRACT)
     refuted("later_tokens_are_invisible", mutants.normalised_and_not_causal, contract=CONTRACT)
+
+
+class WeightsBeforeTheMask(mutants.MultiHead):
+    """The weights that a flag asks for are those of the scores before their mask."""
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, need_weights: bool = False
+    ) -> Any:
+        out = super().forward(x, attn_mask, is_causal, False)
+        plain = super().forward(x, None, False, True)
+        return (out, plain[1]) if need_weights else out
+
+
+def test_a_flag_of_weights_is_found_and_judged() -> None:
+    assert RETURNED in refuting(WeightsBeforeTheMask, CONTRACT)
+    assert judged(RETURNED, mutants.MultiHead, contract=CONTRACT).status == "held"
