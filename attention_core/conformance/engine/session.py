@@ -203,8 +203,11 @@ class Session:
         return self.contract.laws
 
     def _check_untested(self) -> None:
-        """Refuse accepted names that the target does not have, where its own signature is all there is."""
-        parameters = self.description.get("parameters")
+        """Refuse accepted names that the target does not have, where its own signature is all there is.
+
+        A factory has a signature of its own, too: the report knows both.
+        """
+        parameters = None if self.implementation.factory else self.description.get("parameters")
         if parameters is not None and (self.contract.name.startswith("attention") or self.contract.name in FUNCTIONS):
             others = [law.untested for law in self.laws if law.untested]
             known = [p["name"] for p in parameters if not p["kind"].startswith("VAR_")]

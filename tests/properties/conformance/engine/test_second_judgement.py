@@ -13,8 +13,9 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.advice import unjudged_masks
 from attention_core.conformance.engine.verify import exit_status, verify_target
 from attention_core.conformance.first_look.findings import command
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.render_text import under_found_lines
-from attention_core.conformance.report.results import LawResult, Report
+from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
 
