@@ -12,7 +12,6 @@ from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from finetune.prompting.evaluate import Setting, compare, evaluate
 from finetune.prompting.request import Answer, Controls, Request
-from finetune.prompting.study import HEAD, study, table
 from finetune.prompting.template import Template
 
 CLASSES = ("negative", "positive")
@@ -112,21 +111,3 @@ def test_nothing_to_judge_is_one_line() -> None:
 )
 def test_an_interval_beside_a_baseline(interval: tuple[float, float], line: str) -> None:
     assert line in compare(interval, 0.6)
-
-
-def test_a_study_changes_one_thing_a_row() -> None:
-    rows = study(
-        Answering(right), WORDS, TRAIN, JUDGED, Setting(4), shots=(0, 2), seeds=range(3), words=("bad", "good")
-    )
-    names = [row.name for row in rows]
-    assert names == [
-        "0 demonstrations", "2 demonstrations", "class after class", "reversed", "shuffled", "not balanced",
-        "likeliest word", "words bad, good",
-    ]  # fmt: skip
-    assert [len(row.results) for row in rows] == [1, 3, 3, 3, 3, 3, 3, 3]
-    assert {row.results[0].accuracy for row in rows[:-1]} == {1.0}
-    # The model says "positive", which is neither of the other words.
-    assert rows[-1].cells()[1:] == ["0.000", "0.000 to 0.000", "0.000 to 0.434", "100%"]
-    lines = table(rows).splitlines()
-    assert lines[0] == "| " + " | ".join(HEAD) + " |"
-    assert len(lines) == 2 + len(rows)
