@@ -184,10 +184,11 @@ class Session:
     def _call_first(self) -> None:
         """Make the target's first call in every dtype on a small case, whose answer the central law judges first.
 
-        No law judges the calls of a first look: they would hide what only the first call does wrong.
+        No law judges the calls of a first look: they would hide what only the first call does wrong. A module is left
+        alone: the call, in evaluation mode, would hide what its first evaluation spoils for training.
         """
         central = next((law for law in self.laws if law.central), None)
-        if central is None or self.subject.binding is None:
+        if central is None or self.subject.binding is None or self.subject.binding.is_module:
             return
         profile = self.subject.binding.profile()
         for case in (plain_case(profile, dtype) for dtype in profile.dtypes):
