@@ -192,11 +192,14 @@ class Session:
             return
         profile = self.subject.binding.profile()
         for case in (plain_case(profile, dtype) for dtype in profile.dtypes):
-            if case is None or self.subject.lost:
+            if case is None:
                 return
             with suppress(Violation, Refused, NotApplicable, TargetError):
                 self.contract.ask(self.subject, case)
                 self._search(central).first.append(case)
+            if self.subject.lost:  # it hangs or dies: the laws meet that themselves, with all their patience
+                self.subject.lost = 0
+                return
 
     @property
     def laws(self) -> tuple[Law, ...]:
