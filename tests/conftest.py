@@ -54,6 +54,8 @@ def compiled_without_checks(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     jaxtyping.config.update("jaxtyping_disable", True)
+    # With the checks, all our functions are one code object to the compiler, which bounds how often it compiles one.
+    torch.compiler.reset()
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
 
