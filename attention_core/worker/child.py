@@ -49,9 +49,9 @@ def end_with_the_parent(every: float = 1.0) -> None:
 
 
 def end_with_the_starting_thread() -> None:
-    """On Linux, let the system end this process once the thread that started it ends, whoever holds the lock.
+    """On Linux, let the system end this process once the thread that started it ends.
 
-    It costs no thread, so that times may be taken.
+    It works even if the target holds the interpreter's lock, and costs no thread, so that times may be taken.
     """
     if sys.platform == "linux":
         parent = os.getppid()

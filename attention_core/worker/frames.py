@@ -55,7 +55,7 @@ def send_frame(descriptor: int, data: bytes) -> None:
     """Write one frame.
 
     Raises:
-        Closed: nobody reads.
+        Closed: the other end of the pipe is closed.
     """
     view = memoryview(data)
     while view:
@@ -89,7 +89,7 @@ def send(descriptor: int, message: dict[str, Any]) -> None:
     """Write a JSON object as a message.
 
     Raises:
-        Closed: nobody reads.
+        Closed: the other end of the pipe is closed.
     """
     send_frame(descriptor, frame(json.dumps(message).encode()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-NEGATION = re.compile(r"\b(?:not|isn't|neither|never|n't|no longer)\s+(?:\w+\s+)?$", re.IGNORECASE)
+NEGATION = re.compile(r"(?:\b(?:not|neither|never|no longer|cannot)|n['’]t)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
 
 def parse_label(answer: str, words: Sequence[str], synonyms: Sequence[tuple[str, int]] = ()) -> int | None:

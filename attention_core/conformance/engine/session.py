@@ -231,7 +231,7 @@ class Session:
         names = [law.name for law in self.laws]
         unknown = [name for name in self.implementation.known_failures if name not in names]
         if unknown:
-            raise TargetError(f"known failures name {unknown[0]!r}, which is no law of this contract")
+            raise TargetError(f"known failures name {unknown[0]!r}, which is not a law of this contract")
 
     def results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         """The results of several laws, each as soon as it is certain.

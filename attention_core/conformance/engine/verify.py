@@ -254,7 +254,7 @@ def read_case(path: Path) -> dict[str, Any]:
     """A saved case.
 
     Raises:
-        TargetError: the file cannot be read or is no saved case.
+        TargetError: the file cannot be read or is not a saved case.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -301,7 +301,7 @@ def restored_fields(declared: Mapping[str, Any]) -> dict[str, Any]:
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in declared.items()}
         strange = [k for k, v in fields.items() if k in WORDS and not isinstance(v, str)]
         if strange:
-            raise TargetError(f"what the saved case declares cannot be read: {strange[0]} is no word")
+            raise TargetError(f"what the saved case declares cannot be read: {strange[0]} is not a word")
         unknown = [k for k in fields if k not in Implementation.__dataclass_fields__]
         if unknown:
             raise TargetError(f"the saved case declares unknown fields: {', '.join(unknown)}")

@@ -74,7 +74,7 @@ SPACES = {
 LAWS = tuple(
     Law(
         results_are_the_callers_own, FAMILY, contract, space=space, large=6, small=0, declares=_own,
-        because="results=shared is declared (or nobody can write into an array of JAX)",
+        because="results=shared is declared (or arrays of JAX cannot be written into)",
     )
     for contract, space in SPACES.items()
 )  # fmt: skip

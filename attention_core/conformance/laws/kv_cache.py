@@ -458,7 +458,7 @@ LAWS = (
     Law(two_caches_do_not_mix, space=SPACE, **ROW),
     Law(
         tokens_outlive_the_callers_arrays, space=Sizes({**RANGES, "n": (2, 14)}), **ROW,
-        declares=_copies, because="inputs=kept is declared (or nobody can write into an array of JAX)",
+        declares=_copies, because="inputs=kept is declared (or arrays of JAX cannot be written into)",
     ),
     Law(steps_outlive_the_next_step, space=Sizes({**RANGES, "n": (2, 14)}), **ROW),
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
@@ -472,7 +472,7 @@ LAWS = (
     Law(thousands_of_tokens_are_kept_whole, space=THOUSANDS, **{**ROW, "large": 2}),
     Law(
         outputs_may_be_written_into, space=Sizes({**RANGES, "n": (2, 6)}), **{**ROW, "large": 4},
-        declares=lambda i: i.array != "jax", because="nobody can write into an array of JAX",
+        declares=lambda i: i.array != "jax", because="arrays of JAX cannot be written into",
     ),
 )  # fmt: skip
 COMPARISONS = (

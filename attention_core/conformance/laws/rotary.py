@@ -259,7 +259,7 @@ LAWS = (
     ),
     Law(
         positions_written_into_are_read_anew, "rotary", **{**ROW, "large": 6}, declares=lambda i: i.array != "jax",
-        because="nobody can write into an array of JAX",
+        because="arrays of JAX cannot be written into",
     ),
     Law(gradients_turn_back, "rotary", **ROW, declares=differentiable, because=NOT_DECLARED),
     Law(large_positions_stay_precise, "rotary", **{**ROW, "space": LOW}),

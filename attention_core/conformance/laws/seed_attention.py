@@ -146,6 +146,6 @@ LAWS = (
         space=Sizes(RANGES),
         **{**ROW, "large": 6},
         declares=lambda i: i.array != "jax",
-        because="nobody can write into an array of JAX",
+        because="arrays of JAX cannot be written into",
     ),
 )

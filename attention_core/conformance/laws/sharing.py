@@ -183,11 +183,11 @@ LAWS = (
     Law(results_outlive_the_next_call, "sharing", space=SMALL, large=4, small=6),
     Law(
         results_share_no_memory_with_inputs, "sharing", declares=lambda i: i.array != "jax",
-        because="nobody can write into an array of JAX", space=SMALL, large=3, small=4,
+        because="arrays of JAX cannot be written into", space=SMALL, large=3, small=4,
     ),
     Law(
         arrays_written_into_are_read_anew, "sharing", declares=lambda i: i.array != "jax",
-        because="nobody can write into an array of JAX", space=SMALL, large=3, small=6,
+        because="arrays of JAX cannot be written into", space=SMALL, large=3, small=6,
     ),
     Law(
         one_tensor_may_be_several_inputs, "sharing", declares=differentiable, because=NOT_DECLARED,

@@ -272,16 +272,16 @@ class JaxArrays(NumpyArrays):
         return bytes(np.asarray(tensor).tobytes())
 
     def storage(self, tensor: Any) -> int | None:
-        return None  # nobody can write into an array of JAX
+        return None  # arrays of JAX cannot be written into
 
     def layout(self, tensor: Any) -> tuple[Any, ...]:
         return ()  # no call can change an array of JAX
 
     def overwrite(self, tensor: Any) -> None:
-        return None  # nobody can write into an array of JAX
+        return None  # arrays of JAX cannot be written into
 
     def refill(self, tensor: Any, spec: Array) -> None:
-        return None  # nobody can write into an array of JAX
+        return None  # arrays of JAX cannot be written into
 
     def is_array(self, value: Any) -> bool:
         return isinstance(value, self.jax.Array)

@@ -162,7 +162,7 @@ class WorkerRunner(Noting):
     def _greet(self) -> None:
         assert self.process is not None
         try:
-            told = self._receive(Patience(self.process.pid, max(START_TIMEOUT, self.timeout)))
+            greeting = self._receive(Patience(self.process.pid, max(START_TIMEOUT, self.timeout)))
         except TimedOut:
             self.close()
             raise TargetError(f"{self.options['target']}: importing it took over {START_TIMEOUT:.0f} s") from None
@@ -170,14 +170,14 @@ class WorkerRunner(Noting):
             how = self.process.how_it_ended()
             self.close()
             raise TargetError(f"{self.options['target']}: the process died while importing it ({how})") from None
-        if told["status"] != "ready":
+        if greeting["status"] != "ready":
             self.close()
-            if told["status"] == "unavailable":
-                raise Unavailable(told["message"])
-            error = TargetError(told["message"])
-            error.add_note(told.get("traceback", ""))
+            if greeting["status"] == "unavailable":
+                raise Unavailable(greeting["message"])
+            error = TargetError(greeting["message"])
+            error.add_note(greeting.get("traceback", ""))
             raise error
-        self.description, self.ready = told, True
+        self.description, self.ready = greeting, True
 
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         """One request; `meanwhile` is done in this process while the worker is busy with it."""
@@ -206,7 +206,7 @@ class WorkerRunner(Noting):
             answer = None
         if not is_response(answer):
             self.close()
-            return Response("died", message="the process sent something that is no response")
+            return Response("died", message="the process sent something that is not a response")
         self.forms.add(form)
         return self.note(request, answer)
 

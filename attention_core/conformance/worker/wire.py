@@ -52,7 +52,7 @@ def unpack(header: bytes | memoryview, payload: bytes | memoryview) -> Any:
     """The message of one frame.
 
     Raises:
-        FrameError: the bytes are no message.
+        FrameError: the bytes are not a message.
     """
     try:
         return _raise(json.loads(bytes(header)), memoryview(payload))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tiny_language_models import make_language_model
 
 from finetune.cli.main import app
 
+ROOT = Path(__file__).parents[3]
 SST = {"train": 40, "dev": 12, "test": 12}
 
 
@@ -131,3 +133,31 @@ def test_a_run_that_was_killed_goes_on_where_it_was(data: Path, tmp_path: Path) 
         assert again.stdout == ended.stdout
         assert len(server.bodies) == before
     assert "accuracy 0.500" in ended.stdout
+
+
+def test_the_script_of_the_page_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the server and the data of this test in place of OpenAI and BoolQ: nothing else is changed."""
+    pytest.importorskip("openai")
+    from prompt_server import serving
+
+    for side, count in (("train", 40), ("dev", 32)):
+        rows = [
+            {"question": f"is {side} {n} even", "passage": f"{side} passage {n}", "answer": n % 2 == 0}
+            for n in range(count)
+        ]
+        (tmp_path / f"{side}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = (ROOT / "docs" / "prompting.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    with serving(lambda prompt, body: ["True"]) as server:
+        changes = {
+            '"data/boolq"': repr(str(tmp_path)), '"answers.db"': repr(str(tmp_path / "answers.db")),
+            'ServerModel("gpt-3.5-turbo-instruct")': f'ServerModel("tiny", "{server.url}")',
+        }  # fmt: skip
+        for before, after in changes.items():
+            assert before in script
+            script = script.replace(before, after)
+        names: dict[str, Any] = {}
+        exec(compile(script, "prompting.md", "exec"), names)
+        names["model"].close()
+        assert len(server.charged) == 30
+    assert "accuracy 0.500 (95 % interval 0.332 to 0.668; 15 of 30)" in capsys.readouterr().out

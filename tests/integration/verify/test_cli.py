@@ -105,7 +105,7 @@ EXPECTED = {
     "t.py:dies": ("refuted", "was ended by signal SIGSEGV; it last printed: last words"),
     "t.py:exits": ("refuted", "the call did not return: the target called sys.exit(5)"),
     "t.py:leaves": ("refuted", "the call did not return: the process ended with status 3"),
-    "t.py:garbles": ("refuted", "the call did not return: the process sent something that is no response"),
+    "t.py:garbles": ("refuted", "the call did not return: the process sent something that is not a response"),
     "t.py:secret": ("refuted", "a valid call raised KeyError: ['KERAS_BACKEND', False]"),
     "t.py:doubled": ("refuted", "agrees_with_truth"),
 }

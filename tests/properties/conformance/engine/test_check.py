@@ -206,7 +206,7 @@ BAD = [
     (
         record(plain, known_failures={"nothing": KNOWN}),
         {},
-        "known failures name 'nothing', which is no law of this contract",
+        "known failures name 'nothing', which is not a law of this contract",
     ),
 ]
 

@@ -17,6 +17,10 @@ WORDS = ("False", "True")
         ("True", 1), (" true.", 1), ("\n\nFalse\nbecause it is", 0), ('"False"', 0), ("The answer is True.", 1),
         ("**True**", 1), ("TRUE!", 1), ("Answer: false", 0), ("yes", 1), ("No, it is not.", 0), ("yes.", 1),
         ("", None), ("   ", None), ("perhaps", None), ("True or False", None), ("not true", None), ("It isn't true", None),
+        ("That wasn't true", None),
+        ("They aren’t true", None),
+        ("It cannot be true", None),
+        ("doesn't seem true", None),
         ("untrue", None), ("Truely", None), ("True\nFalse", 1), ("I do not know", None), ("never false", None),
     ],
 )  # fmt: skip
