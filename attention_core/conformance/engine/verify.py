@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from typing import Any
 
 from attention_core.conformance.contracts import contract_named
@@ -50,6 +52,8 @@ OWN_FOLDER = ".attention-core"
 """Where cases are saved unless somebody says otherwise."""
 MOST_SAVED, MOST_BYTES = 24, 4 << 20
 """Cases of a target, and their bytes, that are saved at most: the most telling first."""
+A_MOMENT = 0.02
+"""Seconds until a lost signal is sent again: the finalizer is over by then, or the next one is sent again too."""
 SHARED_FROM = 20
 """With fewer laws than this a second process costs more than it saves."""
 Progress = Callable[[str, LawResult, int], None]
@@ -180,7 +184,16 @@ def ended_by_signals() -> Iterator[None]:
     if current_thread() is not main_thread():  # only there can signals be handled
         yield
         return
-    before = signal.signal(signal.SIGTERM, leave)
+    before, unraisable = signal.signal(signal.SIGTERM, leave), sys.unraisablehook
+
+    def leave_again(lost: Any) -> None:
+        """Python drops an exit that is raised in a finalizer: the signal is sent once more, a moment later."""
+        if status and lost.exc_type is SystemExit:
+            Timer(A_MOMENT, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        else:
+            unraisable(lost)
+
+    sys.unraisablehook = leave_again
     try:
         yield
     except Exception:
@@ -188,6 +201,7 @@ def ended_by_signals() -> Iterator[None]:
             raise
         raise SystemExit(status) from None  # Hypothesis takes an exit in the midst of a case for a flaky failure
     finally:
+        sys.unraisablehook = unraisable
         signal.signal(signal.SIGTERM, before)
 
 

@@ -11,6 +11,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from multiprocessing import Pipe
@@ -312,6 +314,30 @@ def test_a_process_told_to_end_ends_whatever_comes_of_its_exit() -> None:
     assert told.value.code == 128 + signal.SIGTERM and signal.getsignal(signal.SIGTERM) is before
     with pytest.raises(RuntimeError, match="its own"), ended_by_signals():
         raise RuntimeError("its own")
+
+
+LOST = """
+import os, signal, time
+from attention_core.conformance.engine.verify import ended_by_signals
+
+class Ends:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+with ended_by_signals():
+    try:
+        Ends()
+        time.sleep(60)
+    finally:
+        print("closed")
+"""
+
+
+def test_a_signal_that_a_finalizer_swallows_is_not_lost() -> None:
+    """Python drops what is raised there and prints a traceback: the process went on, and said so."""
+    ended = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=50)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + signal.SIGTERM, "closed\n", "")
 
 
 def test_a_helper_whose_answer_nobody_awaits_ends_in_silence() -> None:
