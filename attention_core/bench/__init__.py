@@ -1,22 +1,22 @@
 """Benchmarks: right first, then fast, with an interval on every ratio and the distance to the machine's limit.
 
-What goes through it, and where each step lives:
+Rooms, in the order of the data:
 
-    words (`shapes`, `masks`) -> `Workload` (`workload`): one shape, dtype, mask and direction; its pairs, FLOPs, bytes
-      and the memory it needs are counted before anything is allocated
-    -> verdict of every kernel by the conformance suite (`verdicts`), at quick effort, once in a run; refuted: listed
-    only
-    -> a fresh process for every kernel (`probe`): which operators ran, compile time, peak memory (allocator, process)
-    -> one process for the cell (`measure`): the same tensors for all kernels (`inputs`), each kernel's error against
-      the float64 truth on them (`errors`), then warm-up and interleaved A B B A blocks (`sampling`, `clocks`)
-    -> paired ratios with their intervals (`statistics`), the limit of the machine (`limits`), growth with n (`growth`)
-    -> `results` (plain JSON, written after every cell by `files`, read to `resume`, as its fields are declared, by
-      `reading`) -> `render_text`, `pictures`, `render_html`
+* `workloads`: words (`workloads.shapes`, `workloads.masks`) become a `workloads.workload`, one shape, dtype, mask and
+  direction. Its pairs, FLOPs, bytes and memory are counted before anything is allocated; `workloads.inputs` makes the
+  tensors that all kernels share.
+* `verdicts`: every kernel is judged by the conformance suite first, at quick effort, once in a run. A refuted kernel is
+  listed without a time.
+* `worker`: kernels run in processes of their own, started by `worker.client` and served by `worker.entry`. One that
+  crashes or hangs costs its own column of one cell. `worker.probe` measures each kernel alone (operators, compile time,
+  peak memory), `worker.measure` all kernels of a cell side by side, and `worker.errors` their errors against float64.
+* `timing`: warm-up and interleaved A B B A blocks (`timing.sampling`, `timing.clocks`), paired ratios with intervals
+  (`timing.statistics`), the machine and its limit (`timing.machine`, `timing.roofline`).
+* `report`: `report.results` as plain JSON, `report.growth` with n, and what is printed, drawn or written from them.
 
-`run` holds these together; `command` is `attention-core bench`, `asked` reads what it is asked for, `status` is how it
-ends; `selftest` puts a kernel beside itself and publishes the false-alarm rate. Processes are started by `workers` and
-live in `worker`: kernels never run in the caller's process, and one that crashes or hangs costs its own column of one
-cell.
+`run` holds these together, and `resume` goes on with what `files` wrote. `cli` is `attention-core bench`:
+`cli_validation` checks its options, `exit_status` says how it ends. `tune` writes the table of choices; `selftest` puts
+a kernel beside itself and publishes the false-alarm rate.
 
     from attention_core.bench import Workload, Settings, run_benchmark
     results = run_benchmark(["torch:default", "core:tiled"], [Workload(n_q=128, n_kv=128)], Settings(seconds=1.0))

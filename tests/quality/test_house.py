@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("attention_core", "finetune", "tests", "benchmarks", "experiments", "derivations")
@@ -14,3 +18,22 @@ def test_the_docstring_is_a_modules_only_header() -> None:
     assert len(modules) > 100
     headed = [path for path in modules if path.read_text(encoding="utf-8").startswith(("# ", "#\n"))]
     assert not headed, f"comments above the docstring: {[str(path.relative_to(ROOT)) for path in headed]}"
+
+
+def unknown_modules(package: str, text: str) -> list[str]:
+    """Return the names in backticks of a package's docstring that look like modules of it and are not."""
+    folder = ROOT / package
+    names = re.findall(r"`([a-z_]+(?:\.[a-z_]+)*)`", text)
+    return [
+        name for name in names
+        if not any((ROOT / name.replace(".", "/")).with_suffix(end).exists() for end in ("", ".py"))
+        and not any((folder / name.replace(".", "/")).with_suffix(end).exists() for end in ("", ".py"))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("package", ["attention_core/bench", "finetune"])
+def test_the_docstring_of_a_package_names_modules_that_exist(package: str) -> None:
+    """Where the rooms are described in words, the words move with the files."""
+    text = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert unknown_modules(package, text) == []
+    assert unknown_modules(package, "`cli` and `train_config`, `data.words`") == ["train_config", "data.words"]
