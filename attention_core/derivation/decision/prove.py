@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHARE = 0.19  # of a step's time
 MOST_TUPLES = 90
 MOST_SIZES = 12
-FREE = 2  # entries beyond those that equations tie
+SUMS = frozenset({"reduce", "norm", "matmul"})  # operations that sum over a dimension
 
 
 def prove(problem: Problem, found: Finding) -> Finding:
@@ -81,19 +81,19 @@ def _needed(problem: Problem) -> int | None:
     own = [h for h in problem.hypotheses if not problem.tuples.whole(h)]
     equations = [h for h in own if h.op == "="]
     needed = enough_sizes(context, claim, bool(equations))
-    if needed is not None and any(_ties_entries(h) for h in equations):
-        needed = max(needed, len(equations) + FREE)
+    if any(_ties_entries(h) for h in equations):
+        return None
     return needed if needed is not None and needed <= MOST_SIZES else None
 
 
 def _ties_entries(hypothesis: Relation) -> bool:
-    """Whether an equation is one between numbers that sums over a dimension make, so that small sizes leave no choice.
+    """Whether an equation between numbers ties the entries of arrays: small sizes then say nothing about larger ones.
 
-    Under sum x_i = sum y_i and |x|^2 = |y|^2 the entries of x are those of y in another order as long as there are
-    two of them; only with more entries than equations do they differ. Lengths and angles leave frames free to turn.
+    Under sum p_i = 1 and sum p_i^2 = 1 two entries are 0 and 1, and p_i^2 = p_i; three can be 2/3, 2/3, -1/3. Under
+    sum x_i = sum x_i^3 = 0 four entries cancel in pairs, and five need not.
     """
     sides = (hypothesis.left, hypothesis.right)
-    return all(any(t.op == "reduce" for t in side.walk()) for side in sides)
+    return hypothesis.left.type.scalar and any(t.op in SUMS for side in sides for t in side.walk())
 
 
 def _where(problem: Problem, count: int) -> str:

@@ -1,0 +1,36 @@
+"""EXACT is a proof: what holds at small sizes because hypotheses tie the entries together is not EXACT."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+TIED = [
+    (r"\sum_{i=1}^n p_i = 1$ and $\sum_{i=1}^n p_i^2 = 1", r"p_1 = p_1^2"),  # false at n = 3: 2/3, 2/3, -1/3
+    (r"\sum_{i=1}^n p_i = 1$ and $\sum_{i=1}^n p_i^2 = 1", r"\sum_{i=1}^n p_i^3 = 1"),
+    (r"p^\top p = 1$ and $\mathbf{1}_n^\top p = 1", r"\operatorname{diag}(p) - p p^\top = 0"),
+    (r"\|p\|^2 = 1$ and $\mathbf{1}_n^\top p = 1", r"p \odot p = p"),
+    (r"\sum_{i=1}^n p_i = 0$ and $\sum_{i=1}^n p_i^3 = 0", r"\sum_{i=1}^n p_i^5 = 0"),  # false from n = 5 on
+    (r"\sum_{i=1}^n p_i = 0$ and $\sum_{i=1}^n p_i^3 = 0", r"\sum_{i=1}^n p_i^7 = 0"),
+]
+
+
+@pytest.mark.parametrize(("hypotheses", "claim"), TIED)
+def test_a_false_relation_under_tied_entries_is_not_exact(hypotheses: str, claim: str) -> None:
+    text = f"Let $n \\in \\mathbb{{N}}$ and $p \\in \\mathbb{{R}}^n$ with ${hypotheses}$.\n\n$$ {claim} $$\n"
+    (step,) = check_document(text).steps
+    assert step.verdict not in ("EXACT", "PROVED"), step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("declared", "claim"),
+    [
+        (r"$p, q \in \mathbb{R}^n$", r"\|p + q\|^2 = \|p\|^2 + 2 p^\top q + \|q\|^2"),
+        (r"$p \in \mathbb{R}^n$ with $\sum_{i=1}^n p_i = 1$", r"\sum_{i=1}^n 2 p_i = 2"),
+        (r"$A \in \mathbb{R}^{n \times n}$ with $A = A^\top$", r"A A^\top = A^2"),
+    ],
+)
+def test_a_true_relation_is_still_proved_or_exact_or_agrees(declared: str, claim: str) -> None:
+    (step,) = check_document(f"Let $n \\in \\mathbb{{N}}$ and {declared}.\n\n$$ {claim} $$\n").steps
+    assert step.verdict in ("PROVED", "EXACT", "AGREES"), step.evidence.text
