@@ -18,6 +18,7 @@ from attention_core import __version__
 from attention_core.bench.cli import bench
 from attention_core.derivation.cli import derive
 from attention_core.terminal import (
+    HELP,
     Commands,
     Seconds,
     check_outputs,
@@ -39,7 +40,7 @@ With --law: 0 if the chosen laws held (the verdict is then incomplete, as it nee
 CONTRACT_HELP = "Which laws apply; `attention-core contracts [NAME]` says what each contract calls."
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings=HELP)
 @click.version_option(__version__, prog_name="attention-core")
 def main() -> None:
     """Tell whether attention is right."""

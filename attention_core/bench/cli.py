@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attention_core.terminal import interruptible, make_console
+from attention_core.terminal import HELP, interruptible, make_console
 
 if TYPE_CHECKING:
     from attention_core.bench.report.results import Results
@@ -36,7 +36,7 @@ class Finite(click.FloatRange):
         return found
 
 
-@click.command(name="bench", epilog=STATUS)
+@click.command(name="bench", epilog=STATUS, context_settings=HELP)
 @click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
 @click.option("--baseline", default="torch:default", show_default=True, help="The kernel that ratios are taken to.")
 @click.option("--shapes", multiple=True, metavar="SHAPE", default=(DEFAULT_SHAPE,), show_default=True,

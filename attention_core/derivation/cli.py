@@ -29,7 +29,7 @@ STATUS = """Exit status: 0 if every step is as the document says; 1 if one is re
 that is expected); else 2 if one cannot be read or decided."""
 
 
-@click.command(name="derive", epilog=STATUS)
+@click.command(name="derive", epilog=STATUS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Write the reports as JSON to standard output.")
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the documents as one HTML page.")

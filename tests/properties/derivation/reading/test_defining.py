@@ -69,8 +69,8 @@ KEYS = (
 @pytest.mark.parametrize(
     ("formula", "verdicts"),
     [
-        (r"k_i^\top k_j = 0, \quad i \ne j", ["EXACT"]),
-        (r"k_i^\top k_j = 0 \quad (i \ne j)", ["EXACT"]),
+        (r"k_i^\top k_j = 0, \quad i \ne j", ["AGREES"]),
+        (r"k_i^\top k_j = 0 \quad (i \ne j)", ["AGREES"]),
         (r"k_i^\top k_j = \|k_i\|^2, \quad i = j", ["AGREES"]),
         (r"k_i^\top k_j = 1 + \|k_i\|^2, \quad i = j", ["REFUTED"]),
         (r"|s| = s, \quad s > 0", ["UNDECIDED", "UNDECIDED"]),
