@@ -1,13 +1,10 @@
 """Queries and keys that pass a norm before they meet: their truth, and what its roundings do to the scores.
 
-The truth has no epsilon; one of at most EPS counts as an error. The bounds of RMS norms and of scores are derived in
+The truth has no epsilon; one of at most EPS counts as an error. The bounds of both norms and of scores are derived in
 derivations/normalised_heads.md, and comments name its tags. A row of zeros stays one.
 
-Layer norm: y = w (x - m) / sqrt(v + eps) + b, m and v mean and variance over D features. A mean of D terms is off by
-gamma_{D+1} A, A = mean |x|, and a centred entry by c = gamma_{D+1} A + u |x - m|. A variance, by whichever formula, is
-off by gamma_{2D+8} mean x^2, a part r = gamma_{2D+8} mean x^2 / v of it; for r <= 1/2 the reciprocal of its root is off
-by at most r (1 / sqrt(1 - r) - 1 <= r there). With EPS / (2 v) for the epsilon and eight roundings for the root, the
-division, the products and the sum, and s^2 = v:
+A layer norm is y = w (x - m) / sqrt(v + eps) + b. With A = mean |x|, M = mean x^2, c = gamma_{D+1} A + u |x - m| the
+error of a centred entry, r = gamma_{3D+8} M / v <= 1/2 that of the variance as a part of it, and s^2 = v:
 
     |y' - y| <= |w| (c / s (1 + r) + |x - m| / s (r + EPS / (2 v))) + 8 u (|w| |x - m| / s + |b|)
 
@@ -49,7 +46,10 @@ def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDA
 
 
 def layer_normalised(x: NDArray, weight: NDArray, shift: NDArray) -> tuple[NDArray, NDArray]:
-    """(B, n, H d) after a layer norm over as many features as its weight has, and the error of float32."""
+    """(B, n, H d) after a layer norm over as many features as its weight has, and the error of float32.
+
+    Source: derivations/normalised_heads.md (centred, layer).
+    """
     width = weight.size
     rows = x.reshape(*x.shape[:-1], -1, width)
     if width == 1:
@@ -57,7 +57,7 @@ def layer_normalised(x: NDArray, weight: NDArray, shift: NDArray) -> tuple[NDArr
     centred = rows - rows.mean(axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
     size = np.mean(np.abs(rows), axis=-1, keepdims=True)
-    gamma, double = (SINGLE * k / (1 - SINGLE * k) for k in (width + 1, 2 * width + 8))
+    gamma, double = (SINGLE * k / (1 - SINGLE * k) for k in (width + 1, 3 * width + 8))
     with np.errstate(divide="ignore", invalid="ignore"):
         part = double * np.mean(rows**2, axis=-1, keepdims=True) / variance
         unit = centred / np.sqrt(variance)

@@ -14,7 +14,13 @@ import pytest
 from attention_core import oracle
 from attention_core.conformance.budgets.error_merge import merge_errors
 from attention_core.conformance.budgets.second_budget import _roundings, second_bound
-from attention_core.conformance.modules.normalised_heads import EPS, SINGLE, normalised, through_scores
+from attention_core.conformance.modules.normalised_heads import (
+    EPS,
+    SINGLE,
+    layer_normalised,
+    normalised,
+    through_scores,
+)
 from attention_core.oracle.truth import merge
 from tests.numeric.document_values import sides_of, value_of
 from tests.numeric.documents.test_budget_documents import references
@@ -160,6 +166,47 @@ def test_a_norm_has_the_errors_of_its_steps() -> None:
         assert (np.abs(weight * x[0, i] / (mean + EPS) ** 0.5 - y[0, i]) <= error[0, i]).all()
     _, grown = (side.item() for side in sides_of(NORMS, "root", {}, {"g": SINGLE * 9 / (1 - SINGLE * 9)}))
     assert grown - 1 < gamma
+
+
+def test_a_layer_norm_has_the_errors_of_its_steps() -> None:
+    """(centred) and (layer): what `layer_normalised` allows is their right sides, and the roundings named beside them."""
+    rng = np.random.default_rng(9)
+    x, weight, shift = 3 + rng.standard_normal((1, 5, 8)), rng.standard_normal(8), rng.standard_normal(8)
+    _, error = layer_normalised(x, weight, shift)
+    mean, variance = x[0].mean(-1), x[0].var(-1)
+    gamma, triple = (SINGLE * k / (1 - SINGLE * k) for k in (9, 32))
+    for i in range(5):
+        part = triple * float((x[0, i] ** 2).mean()) / float(variance[i])
+        for j in range(8):
+            away = float(x[0, i, j] - mean[i])
+            sides = sides_of(
+                NORMS, "centred", {}, {"a": away, "h": gamma * abs(x[0, i]).mean(), "u": SINGLE, "t": 1.0, "p": 1.0}
+            )
+            c = sides[1].item() / (1 + SINGLE)  # gamma_D (1 + u) <= gamma_{D+1}
+            deviation = float(variance[i]) ** 0.5
+            given = {"a": away, "c": c, "s": deviation, "r": part, "t": 1.0, "p": 1.0}
+            moved = sides_of(NORMS, "layer", {}, given)[1].item()
+            epsilon = EPS / (2 * float(variance[i])) * abs(away) / deviation
+            rest = 8 * SINGLE * (abs(weight[j] * away / deviation) + abs(shift[j]))
+            wanted = abs(weight[j]) * (moved + epsilon) + rest
+            assert error[0, i, j] == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("two_pass", [True, False])
+def test_a_layer_norm_of_single_precision_stays_within_its_errors(two_pass: bool) -> None:
+    """Both ways to compute a variance, where the mean is up to a hundred times the deviation."""
+    rng = np.random.default_rng(10)
+    for offset in (0.0, 1.0, 30.0, 100.0):
+        x = (offset + rng.standard_normal((1, 40, 24))).astype(np.float32)
+        weight, shift = rng.standard_normal(24), rng.standard_normal(24)
+        y, error = layer_normalised(x.astype(np.float64), weight, shift)
+        mean = x.mean(-1, keepdims=True)
+        variance = ((x - mean) ** 2).mean(-1, keepdims=True) if two_pass else (x**2).mean(-1, keepdims=True) - mean**2
+        got = weight.astype(np.float32) * (x - mean) / np.sqrt(variance) + shift.astype(np.float32)
+        allowed = error + SINGLE * (
+            np.abs(weight * (y - shift) / weight) + np.abs(shift)
+        )  # its weights are rounded, too
+        assert (np.abs(got - y) <= allowed).all()
 
 
 def test_scores_of_normalised_heads_move_the_output_as_their_steps_say() -> None:
