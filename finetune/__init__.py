@@ -22,6 +22,7 @@ Rooms:
 * `memory`: what a training step holds, and the largest batch.
 * `prompting`: a language model behind a server or in this process, few-shot classification, and a store of answers.
   `standardise`: free-text labels into given sectors.
+* `experiments`: variants of attention in a tiny GPT, paired by seed; intervals, and conclusions drawn by a rule.
 * `laws`: nine contracts of training code for the engine. `faults`: wrong code that they must refute.
 * `cli`: the command `finetune`.
 

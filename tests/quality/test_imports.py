@@ -168,7 +168,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "models",
         "characters peft",
         "classification",
-        "memory contract_adapters prompting",
+        "memory contract_adapters prompting experiments",
         "selection standardise",
         "cli faults",
     ),

@@ -135,7 +135,8 @@ ERRORS = [
             "evaluate vanilla wiki.txt --reading_params_path wiki.txt --eval_corpus_path names.tsv --outputs_path o",
             "baseline bad.tsv", "baseline empty.txt", "charcorruption empty.txt", "charcorruption none.txt",
             "characters empty.txt", "characters wiki.txt --temperature inf", "characters wiki.txt --held_out nan",
-            "classify", "classify --task nothing", "select", "memory",
+            "classify", "classify --task nothing", "select", "memory", "experiment nothing",
+            "experiment late_mask --text none.txt", "experiment late_mask --text wiki.txt",
         )
     ),
 ]  # fmt: skip

@@ -1,0 +1,25 @@
+"""The experiments by name; each is a module of this room, imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from finetune.errors import BadInput
+from finetune.experiments.experiment import Experiment
+
+EXPERIMENTS: Mapping[str, str] = {
+    "score_functions": "score functions other than the scaled dot product, and their cost",
+    "tied_projections": "queries, keys and values from one projection, two or three",
+    "late_mask": "the mask after the softmax: why it seems to help, and what leaks",
+}
+"""What each experiment is about, by the name of its module."""
+
+
+def load_experiment(name: str) -> Experiment:
+    """Return an experiment by its name. Raises: BadInput, with the names that there are."""
+    if name not in EXPERIMENTS:
+        raise BadInput(f"there is no experiment {name!r}; `finetune experiment` lists them")
+    found = import_module(f"finetune.experiments.{name}").EXPERIMENT
+    assert isinstance(found, Experiment) and found.name == name
+    return found
