@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -53,11 +54,11 @@ class ShrunkSoftmax(nn.Module):
 
 def attention(variant: str, config: GPTConfig) -> nn.Module:
     """Return a block's attention with the weights of a variant."""
-    weigh = {
+    ways: dict[str, Callable[[Tensor], Tensor]] = {
         "before": causal_softmax, "after": mask_after, "after, renormalised": renormalise_after,
         "before, rows shrunk": ShrunkSoftmax(config.block_size),
-    }[variant]  # fmt: skip
-    return PluggedAttention(config, ScoredMix(ScaledDot(), weigh))
+    }  # fmt: skip
+    return PluggedAttention(config, ScoredMix(ScaledDot(), ways[variant]))
 
 
 def run(variant: str, seed: int, setting: Setting, text: Text) -> dict[str, Any]:
