@@ -340,7 +340,7 @@ ONNX = (
     "evaluation_has_no_dropout", "agrees_with_truth", "a_leading_key_is_copied", "zero_queries_average",
     "two_matching_keys_are_averaged", "mask_and_causal_mean_both", "stays_finite", "low_precision_rounds_as_declared",
     "head_sizes_may_be_odd_and_differ", "calls_in_between_leave_no_trace", "earlier_masks_are_forgotten",
-    "results_outlive_the_next_call",
+    "results_outlive_the_next_call", "arrays_written_into_are_read_anew",
 )  # fmt: skip
 """What ONNX's reference breaks: a mask of one row together with `is_causal` is the mask of the first query."""
 TABLE: tuple[Row, ...] = (

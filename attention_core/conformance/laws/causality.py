@@ -5,6 +5,8 @@ Which key is a row's last, where n_q differs from n_kv, is a declared convention
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from attention_core.conformance.cases.case import Case
@@ -90,13 +92,21 @@ def declared_throughout(subject: Subject, planting: Planting) -> Planting:
     return planting
 
 
-def later_contents(planting: Planting) -> Case:
-    """Other keys and values from each cut on: keys that earlier rows would attend, more or less strongly."""
+def later_contents(planting: Planting) -> Iterator[Case]:
+    """Other keys and values from each cut on: keys that earlier rows would attend, more or less strongly.
+
+    One case has all strengths, by cut. Beside plain inputs they come one after the other, the weakest first: what a
+    person reads then is a score of 12, not of 131072, where that is enough.
+    """
     first = planting.case.rng("strength").integers(len(STRENGTHS))
     kinds = (first + np.arange(planting.keys.shape[0])) % len(STRENGTHS)
+    values = far_values(planting, "later")
     strengths = [attractive_keys(planting, "later", strength) for strength in STRENGTHS]
+    if planting.case.is_plain:
+        yield from (planting.with_contents(keys, values) for keys in strengths)
+        return
     keys = np.select([(kinds == k)[:, None, None, None] for k in range(len(STRENGTHS))], strengths)
-    return planting.with_contents(keys, far_values(planting, "later"))
+    yield planting.with_contents(keys, values)
 
 
 def no_row_sees_a_later_one(subject: Subject, case: Case) -> int:
@@ -107,9 +117,9 @@ def no_row_sees_a_later_one(subject: Subject, case: Case) -> int:
     Mutant: sees_one_later_key
     """
     planting = plant_later(subject, case)
-    other = later_contents(planting)
     where = planting.rows[..., None]
-    same_output(subject, planting.case, other, "output after later keys changed", where=where)
+    for other in later_contents(planting):
+        same_output(subject, planting.case, other, "output after later keys changed", where=where)
     return planting.case.slices
 
 
@@ -133,7 +143,8 @@ def later_rows_leave_gradients_alone(subject: Subject, case: Case) -> int:
     Mutant: backward_normaliser_sees_later_keys
     """
     planting = declared_throughout(subject, plant_later(subject, case))
-    unchanged_gradients(subject, planting, later_contents(planting), "after later keys changed")
+    for other in later_contents(planting):
+        unchanged_gradients(subject, planting, other, "after later keys changed")
     return planting.case.slices
 
 

@@ -155,9 +155,9 @@ def attractive_keys(planting: Planting, purpose: str, strength: float) -> NDArra
     usable = np.abs(square) > 1e-30
     factor = np.where(usable, strength / np.where(usable, square, 1.0), 0.0)
     noise = rng.standard_normal(case.key.shape)
-    key = np.where(usable, factor * query, 0.0) * rng.uniform(0.5, 1.0, (*case.key.shape[:-1], 1))
-    key = np.where(usable, key, noise)
-    if case.is_plain:  # whole numbers, for whoever reads the counterexample
+    share = rng.uniform(0.5, 1.0, (*case.key.shape[:-1], 1))
+    key = np.where(usable, factor * query * (1.0 if case.is_plain else share), noise)
+    if case.is_plain:  # round numbers, for those who read the counterexample
         key = np.copysign(np.ceil(np.abs(key)), key)
     largest = np.abs(key).max(axis=(-2, -1), keepdims=True, initial=0.0)
     return np.asarray(key * np.minimum(1.0, room(case)[0] / np.maximum(largest, 1e-30)))
