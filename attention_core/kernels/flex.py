@@ -16,8 +16,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch._dynamo.exc import FailOnRecompileLimitHit
-from torch._inductor.exc import InductorError
 from torch.autograd.forward_ad import unpack_dual
 from torch.nn.attention import flex_attention as torch_flex
 
@@ -156,6 +154,10 @@ def _without_gradients(
 
 def _call_generated(four: tuple[Tensor, Tensor, Tensor], options: dict[str, Any]) -> Tensor:
     """By the kernel of the sizes, which is compiled where it is new."""
+    # Here: importing torch's compiler takes a second, and `torch.compile` does so only now.
+    from torch._dynamo.exc import FailOnRecompileLimitHit
+    from torch._inductor.exc import InductorError
+
     what = (*(x.shape for x in four), four[0].dtype, four[0].device)
     for function in (KERNELS.get(what), None):
         try:

@@ -16,6 +16,7 @@ A sentence that says what something is, has or does ("The entries are distances"
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
 
@@ -353,17 +354,16 @@ TALK: dict[str, str] = {
 _CLAIMS = (
     "we get", "it follows", "which gives", "easy to see", "aims", "claim", "by a result", "manipulations", "obvious",
 )  # fmt: skip
-_HARMLESS = re.compile(rf"^{_any(*PATTERNS.values())}$", re.IGNORECASE)
-_CLAIMED = re.compile(rf"^{_any(*(PATTERNS[name] for name in _CLAIMS))}$", re.IGNORECASE)
-_TALK = re.compile(rf"^{_any(*TALK.values())}$", re.IGNORECASE)
+_HARMLESS = rf"^{_any(*PATTERNS.values())}$"
+_CLAIMED = rf"^{_any(*(PATTERNS[name] for name in _CLAIMS))}$"
+_TALK = rf"^{_any(*TALK.values())}$"
 # What a computation gives: the display says it. Where a side is a constant, it may be a condition instead.
-_VALUE = re.compile(
+_VALUE = (
     rf"^{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
     rf"(?:{NOUN_PHRASE}|\$\$))*"
     rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
     rf"rewritten|expressed|"
-    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)$",
-    re.IGNORECASE,
+    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)$"
 )
 _EDGE = " \t\n>*_`~.,;:!\u2013\u2014\u220e\u25a1#-"
 MAX_SENTENCE = 400  # characters of a sentence of the grammar
@@ -391,6 +391,12 @@ _NAMING = re.compile(r"\s*(?:as|for|by|(?:is|are)(?: the)?)\s*")
 _RELATION = re.compile(r"[=<>~]|\\(?:in|[lg]eq?|neq?|sim|to|ll|gg|perp|approx|dots|ldots|forall)(?![a-zA-Z])")
 
 
+@cache
+def _compile(expression: str) -> re.Pattern[str]:
+    """Compile a grammar when a sentence is first read: the longest takes half a second."""
+    return re.compile(expression, re.IGNORECASE)
+
+
 def is_pattern(prose: str, leads: bool = False) -> bool:
     """Whether a sentence matches one of the patterns from its first word to its last.
 
@@ -408,9 +414,9 @@ def is_pattern(prose: str, leads: bool = False) -> bool:
     text = _plain(prose)
     if len(text) > MAX_SENTENCE:
         return False
-    if not text or _HARMLESS.match(text) or (not leads and _TALK.match(text)):
+    if not text or _compile(_HARMLESS).match(text) or (not leads and _compile(_TALK).match(text)):
         return True
-    return text.endswith(" $$") and bool(_CLAIMED.match(text[:-3].rstrip(" ,:;")))
+    return text.endswith(" $$") and bool(_compile(_CLAIMED).match(text[:-3].rstrip(" ,:;")))
 
 
 def leads_to_value(prose: str) -> bool:
@@ -421,7 +427,7 @@ def leads_to_value(prose: str) -> bool:
         [True, False]
     """
     text = _plain(prose)
-    return len(text) <= MAX_SENTENCE and bool(_VALUE.match(text))
+    return len(text) <= MAX_SENTENCE and bool(_compile(_VALUE).match(text))
 
 
 def _plain(prose: str) -> str:
@@ -444,8 +450,8 @@ def is_read_declaration(parts: tuple[str, ...] | list[str]) -> bool:
         named = _NAMING.fullmatch(parts[place])
         if named and not any(_RELATION.search(formula) for formula in (parts[place - 1], parts[place + 1])):
             return False
-    prose = [_CLAIM_TAIL.sub("", _BEFORE_FIRST.sub(" ", parts[0]))]
-    prose += [_CLAIM_TAIL.sub("", part) for part in parts[2:-1:2]]
+    prose = [_compile(_CLAIM_TAIL).sub("", _BEFORE_FIRST.sub(" ", parts[0]))]
+    prose += [_compile(_CLAIM_TAIL).sub("", part) for part in parts[2:-1:2]]
     prose.append(_TAIL.sub("", parts[-1].rstrip(" .,:;")))
     words = re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+", " ".join(prose))
     return len(parts) > 1 and all(word.lower() in _DECLARATION or word.lower() in _CONNECTING for word in words)
@@ -461,7 +467,7 @@ _BEFORE_FIRST = re.compile(
     r"\b(?:two|three|keys?|quer(?:y|ies)|values?|tokens?|inputs?|scores?|logits?|embeddings?|features?|samples?)\b",
     re.IGNORECASE,
 )
-_CLAIM_TAIL = re.compile(rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$", re.IGNORECASE)
+_CLAIM_TAIL = rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$"
 # What goes on behind a condition that was read: "With $x > 0$ we get", "this simplifies".
 _TAIL = re.compile(
     rf"(?:^|[\s,:;]+){_LEAD}(?:{_REACHED}|{_GIVES}|{_THING} (?:{_GIVES}|simplifies|reduces)|{_CONNECTIVE})(?: that)?$",

@@ -6,13 +6,13 @@ Laws of dropout: each refutes the faults it names; correct dropout, in bytes too
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from judging import held, judged, refuted
-from scipy.stats import binom
 
 from attention_core.conformance.laws import dropout, dropout_options
 from attention_core.conformance.laws.chance import (
@@ -106,11 +106,11 @@ def test_every_law_has_its_mutant() -> None:
 
 @pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.9])
 @pytest.mark.parametrize("trials", [64, 1000, 16384])
-def test_unlikely_counts_have_the_stated_probability(trials: int, q: float) -> None:
+def test_unlikely_counts_have_the_stated_probability(trials: int, q: float, stats: ModuleType) -> None:
     counts = np.arange(trials + 1)
     accused = unlikely(counts, trials, q)
     # The exact probability of all accused counts, which Chernoff's bound exceeds.
-    assert 0 < binom.pmf(counts, trials, q)[accused].sum() < FALSE_ALARM
+    assert 0 < stats.binom.pmf(counts, trials, q)[accused].sum() < FALSE_ALARM
     assert accused[np.abs(counts / trials - q) >= margin(trials, q)].all()
     assert not accused[round(trials * q)]
 

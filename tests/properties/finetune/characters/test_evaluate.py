@@ -6,10 +6,10 @@ finetune.characters.evaluate: answers are those of one question at a time, cut a
 from __future__ import annotations
 
 import math
+from types import ModuleType
 
 import pytest
 import torch
-from scipy import stats
 
 from finetune.characters.evaluate import answers, difference, right, wilson
 from finetune.data.vocabulary import MASK, Vocabulary
@@ -63,7 +63,7 @@ def test_right_is_exact_match() -> None:
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (25, 500), (7, 9), (40, 40)])
-def test_the_interval_is_wilson_s(k: int, n: int) -> None:
+def test_the_interval_is_wilson_s(k: int, n: int, stats: ModuleType) -> None:
     want = stats.binomtest(k, n).proportion_ci(0.95, "wilson")
     low, high = wilson(k, n)
     # z is given to seven digits.

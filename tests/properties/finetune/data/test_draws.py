@@ -5,8 +5,9 @@ finetune.data.draws: draws depend on what they are asked for and on nothing else
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
-from scipy import stats
 
 from finetune.data import draws
 
@@ -24,7 +25,7 @@ def test_seed_epoch_and_example_all_matter() -> None:
     assert len(found) == 3 * 20 * 50
 
 
-def test_uniform_is_uniform_and_its_numbers_are_independent() -> None:
+def test_uniform_is_uniform_and_its_numbers_are_independent(stats: ModuleType) -> None:
     """p-values of right numbers are uniform: below 1e-6 once in a million seeds, and the seed is fixed."""
     for number in (0, 1, 1000):
         drawn = draws.uniform(MANY, number)
@@ -38,7 +39,7 @@ def test_uniform_is_uniform_and_its_numbers_are_independent() -> None:
     assert stats.chisquare(examples.reshape(-1)).pvalue > 1e-6
 
 
-def test_integers_reach_both_ends_equally() -> None:
+def test_integers_reach_both_ends_equally(stats: ModuleType) -> None:
     thrown = draws.integer(MANY, 4, 1, 6)
     counts = np.bincount(thrown, minlength=8)
     assert counts[0] == counts[7] == 0

@@ -5,9 +5,10 @@ finetune.data.masked_lm: what may be chosen, how often, what becomes of it, and 
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
-from scipy import stats
 
 from finetune.data import draws
 from finetune.data.masked_lm import IGNORED, mask_tokens
@@ -33,7 +34,7 @@ def test_special_tokens_are_never_chosen_and_labels_are_the_old_ids() -> None:
     assert (inputs[labels == IGNORED] == ids[labels == IGNORED]).all()
 
 
-def test_shares_are_15_percent_and_80_10_10() -> None:
+def test_shares_are_15_percent_and_80_10_10(stats: ModuleType) -> None:
     """Binomial counts: p-values above 1e-6 with a fixed seed."""
     ids, of = batch(4000)
     inputs, labels = mask_tokens(ids, of, vocabulary_size=SIZE, mask_id=HIDDEN, special=SPECIAL)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import combinations, pairwise
+from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from finetune.data import draws
 from finetune.data.multi_span import corrupt_spans, noise_counts, noise_mask, restore_spans, with_sentinels
@@ -32,7 +32,9 @@ def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(("length", "density", "mean"), [(9, 0.4, 2.0), (8, 0.5, 1.0), (6, 0.15, 3.0), (10, 0.3, 1.5)])
-def test_every_mask_of_the_published_rule_comes_equally_often(length: int, density: float, mean: float) -> None:
+def test_every_mask_of_the_published_rule_comes_equally_often(
+    length: int, density: float, mean: float, stats: ModuleType
+) -> None:
     """The rule: uniform over compositions of kept tokens and of noise tokens, independently. Enumerated."""
     noise, spans = noise_counts(length, density, mean)
     masks = set()
@@ -47,7 +49,7 @@ def test_every_mask_of_the_published_rule_comes_equally_often(length: int, densi
     assert len(masks) == 1 or stats.chisquare(list(counts.values())).pvalue > 1e-6
 
 
-def test_the_published_rule_leaves_the_first_token_and_a_roll_does_not() -> None:
+def test_the_published_rule_leaves_the_first_token_and_a_roll_does_not(stats: ModuleType) -> None:
     of = draws.keys(1, 0, np.arange(MANY))
     plain, rolled = noise_mask(of, 12, 0.25, 1.5), noise_mask(of, 12, 0.25, 1.5, roll=True)
     assert not plain[:, 0].any() and plain[:, -1].all()

@@ -6,13 +6,13 @@ finetune.data.span_corruption: the specification of the assignment, in both publ
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from finetune.data import draws
 from finetune.data.span_corruption import CorruptedDocuments, Cuts, Form, arrange, corrupt, cuts, restore
@@ -68,7 +68,7 @@ MANY = 40_000
 
 
 @pytest.mark.parametrize("n", [4, 5, 6, 7, 30, 112, 300])
-def test_lengths_ratio_and_places_have_the_distribution_stated(n: int) -> None:
+def test_lengths_ratio_and_places_have_the_distribution_stated(n: int, stats: ModuleType) -> None:
     """Every length, every start; E[m | T] = T/4. The seed is fixed, and the p-values are uniform over seeds."""
     form = Form(128)
     cut = cuts(np.full(MANY, n), draws.keys(1, 0, np.arange(MANY)), form)

@@ -6,10 +6,10 @@ finetune.data.world: a seeded world in which names tell nothing of places, and p
 from __future__ import annotations
 
 from collections import Counter
+from types import ModuleType
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from finetune.data.vocabulary import Vocabulary
 from finetune.data.world import world
@@ -45,7 +45,7 @@ def test_a_register_lists_everybody_who_is_known_once() -> None:
     assert {len(p.name) for p in made.taught} == {5} and {len(place) for place in made.places} == {3}
 
 
-def test_places_are_uniform_and_names_tell_nothing() -> None:
+def test_places_are_uniform_and_names_tell_nothing(stats: ModuleType) -> None:
     """Chi-square with a fixed seed, on places and on places by the first letter of the name."""
     people = world(0, taught=2000, asked=1, unknown=0, places=4).taught
     counts = Counter(p.place for p in people)

@@ -6,10 +6,10 @@ finetune.laws.chance: the bound holds against exact binomial tails, and is not i
 from __future__ import annotations
 
 import math
+from types import ModuleType
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from finetune.laws.chance import ALARM, divergence, margin, unlikely
 
@@ -17,7 +17,7 @@ from finetune.laws.chance import ALARM, divergence, margin, unlikely
 @pytest.mark.parametrize("p", [0.0225, 0.15, 0.5, 0.8, 1 / 30520])
 @pytest.mark.parametrize("trials", [1, 40, 1000, 100000])
 @pytest.mark.parametrize("among", [1, 400])
-def test_an_alarm_is_as_seldom_as_it_says(p: float, trials: int, among: int) -> None:
+def test_an_alarm_is_as_seldom_as_it_says(p: float, trials: int, among: int, stats: ModuleType) -> None:
     """The exact probability of all counts that are refused, for each of `among` places."""
     counts = np.arange(trials + 1)
     refused = unlikely(counts, trials, p, among=among)
@@ -25,7 +25,7 @@ def test_an_alarm_is_as_seldom_as_it_says(p: float, trials: int, among: int) -> 
     assert exact * among <= ALARM
 
 
-def test_the_bound_is_not_idle() -> None:
+def test_the_bound_is_not_idle(stats: ModuleType) -> None:
     """Within a factor of 1.15 of the widest deviation that any test with this level could allow."""
     counts = np.arange(100001)
     refused = unlikely(counts, 100000, 0.15)

@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-pytest.importorskip("openai")
-
 from prompt_server import Fault, Server, cut_off, raw, serving, status
 
 from finetune.errors import BadInput
@@ -27,6 +24,7 @@ SECRET = "sk-not-a-real-key"
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    pytest.importorskip("openai")
     monkeypatch.setenv(KEY, SECRET)
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.distance import jensenshannon
 
 from finetune.errors import BadInput
 from finetune.standardise.distances import bootstrap, compare_counts
@@ -15,6 +14,8 @@ COUNTS = st.lists(st.integers(0, 50), min_size=3, max_size=6).filter(any)
 
 @given(COUNTS, st.data())
 def test_it_is_a_distance(a: list[int], data: st.DataObject) -> None:
+    from scipy.spatial.distance import jensenshannon  # here, since importing it takes a third of a second
+
     b = data.draw(st.lists(st.integers(0, 50), min_size=len(a), max_size=len(a)).filter(any))
     there, back, self_ = compare_counts(a, b), compare_counts(b, a), compare_counts(a, a)
     assert (self_.l1, self_.total_variation, self_.jensen_shannon) == (0, 0, 0)
