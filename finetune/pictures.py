@@ -6,6 +6,7 @@ Drawn without a screen; matplotlib is imported here alone.
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,32 @@ def curves(records: Sequence[Mapping[str, Any]], best: Mapping[str, Any], baseli
     write(picture, path)
 
 
+def confusion_matrix(
+    matrix: Sequence[Sequence[int]], classes: Sequence[str], path: str | Path, *, title: str = ""
+) -> None:  # fmt: skip
+    """Counts by true class (rows) and predicted class (columns), each cell shaded by its share of the row.
+
+    Args: matrix, counts; classes, their names; path; title.
+    """
+    size = len(classes)
+    picture = figure(max(3.6, 0.7 * size + 2), max(3.2, 0.6 * size + 1.6))
+    axes = picture.subplots()
+    shares = [[cell / max(sum(row), 1) for cell in row] for row in matrix]
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    if size <= 30:  # more numbers than that cannot be read
+        for r, row in enumerate(matrix):
+            for c, cell in enumerate(row):
+                colour = "white" if shares[r][c] > 0.5 else "black"
+                axes.text(c, r, str(cell), ha="center", va="center", color=colour, fontsize="small")
+    names = [name if len(name) <= 24 else f"{name[:23]}…" for name in classes]
+    axes.set_xticks(range(size), names, rotation=45, ha="right", fontsize="small")
+    axes.set_yticks(range(size), names, fontsize="small")
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("true")
+    axes.set_title(title)
+    write(picture, path)
+
+
 def bars(
     names: Sequence[str], groups: Mapping[str, Sequence[float]], path: str | Path, *, ylabel: str,
     reasons: Mapping[str, str] | None = None, line: tuple[float, str] | None = None,
@@ -75,14 +102,20 @@ def bars(
     width = 0.8 / max(len(groups), 1)
     for number, (group, values) in enumerate(groups.items()):
         places = [n + (number - (len(groups) - 1) / 2) * width for n in range(len(names))]
-        axes.bar(places, values, width, label=group)
+        drawn = axes.bar(places, values, width, label=group)
+        axes.bar_label(drawn, [f"{value:.3g}" for value in values], fontsize=7, padding=1)
     for name, reason in (reasons or {}).items():
-        axes.text(names.index(name), 0, f" {reason[:60]}", rotation=90, ha="center", va="bottom", fontsize="small")
+        words = "\n".join(textwrap.wrap(" ".join(reason.split()), 18, max_lines=5, placeholder=" ..."))
+        # Above the zeros of its bars, which would hide it.
+        axes.annotate(
+            words, (names.index(name), 0), (0, 12), textcoords="offset points", ha="center", va="bottom", fontsize=7
+        )
     if line is not None:
-        axes.axhline(line[0], color="gray", lw=1, ls=":", label=line[1])
+        axes.axhline(line[0], color="gray", lw=1, ls=":", label=line[1], zorder=0)
+    axes.margins(y=0.1)
     axes.set_xticks(range(len(names)), names, rotation=20, ha="right")
     axes.set_ylabel(ylabel)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False)
     write(picture, path)
 
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from finetune.classification.data import Sides, prepare_data
 from finetune.classification.features import Features, OnFeatures, features, weights_digest
 from finetune.classification.monitor import Monitor
 from finetune.classification.multitask import Joint, JointTrainer
+from finetune.classification.objective import class_weights, training_losses
 from finetune.classification.pretrained import Pretrained, load_pretrained, masked_lm_of
 from finetune.classification.scores import Tally, scores
 from finetune.data.collate import LabelledTexts, in_order
@@ -31,10 +34,10 @@ from finetune.peft import Adapter, inject
 from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
 from finetune.training.metrics import jsonl
-from finetune.training.processes import OneProcess
+from finetune.training.processes import processes
 from finetune.training.train import Trainer
 
-KEPT = ("checkpoint", "best", "metrics.jsonl", "result.json", "test.json", "curves.png")
+KEPT = ("checkpoint", "best", "metrics.jsonl", "result.json", "test.json", "curves.png", "confusion.png")
 """The files of a run, besides run.json that says whose they are."""
 
 
@@ -60,8 +63,14 @@ class Run:
     def __init__(
         self, config: ClassifyConfig, sides: Sides, pretrained: Pretrained, say: Callable[[str], None] = print
     ) -> None:
-        self.config, self.sides, self.pretrained, self.say = config, sides, pretrained, say
-        self.device = OneProcess(config.device).device
+        self.config, self.sides, self.pretrained = config, sides, pretrained
+        self.team = processes(config.device)
+        self.device = self.team.device
+        self.say: Callable[[str], None] = say if self.team.rank == 0 else (lambda line: None)
+        weights = class_weights(config.class_weights, list(sides.train.counts().values()))
+        self.losses = None
+        if weights is not None or config.label_smoothing:
+            self.losses = partial(training_losses, smoothing=config.label_smoothing, weights=weights)
         room = pretrained.block_size - config.added
         if room < 1:
             message = f"a {config.method} of {config.added} leaves no room"
@@ -77,6 +86,7 @@ class Run:
         self.classifier.to(self.device)
         self.folder = None if config.output_dir is None else Path(config.output_dir)
         self.cut: dict[str, int] = {}
+        self.read: dict[str, LabelledTexts | Features] = {}
 
     def parameters(self) -> tuple[int, int]:
         """How many parameters are trained, and how many there are; those of a masked-LM head are not counted."""
@@ -86,7 +96,8 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """Everything that decides what is trained, as JSON; where it is computed and kept, and test, are none of it."""
         free = (
-            "output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data", "gradient_checkpointing"
+            "output_dir", "cache_dir", "overwrite_output_dir", "device", "model", "data", "gradient_checkpointing",
+            "dev_data", "test_data", "test_size",
         )  # fmt: skip
         settings = {
             "options": {name: value for name, value in asdict(self.config).items() if name not in free},
@@ -108,10 +119,16 @@ class Run:
 
     def source(self, side: str, examples: Examples) -> LabelledTexts | Features:
         """A side as what the trained part reads: texts, or for head tuning what the frozen encoder makes of them."""
+        if side not in self.read:
+            self.read[side] = self._read(side, examples)
+        return self.read[side]
+
+    def _read(self, side: str, examples: Examples) -> LabelledTexts | Features:
         texts = self.texts(side, examples)
         if self.config.method != "head":
             return texts
         cache = self.config.cache_dir or (None if self.folder is None else str(self.folder / "features"))
+        cache = None if self.team.rank else cache  # two processes would write one file
         found, there = features(
             self.classifier, texts, self.pretrained.tokenizer.digest(), folder=None if cache is None else Path(cache),
             device=self.device, batch_size=self.config.batch_size,
@@ -120,11 +137,21 @@ class Run:
         return found
 
     def score(self, source: LabelledTexts | Features) -> Tally:
-        """What the classifier does on a side."""
+        """What the classifier does on a side, in this process."""
+        return self._score(source, lambda batches: batches)
+
+    def score_together(self, source: LabelledTexts | Features) -> Tally:
+        """The same counts, each process having done its share of the batches; without the single predictions."""
+        if self.team.world == 1:
+            return self.score(source)
+        tally = self._score(source, lambda batches: islice(batches, self.team.rank, None, self.team.world))
+        return tally.totals(self.team.total, self.device)
+
+    def _score(self, source: LabelledTexts | Features, share: Callable[[Iterable[Any]], Iterable[Any]]) -> Tally:
         on_features = isinstance(source, Features)
         model = OnFeatures(self.classifier) if on_features else self.classifier
         lengths = None if isinstance(source, Features) else source.lengths
-        batches = in_order(source, self.config.batch_size, lengths)
+        batches = share(in_order(source, self.config.batch_size, lengths))
         return scores(model, logits_of_features if on_features else logits_of, batches, self.device)
 
     # --- training -------------------------------------------------------------------------------------
@@ -143,28 +170,39 @@ class Run:
         model: nn.Module = OnFeatures(self.classifier) if isinstance(source, Features) else self.classifier
         call = logits_of_features if isinstance(source, Features) else logits_of
         best = None if self.folder is None else self.folder / "best"
-        monitor = Monitor(model, call, lambda: self.score(dev), len(source), best)
+        monitor = Monitor(
+            model, call, lambda: self.score_together(dev), len(source), best, losses=self.losses,
+            patience=self.config.early_stopping, team=self.team,
+        )  # fmt: skip
         trainer = self._trainer(model, monitor, source)
         after = None
         if self.folder is not None:
             path = self.folder / "checkpoint"
             after = checkpoint.step_of(path) if resume and path.exists() else None
-            monitor.listeners.append(jsonl(self.folder / "metrics.jsonl", after))
+            if self.team.rank == 0:
+                monitor.listeners.append(jsonl(self.folder / "metrics.jsonl", after))
+            self.team.wait()
             monitor.recall(after, self.folder / "metrics.jsonl")
-        if on_record is not None:
+            self.team.wait()
+        if on_record is not None and self.team.rank == 0:
             for record in monitor.records:
                 on_record(record)
             monitor.listeners.append(on_record)
-        trainer.sinks.append(monitor)
+        trainer.watchers.append(monitor)
         monitor.trainer = trainer
+        trainer.stop = monitor.is_over()
         trainer.run(resume=resume)
+        if trainer.stop:
+            self.say(f"no better evaluation in the last {self.config.early_stopping}: training ends")
+            if self.folder is not None:
+                trainer.save()
         monitor.put_best()
         return monitor
 
     def _trainer(self, model: nn.Module, monitor: Monitor, source: LabelledTexts | Features) -> Trainer:
         settings: TrainConfig = self.config.training(len(source))
         others: dict[str, Any] = {
-            "path": None if self.folder is None else self.folder / "checkpoint", "team": OneProcess(self.config.device)
+            "path": None if self.folder is None else self.folder / "checkpoint", "team": self.team
         }  # fmt: skip
         if not self.config.mlm_alpha or isinstance(source, Features):
             return Trainer(model, monitor.loss, source, settings, **others)
@@ -189,17 +227,21 @@ class Run:
         """Whether there is a run of the same identity to go on with. Raises: BadInput where there is another one."""
         if self.folder is None:
             return False
+        found = self._begin_in(self.folder) if self.team.rank == 0 else False
+        return bool(self.team.total(torch.tensor(int(found), device=self.device)))
+
+    def _begin_in(self, folder: Path) -> bool:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput(f"{self.folder} cannot be made: {error.strerror}") from None
-        path, text = self.folder / "run.json", json.dumps(self.identity(), indent=2) + "\n"
+            raise BadInput(f"{folder} cannot be made: {error.strerror}") from None
+        path, text = folder / "run.json", json.dumps(self.identity(), indent=2) + "\n"
         if path.exists() and not self.config.overwrite_output_dir:
             if path.read_text(encoding="utf-8") == text:
                 return True
-            raise BadInput(f"{self.folder} holds another run: give --overwrite_output_dir, or another --output_dir")
+            raise BadInput(f"{folder} holds another run: give --overwrite_output_dir, or another --output_dir")
         for name in KEPT:
-            (self.folder / name).unlink(missing_ok=True)
+            (folder / name).unlink(missing_ok=True)
         checkpoint.replace_file(path, text.encode())
         return False
 
@@ -210,9 +252,17 @@ def run_of(config: ClassifyConfig, say: Callable[[str], None] = print) -> Run:
     Raises: BadInput for whatever is wrong with them.
     Example: run_of(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="lora")).train().best.
     """
-    sides = prepare_data(
-        config.data, config.task, config.seed, config.small_subset, config.train_size, config.drop_leaks
-    )  # fmt: skip
+    sides = data_of(config)
+    run = Run(config, sides, load_pretrained(config.model, config.backend), say)
     for line in sides.report():
-        say(line)
-    return Run(config, sides, load_pretrained(config.model, config.backend), say)
+        run.say(line)
+    return run
+
+
+def data_of(config: ClassifyConfig) -> Sides:
+    """The data that a configuration names. Raises: BadInput for whatever is wrong with them."""
+    return prepare_data(
+        config.data, config.task, config.seed, config.small_subset, config.train_size, config.drop_leaks,
+        columns=config.columns, dev_data=config.dev_data, test_data=config.test_data, dev_size=config.dev_size,
+        test_size=config.test_size,
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from finetune.data.tables import Columns
 from finetune.errors import BadInput
 from finetune.models.classifier import Pool
 from finetune.models.encoder import Encoder
@@ -30,7 +31,10 @@ class ClassifyConfig:
         evaluations, None for once an epoch; prompt_length, also of a prefix; train_size, so many training examples
         alone, drawn by hash; small_subset, 10 examples a side; mlm_alpha, the weight of the masked-LM loss, 0 for none;
         unlabelled, its text, None for that of the training examples; gradient_checkpointing, keep the input of each
-        layer alone, and compute the rest again on the way back; output_dir, None to keep nothing.
+        layer alone, and compute the rest again on the way back; output_dir, None to keep nothing; text_column, the data
+        are a table with this column; label_column, pair_column, its others; dev_data, test_data, files that take the
+        place of those of data; dev_size, test_size, so many examples of dev and test, drawn by hash; label_smoothing;
+        class_weights, None, "balanced" or numbers; early_stopping, end after so many evaluations without a better one.
     """
 
     model: str
@@ -68,18 +72,43 @@ class ClassifyConfig:
     output_dir: str | None = None
     cache_dir: str | None = None
     overwrite_output_dir: bool = False
+    text_column: str | None = None
+    pair_column: str | None = None
+    label_column: str = "label"
+    dev_data: str | None = None
+    test_data: str | None = None
+    dev_size: int | None = None
+    test_size: int | None = None
+    label_smoothing: float = 0.0
+    class_weights: str | None = None
+    early_stopping: int | None = None
 
     def __post_init__(self) -> None:
         if self.method not in DEFAULTS:
             raise BadInput(f"method {self.method!r} is none of {', '.join(DEFAULTS)}")
         if not 0 <= self.warmup_ratio < 1:
             raise BadInput(f"a warm-up takes a share of training from 0 to below 1, got {self.warmup_ratio}")
+        if not 0 <= self.label_smoothing < 1:
+            raise BadInput(f"label_smoothing is a share from 0 to below 1, got {self.label_smoothing}")
+        if self.text_column is None:
+            for name in ("pair_column", "dev_data", "test_data"):
+                if getattr(self, name) is not None:
+                    raise BadInput(f"{name} belongs to a table: give text_column as well")
+        elif self.task is not None:
+            raise BadInput(f"a table with text_column is not the data set {self.task}: leave one of them out")
         if not self.mlm_alpha >= 0:
             raise BadInput(f"mlm_alpha must not be negative, got {self.mlm_alpha}")
         if self.mlm_alpha and self.method == "head":
             raise BadInput(
                 "head tuning freezes the encoder: a masked-LM loss would change nothing; take another method"
             )
+
+    @property
+    def columns(self) -> Columns | None:
+        """The columns of the table that the data are; None for a known data set."""
+        if self.text_column is None:
+            return None
+        return Columns(self.text_column, self.label_column, self.pair_column)
 
     @property
     def added(self) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from finetune.data.examples import Examples
-from finetune.data.hub import from_hub
+from finetune.data.hub import from_hub, table_from_hub
 from finetune.data.labelled import TASKS, read_splits
 from finetune.data.splits import Leak, Splits, leaks, position, without_leaks
+from finetune.data.tables import Columns, read_table_splits
 from finetune.errors import BadInput
 
 SMALL = 10
@@ -58,16 +59,22 @@ class Sides:
 
 def prepare_data(
     data: str, task: str | None = None, seed: int = 0, small_subset: bool = False, train_size: int | None = None,
-    drop_leaks: bool = False,
+    drop_leaks: bool = False, *, columns: Columns | None = None, dev_data: str | None = None,
+    test_data: str | None = None, dev_size: int | None = None, test_size: int | None = None,
 ) -> Sides:  # fmt: skip
     """Read a data set, and cut it down.
 
     Args: data, a folder, a file, or `hub:NAME`, NAME a task or a name on the hub; task, a key of TASKS; seed, of splits
         and subsets; small_subset, 10 examples a side, all classes in turn; train_size, so many training examples, drawn
-        by hash; drop_leaks, without the training examples that stand on another side.
+        by hash; drop_leaks, without the training examples that stand on another side; columns, of a table that data is;
+        dev_data, test_data, tables that take the place of its; dev_size, test_size, at most so many of those, by hash.
     Raises: BadInput for whatever is wrong.
     """
-    if data.startswith("hub:"):
+    if columns is not None and data.startswith("hub:"):
+        splits = table_from_hub(data.removeprefix("hub:"), columns, seed)
+    elif columns is not None:
+        splits = read_table_splits(data, columns, seed, dev_data, test_data)
+    elif data.startswith("hub:"):
         name = data.removeprefix("hub:")
         known = task or name
         splits = from_hub(known, seed, None if name in TASKS else name)
@@ -83,6 +90,9 @@ def prepare_data(
         if not 1 <= train_size <= len(sides["train"]):
             raise BadInput(f"{train_size} of {len(sides['train'])} training examples cannot be had")
         sides["train"] = draw_examples(sides["train"], train_size, seed)
+    for side, most in (("dev", dev_size), ("test", test_size)):
+        if side in sides and most is not None:
+            sides[side] = draw_examples(sides[side], min(most, len(sides[side])), seed)
     return Sides(sides["train"], sides["dev"], sides.get("test"), found)
 
 

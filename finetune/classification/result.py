@@ -16,54 +16,66 @@ from finetune.classification.config import ClassifyConfig, method_of
 from finetune.classification.features import weights_digest
 from finetune.classification.monitor import Monitor
 from finetune.classification.pretrained import Pretrained, load_pretrained
+from finetune.classification.report import report
 from finetune.classification.sealed_test_set import SealedTest
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from finetune.models.classifier import Classifier
 from finetune.models.huggingface import read_json
 from finetune.peft import inject
-from finetune.pictures import curves
+from finetune.pictures import confusion_matrix, curves
 from finetune.training import checkpoint
 from finetune.training.locks import only_run_in
 
 
 def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict[str, Any]:
-    """Train, choose by dev, read the test set once, write result.json and curves.png into output_dir.
+    """Train, choose by dev, read the test set once, write result.json and pictures into output_dir.
 
     Returns: the result, as JSON values. Raises: BadInput for whatever a user can mend.
     Example: classify(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="head"))["test"]["accuracy"].
     """
     run = run_of(config, say)
-    with only_run_in(run.folder):
-        return classify_locked(run, say)
+    with only_run_in(run.folder if run.team.rank == 0 else None):
+        return classify_locked(run)
 
 
-def classify_locked(run: Run, say: Callable[[str], None]) -> dict[str, Any]:
+def classify_locked(run: Run) -> dict[str, Any]:
     """`classify` of a run whose folder is locked."""
     start, config = time.perf_counter(), run.config
     trained, every = run.parameters()
-    say(f"{config.method}: {trained:,} of {every:,} parameters are trained")
+    run.say(f"{config.method}: {trained:,} of {every:,} parameters are trained")
 
     def show(record: Mapping[str, Any]) -> None:
-        say(
+        run.say(
             f"epoch {record['epochs']:.2f}: train loss {record['train_loss']:.4f}, accuracy "
             f"{record['train_accuracy']:.3f}; dev loss {record['dev_loss']:.4f}, accuracy {record['dev_accuracy']:.3f}"
         )
 
     monitor = run.train(show)
-    if config.small_subset and monitor.records[-1]["train_accuracy"] < 1:
-        say(
+    result = outcome(run, monitor)
+    for problem in result["problems"]:
+        run.say(problem)
+    result["seconds"] = time.perf_counter() - start
+    if run.folder is not None and run.team.rank == 0:
+        checkpoint.replace_file(run.folder / "result.json", (json.dumps(result, indent=2) + "\n").encode())
+        curves(monitor.records, result["best"], result["majority"]["dev"], run.folder / "curves.png")
+        side = "test" if result["test"] is not None and "confusion" in result["test"] else "dev"
+        confusion_matrix(result[side]["confusion"], result["classes"], run.folder / "confusion.png", title=side)
+        if run.adapter is not None:
+            run.adapter.save(run.folder / "adapter")
+    run.team.wait()
+    return result
+
+
+def problems_of(run: Run, monitor: Monitor) -> list[str]:
+    """What went wrong in a run that came to its end, a sentence each."""
+    found = [] if (words := monitor.diverged(len(run.sides.train.classes))) is None else [words]
+    if run.config.small_subset and max(record["train_accuracy"] for record in monitor.records) < 1:
+        found.append(
             "the small subset was not learnt by heart, which it should be: more epochs or a larger rate; if that does "
             "not help, something is wrong"
         )
-    result = outcome(run, monitor)
-    result["seconds"] = time.perf_counter() - start
-    if run.folder is not None:
-        checkpoint.replace_file(run.folder / "result.json", (json.dumps(result, indent=2) + "\n").encode())
-        curves(monitor.records, result["best"], result["majority"]["dev"], run.folder / "curves.png")
-        if run.adapter is not None:
-            run.adapter.save(run.folder / "adapter")
-    return result
+    return found
 
 
 def outcome(run: Run, monitor: Monitor) -> dict[str, Any]:
@@ -81,18 +93,38 @@ def outcome(run: Run, monitor: Monitor) -> dict[str, Any]:
         "config": asdict(run.config), "classes": list(run.sides.train.classes), "best": best,
         "parameters": {"trained": trained, "all": every}, "majority": run.sides.baselines(),
         "labels": {side: examples.counts() for side, examples in run.sides.named().items()},
-        "leaks": [str(leak) for leak in run.sides.leaks], "cut": run.cut, "test": test,
-        "last": monitor.records[-1],
+        "leaks": [str(leak) for leak in run.sides.leaks], "cut": run.cut,
+        "dev": full_scores(run, "dev", run.sides.dev), "test": test, "last": monitor.records[-1],
+        "problems": problems_of(run, monitor),
     }  # fmt: skip
+
+
+def full_scores(run: Run, side: str, examples: Examples) -> dict[str, Any]:
+    """Accuracy with interval, loss, confusion matrix and figures of each class, of what is in the model."""
+    tally = run.score(run.source(side, examples))
+    return {**tally.to_json(), **report(tally.labels, tally.predictions, examples.classes)}
 
 
 def read_test(run: Run, test: Examples, choice: Mapping[str, Any]) -> dict[str, Any]:
     """The scores on test of what is in the model; in a folder, once."""
 
     def measure(examples: Examples) -> dict[str, Any]:
-        return run.score(run.source("test", examples)).to_json()
+        return full_scores(run, "test", examples)
 
-    return measure(test) if run.folder is None else SealedTest(test, run.folder / "test.json").read(choice, measure)
+    if run.folder is None or run.team.rank:  # of several processes the first keeps the ledger
+        return measure(test)
+    return SealedTest(test, run.folder / "test.json").read(choice, measure)
+
+
+def config_of_run(folder: str | Path, model: str | None = None) -> ClassifyConfig:
+    """The configuration of a finished run. Raises: BadInput where the folder holds none."""
+    result = read_json(Path(folder) / "result.json")
+    known = {field.name for field in fields(ClassifyConfig)}
+    try:
+        options = {name: value for name, value in result["config"].items() if name in known}
+        return ClassifyConfig(**{**options, "model": model or options["model"]})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{folder} holds no finished run ({type(error).__name__}: {error})") from None
 
 
 def load_trained(folder: str | Path, model: str | None = None) -> tuple[Classifier, Pretrained, tuple[str, ...]]:
@@ -103,11 +135,9 @@ def load_trained(folder: str | Path, model: str | None = None) -> tuple[Classifi
     Example: model, pretrained, classes = load_trained("runs/sst2-lora").
     """
     folder = Path(folder)
+    config = config_of_run(folder, model)
     result, made = read_json(folder / "result.json"), read_json(folder / "run.json")
-    known = {field.name for field in fields(ClassifyConfig)}
     try:
-        options = {name: value for name, value in result["config"].items() if name in known}
-        config = ClassifyConfig(**{**options, "model": model or options["model"]})
         classes = tuple(str(name) for name in result["classes"])
         weights = made["weights"]
     except (KeyError, TypeError, AttributeError) as error:

@@ -5,6 +5,7 @@ A mean of batch means weighs the last, shorter batch more than its examples; her
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,17 +28,21 @@ class Tally:
     right: int = 0
     count: int = 0
     loss_sum: float = 0.0
+    square_sum: float = 0.0
+    labels: list[int] = field(default_factory=list)
     predictions: list[int] = field(default_factory=list)
 
     def add(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Count a batch; returns its summed negative log-likelihood, with its graph."""
-        loss = nn.functional.cross_entropy(at_least_single(logits), labels, reduction="sum")
+        losses = nn.functional.cross_entropy(at_least_single(logits), labels, reduction="none")
         chosen = logits.detach().argmax(-1)
         self.right += int((chosen == labels).sum())
         self.count += len(labels)
-        self.loss_sum += float(loss.detach().double())
+        self.loss_sum += float(losses.detach().double().sum())
+        self.square_sum += float(losses.detach().double().square().sum())
+        self.labels.extend(labels.tolist())
         self.predictions.extend(chosen.tolist())
-        return loss
+        return losses.sum()
 
     @property
     def accuracy(self) -> float:
@@ -48,6 +53,21 @@ class Tally:
     def loss(self) -> float:
         """The mean negative log-likelihood, in nats; 0 of none."""
         return self.loss_sum / max(self.count, 1)
+
+    @property
+    def loss_error(self) -> float:
+        """The standard error of the mean loss, in nats; 0 of none."""
+        count = max(self.count, 1)
+        return math.sqrt(max(self.square_sum / count - self.loss**2, 0.0) / count)
+
+    def totals(self, total: Callable[[Tensor], Tensor], device: torch.device) -> Tally:
+        """The sums of all processes, without the single predictions.
+
+        Args: total, sums a tensor over the processes; device, where such a tensor lies.
+        """
+        own = torch.tensor([self.right, self.count, self.loss_sum, self.square_sum], dtype=torch.float64)
+        right, count, loss, square = total(own.to(device)).tolist()
+        return Tally(round(right), round(count), loss, square)
 
     def to_json(self) -> dict[str, Any]:
         """Accuracy with its 95 % interval (Wilson), loss and count."""

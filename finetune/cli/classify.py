@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,7 +26,8 @@ OPTIONS: Mapping[str, Option] = {
         ("type",),
         click.Choice(METHODS),
         "full",
-        "What is trained; one assignment's `prefix` is `prompt` here.",
+        "What is trained. `prefix` has vectors in every layer, as in the literature; vectors before the embeddings "
+        "alone, which one assignment calls prefix, are `prompt`.",
     ),
     "pool": ((), click.Choice(["first", "mean"]), "first", "The head reads the first token, or the mean of real ones."),
     "backend": ((), click.Choice(["auto", "own", "transformers"]), "auto", "Our encoder, or an AutoModel."),
@@ -54,6 +56,16 @@ OPTIONS: Mapping[str, Option] = {
     "seed": ((), SEED, 0, "The same seed, the same run."),
     "output_dir": ((), str, None, "A folder for all of the run; the same command goes on from it."),
     "cache_dir": ((), str, None, "A folder for features of frozen encoders.  [default: in --output_dir]"),
+    "text_column": (("text-column",), str, None, "The data are a CSV, TSV or JSONL table with this column."),
+    "pair_column": (("pair-column",), str, None, "Its second text, where texts come in pairs."),
+    "label_column": (("label-column",), str, "label", "Its labels."),
+    "dev_data": ((), str, None, "A table for dev.  [default: of --data]"),
+    "test_data": ((), str, None, "A table for test.  [default: of --data]"),
+    "dev_size": ((), click.IntRange(1), None, "At most so many examples of dev, by hash."),
+    "test_size": ((), click.IntRange(1), None, "At most so many examples of test, by hash."),
+    "label_smoothing": ((), SHARE, 0.0, "This share of each label is spread over all classes."),
+    "class_weights": ((), str, None, "balanced, or a number for each class with commas.  [default: none]"),
+    "early_stopping": ((), click.IntRange(1), None, "End after so many evaluations without a better one."),
     "model_type": ((), str, None, "Must be that of the model's config.json."),
 }
 """By the first name of each: its other names, type, default and help."""
@@ -115,11 +127,33 @@ def config_of(options: dict[str, Any]) -> Any:
 @config_option
 @classify_options
 def classify(**options: Any) -> None:
-    """Fine-tune a classifier: all of it, or a small part; the best by dev is kept, and test is read once."""
-    config = config_of(options)
-    from finetune.classification.result import classify as run
+    """Fine-tune a classifier: all of it, or a small part; the best by dev is kept, and test is read once.
 
-    result = run(config, click.echo)
+    Exit status 1 where training diverged, or a --small_subset was not learnt by heart.
+    """
+    config = config_of(options)
+    if is_first_process():
+        click.echo(f"finetune classify: {config.method} tuning of {config.model} on {config.data}, seed {config.seed}")
+    from finetune.classification.result import classify as run
+    from finetune.models.quiet import quiet_libraries
+
+    with quiet_libraries():
+        result = run(config, click.echo)
+    if is_first_process():
+        show(result, config.output_dir)
+    if result["problems"]:
+        raise SystemExit(1)
+
+
+def is_first_process() -> bool:
+    """Whether this is the only process, or the first of those that a launcher started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def show(result: Mapping[str, Any], folder: str | None) -> None:
+    """Print what came out: the best by dev, the test set with a table of its classes, and where it is written."""
+    from finetune.classification.report import lines
+
     best = result["best"]
     click.echo(f"best on dev: accuracy {best['dev_accuracy']:.4f} at epoch {best['epochs']:.2f}, step {best['step']}")
     if result["test"] is None:
@@ -130,5 +164,9 @@ def classify(**options: Any) -> None:
             f"test: accuracy {result['test']['accuracy']:.4f} (95 % interval {low:.4f} to {high:.4f}), "
             f"majority class {result['majority']['test']:.4f}"
         )
-    if config.output_dir:
-        click.echo(f"written to {config.output_dir}")
+    side = "test" if result["test"] is not None and "classes" in result["test"] else "dev"
+    click.echo(f"by class, on {side}:")
+    for line in lines(result[side]):
+        click.echo(f"  {line}")
+    if folder:
+        click.echo(f"written to {folder}")

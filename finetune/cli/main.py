@@ -30,6 +30,7 @@ from finetune.cli.options import (
     questions_of,
     train_options,
 )
+from finetune.cli.predict import predict
 from finetune.cli.prompt import prompt
 from finetune.cli.select import select
 from finetune.cli.standardise import standardise
@@ -221,6 +222,7 @@ app.add_command(characters)
 app.add_command(charcorruption)
 app.add_command(classify)
 app.add_command(namedata)
+app.add_command(predict)
 app.add_command(prompt)
 app.add_command(select)
 app.add_command(standardise)

@@ -33,7 +33,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which model is prompted, and where answers are kept."""
     for option in reversed((
         click.option("--model", default="smollm2", show_default=True, metavar="NAME",
-                     help="A folder, a .gguf file, smollm2, or the name of a server's model."),
+                     help="A folder, a .gguf file, smollm2, gemma3, or the name of a server's model."),
         click.option("--server", metavar="URL", help="An OpenAI-compatible API, or `openai` for OpenAI's own."),
         click.option("--mode", type=MODES, default="completion", show_default=True, help="Go on with a text, or talk."),
         click.option("--store", metavar="FILE", help="Keep answers here (SQLite); what is kept is not sent again."),

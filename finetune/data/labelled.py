@@ -89,7 +89,7 @@ def read_yelp(path: str | Path) -> Examples:
     first, labels, rows = [], [], []
     table = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     header: list[str] | None = None
-    for row, fields in _csv_rows(path, table):
+    for row, fields in csv_rows(path, table):
         if header is None:
             header = fields if "text" in fields else []
             if header and "label2" not in header:
@@ -108,8 +108,8 @@ def read_yelp(path: str | Path) -> Examples:
     return _some(path, Examples(first, None, labels, YELP, rows))
 
 
-def _csv_rows(path: str | Path, table: Iterator[list[str]]) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a CSV file that are not empty, each with the line that it begins in."""
+def csv_rows(path: str | Path, table: Iterator[list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a CSV file that are not empty, each with the line that it begins in. Raises: BadInput."""
     line = 1
     while True:
         row = f"{path}, line {line}"

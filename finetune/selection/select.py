@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from finetune.classification.classify import Run
+from finetune.classification.classify import Run, data_of
 from finetune.classification.config import ClassifyConfig
-from finetune.classification.data import Sides, prepare_data
+from finetune.classification.data import Sides
 from finetune.classification.pretrained import load_pretrained
 from finetune.errors import BadInput
 from finetune.memory.out_of_memory import attempt
@@ -82,7 +82,7 @@ class Selection:
             (self.folder / "trials").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"{self.folder} cannot be made: {error.strerror}") from None
-        self.data = prepare_data(base.data, base.task, base.seed, base.small_subset, base.train_size, base.drop_leaks)
+        self.data = data_of(base)
         self.study = Study(self.folder, storage, self.identity(), space)
         self.gone: dict[str, str] = {}
 

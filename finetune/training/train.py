@@ -75,13 +75,14 @@ class Trainer:
         source: the examples.
         config: how.
         path: where checkpoints go, or None. If it is there already, `run(resume=True)` goes on from it.
-        sinks: called with each record of metrics.
+        sinks: called with each record of metrics, in the first process.
         team: the processes; found out where None.
         about: what else decides the run and must not change when it goes on, by name; what is too long to tell, such as
             the data, as a digest that begins with "sha256:" under a name like "another corpus".
 
     Its attribute `stop`, where it is set (by a signal, say), ends `run` between two steps, in all processes; `seconds`
-    is what the steps took, those before an interruption included.
+    is what the steps took, those before an interruption included; `watchers` are called with each record in all
+    processes.
 
     Raises: BadInput where the source is empty.
     Example: Trainer(GPT(config), next_token_loss, CorruptedDocuments(ids, lengths), TrainConfig(epochs=2)).run()
@@ -102,6 +103,7 @@ class Trainer:
         self.called = cast(nn.Module, torch.compile(self.wrapped)) if config.compile else self.wrapped
         self.epoch = self.position = self.step = self.tokens = 0
         self.seconds, self.stop = 0.0, False
+        self.watchers: list[Sink] = []
         auto = config.precision == "auto" and multiplies_in_bfloat16(self.team.device)
         self.half = auto or config.precision == "bfloat16"
 
@@ -279,7 +281,6 @@ class Trainer:
                 f"step {self.step}: the loss is {loss}, the gradients' norm {norm}; a smaller learning rate than "
                 f"{self.config.learning_rate}, or a longer warm-up, may help"
             )
-        if self.team.rank == 0:
-            for sink in self.sinks:
-                sink(record)
+        for sink in (*self.watchers, *(self.sinks if self.team.rank == 0 else ())):
+            sink(record)
         return record

@@ -56,9 +56,11 @@ def all_runs(folder: str) -> list[list[dict[str, Any]]]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     found = all_runs(sys.argv[1])
-    first = True
+    first, world = True, 1
     if torch.distributed.is_initialized():
+        world = torch.distributed.get_world_size()
         first = torch.distributed.get_rank() == 0
         torch.distributed.destroy_process_group()
     if first:
+        print(f"{world} processes")
         print(json.dumps(found))

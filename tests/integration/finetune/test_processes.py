@@ -19,24 +19,32 @@ import torch
 
 from finetune.errors import BadInput
 from finetune.training.processes import OneProcess, processes
+from tests.tiny_encoders import write_encoder, write_sst2
 
 RUNS = Path(__file__).with_name("finetune_runs.py")
 
 
 def launched(world: int, folder: Path) -> Any:
-    """What the first of `world` processes printed at the end, started as a person starts them: accelerate launch."""
+    """What the first of `world` processes printed at the end.
+
+    Started by torchrun: `accelerate launch --cpu --num_processes 2` starts a single one.
+    """
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_machines", "1", "--mixed_precision", "no",
-               "--num_processes", str(world), "--dynamo_backend", "no", "--main_process_port", str(port)]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, str(RUNS), str(folder)], env=environment, capture_output=True, text=True, timeout=300
+        [*torchrun(world, port), str(RUNS), str(folder)], env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert f"{world} processes" in done.stdout, done.stdout
     (told,) = [line for line in done.stdout.splitlines() if line.startswith("[[")]
     return json.loads(told)
+
+
+def torchrun(world: int, port: int) -> list[str]:
+    """The command that starts so many processes of what stands behind it."""
+    return [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(world), "--master_port", str(port)]
 
 
 def test_two_processes_are_one_and_resume(tmp_path: Path) -> None:
@@ -50,6 +58,40 @@ def test_two_processes_are_one_and_resume(tmp_path: Path) -> None:
         assert a["tokens"] == b["tokens"]
         assert abs(a["loss"] - b["loss"]) < 1e-9 and abs(a["gradient_norm"] - b["gradient_norm"]) < 1e-9
     assert cut == two[:4] and rest == two[4:]
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_two_processes_train_a_classifier_as_one(tmp_path: Path) -> None:
+    """The head alone, on features: no dropout, a convex loss, so the order of sums is all that differs."""
+    write_encoder(tmp_path / "m")
+    write_sst2(tmp_path / "sst", dev=15)
+    options = ["-m", "finetune.cli.main", "classify", "--model", str(tmp_path / "m"), "--data", str(tmp_path / "sst"), "--method",
+               "head", "--dropout", "0", "--optimizer", "sgd", "--lr", "0.01", "--num_epochs", "3", "--batch_size", "7",
+               "--device", "cpu", "--threads", "1"]  # fmt: skip
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    found = {}
+    for world, command in ((1, [sys.executable]), (2, torchrun(2, port))):
+        folder = tmp_path / str(world)
+        done = subprocess.run([*command, *options, "--output_dir", str(folder)], env={**os.environ, "OMP_NUM_THREADS": "1"},
+                              capture_output=True, text=True, timeout=300)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("best on dev") == 1, "one process speaks"
+        found[world] = records(folder)
+    steps = 3 * 9
+    # Each step adds up gradients of at most 2 |x| an example in another order; |x| < 8 behind a layer norm of 16.
+    error = steps * 0.01 * 7 * 16 * torch.finfo(torch.float32).eps
+    for one, two in zip(found[1], found[2], strict=True):
+        assert (one["step"], one["epochs"]) == (two["step"], two["epochs"])
+        for name in ("train_loss", "dev_loss"):
+            assert abs(one[name] - two[name]) <= 16 * error, name
+    results = [json.loads((tmp_path / str(world) / "result.json").read_text()) for world in (1, 2)]
+    assert results[0]["test"]["confusion"] == results[1]["test"]["confusion"]
+    assert sum(map(sum, results[1]["dev"]["confusion"])) == 15
 
 
 def runs() -> Any:

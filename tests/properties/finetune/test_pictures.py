@@ -47,8 +47,36 @@ def test_bars_have_a_height_for_each_name_and_a_reason_where_there_is_none(
     )
     (axes,) = drawn[0].axes
     assert [bar.get_height() for bar in axes.patches] == [0.7, 0.0, 0.6, 0.0]
-    assert [text.get_text() for text in axes.texts] == [" no memory"]
+    assert [text.get_text() for text in axes.texts] == ["0.7", "0", "0.6", "0", "no memory"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b"]
+
+
+def test_a_reason_is_readable_within_the_axes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words over a bar at 0 neither leave the picture, nor lie under the legend, nor over the height of the other bars."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(pictures, "write", lambda picture, path: drawn.append(picture))
+    reason = "does not fit into memory: DefaultCPUAllocator: can't allocate memory: you tried to allocate 4194304 bytes"
+    pictures.bars(["a", "b", "c"], {"dev": [0.7, 0, 0.6], "test": [0.7, 0, 0.6]}, tmp_path / "b.png", ylabel="accuracy",
+                  reasons={"b": reason}, line=(0.6, "majority"))  # fmt: skip
+    picture = drawn[0]
+    picture.draw_without_rendering()
+    (axes,) = picture.axes
+    words = next(text for text in axes.texts if text.get_text().startswith("does not")).get_window_extent()
+    frame, legend = axes.get_window_extent(), axes.get_legend().get_window_extent()
+    assert frame.x0 <= words.x0 and words.x1 <= frame.x1 and frame.y0 <= words.y0 and words.y1 <= frame.y1
+    assert not words.overlaps(legend)
+    assert not any(words.overlaps(bar.get_window_extent()) for bar in axes.patches if bar.get_height())
+
+
+def test_a_confusion_matrix_has_its_counts_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(pictures, "write", lambda picture, path: drawn.append(picture))
+    pictures.confusion_matrix([[7, 1], [0, 4]], ["bad", "good"], tmp_path / "c.png", title="test")
+    (axes,) = drawn[0].axes
+    assert {text.get_position(): text.get_text() for text in axes.texts} == {
+        (0, 0): "7", (1, 0): "1", (0, 1): "0", (1, 1): "4"
+    }  # fmt: skip
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted", "true")
 
 
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

@@ -49,6 +49,35 @@ def test_the_first_of_the_best_is_kept_and_put_back(tmp_path: Path) -> None:
     assert {float(p.detach().min()) for p in of.model.parameters()} == {2.0}
 
 
+class Stoppable:
+    stop = False
+
+
+def test_patience_ends_training_after_so_many_that_are_not_better() -> None:
+    of = monitor(None, [3, 7, 7, 6, 8, 5, 5, 5])
+    of.patience, of.trainer = 3, Stoppable()  # type: ignore[assignment]
+    ended = []
+    for step in range(1, 9):
+        run(of, [step])
+        ended.append(of.trainer.stop)
+    # Step 5 is better than step 2; three more are not.
+    assert ended == [False] * 7 + [True] and of.best is not None and of.best["step"] == 5
+
+
+def records(first: float, last: float, error: float) -> Monitor:
+    of = monitor(None, [])
+    of.records = [
+        {"train_loss": first, "train_loss_error": error}, {"train_loss": last, "train_loss_error": error}
+    ]  # fmt: skip
+    return of
+
+
+def test_a_run_has_diverged_where_it_ends_above_guessing_and_above_its_beginning() -> None:
+    assert "its loss rose from 0.700 to 5.000, and guessing has 0.693" in str(records(0.7, 5.0, 0.1).diverged(2))
+    for first, last, error in ((0.7, 0.71, 0.05), (6.0, 5.0, 0.1), (0.3, 0.6, 0.01), (0.7, 5.0, 2.0)):
+        assert records(first, last, error).diverged(2) is None, "noise, a fall, below guessing, or too uncertain"
+
+
 def test_weights_that_have_run_away_end_the_run() -> None:
     of = Monitor(nn.Linear(2, 2), lambda m, batch: m(batch["x"]), lambda: Tally(5, 10, float("nan")), 4, None)
     with pytest.raises(BadInput, match=r"step 3: the loss on dev is nan: .* take a smaller --lr"):
@@ -74,7 +103,10 @@ def test_training_is_counted_between_records() -> None:
     assert int(count) == 3 and loss.requires_grad
     of(record(1))
     assert of.records[0]["train_accuracy"] == pytest.approx(2 / 3, abs=0)
-    assert of.records[0]["train_loss"] == pytest.approx(float(loss.detach()) / 3, abs=0)
+    # Its three losses are added in float64, the loss that is trained on in float32: two roundings of the latter.
+    assert of.records[0]["train_loss"] == pytest.approx(
+        float(loss.detach()) / 3, rel=2 * torch.finfo(torch.float32).eps
+    )
     of(record(2))
     assert of.records[1]["train_loss"] == 0, "counted anew"
 
