@@ -122,8 +122,8 @@ class Monitor:
         if last["train_loss"] - guessing <= 4 * error or last["train_loss"] - first["train_loss"] <= 4 * rise:
             return None
         return (
-            f"training diverged: its loss rose from {first['train_loss']:.3f} to {last['train_loss']:.3f}, and guessing "
-            f"has {guessing:.3f}; take a smaller --lr, or a longer warm-up"
+            f"training diverged: its loss rose from {first['train_loss']:.3f} to {last['train_loss']:.3f}, and "
+            f"guessing has {guessing:.3f}; take a smaller --lr, or a longer warm-up"
         )
 
     def recall(self, step: int | None, metrics: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from finetune.cli.options import config_option
+from finetune.cli.options import AnyDash, config_option
 from finetune.cli.values import SEED, Finite
 from finetune.errors import BadInput
 
@@ -123,7 +123,7 @@ def config_of(options: dict[str, Any]) -> Any:
     return config
 
 
-@click.command()
+@click.command(cls=AnyDash)
 @config_option
 @classify_options
 def classify(**options: Any) -> None:

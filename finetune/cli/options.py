@@ -34,6 +34,24 @@ class Group(click.Group):
             context.exit(130)
 
 
+class AnyDash(click.Command):
+    """A command that takes its long options behind one dash, or a printed page's long dash, as well as behind two."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with `-name` and `\N{EM DASH}name` read as `--name` where that is an option.
+
+        Source: the printed commands of seed 002, problem 3, have all three.
+        """
+        known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+        return super().parse_args(ctx, [self._with_two_dashes(arg, known) for arg in args])
+
+    @staticmethod
+    def _with_two_dashes(arg: str, known: set[str]) -> str:
+        name, equals, value = arg.partition("=")
+        bare = name.lstrip("-\N{EN DASH}\N{EM DASH}")
+        return f"--{bare}{equals}{value}" if name != bare and name not in known and f"--{bare}" in known else arg
+
+
 def read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
     """Make a file's values the defaults of a command's options; what is given on the command line wins.
 

@@ -87,6 +87,15 @@ def test_the_command_of_the_second_assignment(folder: Path) -> None:
     assert Path("out/curves.png").exists()
 
 
+def test_options_have_the_dashes_of_the_printed_page(folder: Path) -> None:
+    """Seed 002 prints `-do_train`, `--block_size` and, for the fonts' sake, an em dash before `model_name_or_path`."""
+    told = finetune("classify", "-model_type", "bert", "\N{EM DASH}model_name_or_path", "m", "\N{EM DASH}task_name", "sst2",
+                    "-do_train", "-do_eval", "\N{EM DASH}data_dir", "sst", "\N{EM DASH}num_train_epochs", "1", "-overwrite_output_dir",
+                    "--method=head", "-learning_rate=1e-2", *SMALL)  # fmt: skip
+    assert told.exit_code == 0 and "head: 34 of" in told.output, told.output
+    assert finetune("classify", "-nothing", "1", "--model", "m").exit_code == 2
+
+
 def test_a_model_of_one_process_is_used_in_another(folder: Path) -> None:
     """Trained here, loaded here and in a fresh process, which agree to the bit."""
     told = finetune("classify", "--model", "m", "--data", "sst", "--method", "lora", "--lr", "0.01", "--num_epochs", "2",
