@@ -273,6 +273,35 @@ def replay(path: str, target: str | None, timeout: float) -> None:
     sys.exit(exit_status([report]))
 
 
+@main.command(epilog="Exit status: 0 if the part of --part (without it, any part) is answered, else 1; 2 for a slip.")
+@click.argument("name", type=click.Choice(["selection"]))
+@click.option("--q", metavar="VECTOR", help="A query: three numbers, or a sum such as '10*k_0 + 10*k_1'.")
+@click.option("--Q", "matrix", metavar="ROWS", help="Four queries, with semicolons between them.")
+@click.option("--k2", "k_2", metavar="VECTOR", help="In the place of the third key; with --q.")
+@click.option("--part", metavar="NUMBER", help="Only this part: 1.2.1, 1.2.2, 1.3.1, 1.3.2, 1.4.1 or 1.4.2.")
+def exercise(name: str, q: str | None, matrix: str | None, k_2: str | None, part: str | None) -> None:
+    """Mark a query or key of your own: selection and averaging with four given keys.
+
+    The error is the largest coordinate of output minus target; the exercise allows 0.05.
+    """
+    from attention_core.hand_ins import ALLOWED, PARTS, mark
+
+    if part is not None and part not in {each.number for each in PARTS}:
+        _stop(f"--part {part} is none of {', '.join(each.number for each in PARTS)}")
+    marked = exit_on_target_error(lambda: mark(q, matrix, k_2))
+    shown = [each for each in marked if part in (None, each.part.number)]
+    if not shown:
+        needs = next(each.needs for each in PARTS if each.number == part)
+        _stop(f"part {part} is answered by {' and '.join(needs)}")
+    for each in shown:
+        verdict = "yes" if each.met else "no"
+        more = "" if each.objection is None else f"; {each.objection}"
+        click.echo(
+            f"{each.part.number}  {each.part.words}: {verdict} (error {each.error:.4f}, allowed {ALLOWED}{more})"
+        )
+    sys.exit(0 if any(each.met for each in shown) else 1)
+
+
 def exit_on_target_error(make: Callable[[], Any]) -> Any:
     """The value, or one clear line and exit 2."""
     from attention_core.declaration.implementation import TargetError

@@ -111,7 +111,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "worker kernels peers",
         "modules registry",
         "dispatch conformance",
-        f"{DOOR} interfaces terminal",
+        f"{DOOR} interfaces terminal hand_ins",
         "bench",
         "cli plugin",
         "__main__ faults",
