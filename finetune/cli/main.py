@@ -16,6 +16,7 @@ from finetune.cli.characters import characters
 from finetune.cli.classify import classify
 from finetune.cli.examples import baseline, charcorruption, namedata
 from finetune.cli.experiment import experiment
+from finetune.cli.heads import heads
 from finetune.cli.memory import largest, memory
 from finetune.cli.options import (
     Group,
@@ -227,6 +228,7 @@ app.add_command(prompt)
 app.add_command(select)
 app.add_command(standardise)
 app.add_command(experiment)
+app.add_command(heads)
 app.add_command(memory)
 app.add_command(largest)
 
