@@ -99,7 +99,8 @@ EXPERIMENT = Experiment(
         "model writes; what the true future is worth against another one; and the loss on uniform random tokens, "
         f"below whose entropy, ln {KINDS}, no honest model gets. Two controls: weights renormalised after the "
         "late mask, which is the causal softmax again, and the causal softmax with rows shrunk as much as the "
-        "late mask shrinks them."
+        "late mask shrinks them. What is without a future is measured on the first held-out stretches alone, so "
+        "its column is compared with itself."
     ),
     variants={
         "before": "-inf before the softmax",

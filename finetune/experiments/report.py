@@ -124,7 +124,7 @@ def page(experiment: Experiment, results: Results, setting: Setting, text: Text)
         "## How it was made", provenance(experiment, results, setting, text),
     ]  # fmt: skip
     if experiment.code:
-        code = "\n\n".join(inspect.getsource(part).rstrip() for part in experiment.code)
+        code = "\n\n\n".join(inspect.getsource(part).rstrip() for part in experiment.code)
         parts += ["## Code", f"```python\n{code}\n```"]
     return "\n\n".join(parts) + "\n"
 

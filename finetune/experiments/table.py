@@ -10,8 +10,13 @@ from finetune.experiments.experiment import Experiment
 
 EXPERIMENTS: Mapping[str, str] = {
     "score_functions": "score functions other than the scaled dot product, and their cost",
-    "tied_projections": "queries, keys and values from one projection, two or three",
     "late_mask": "the mask after the softmax: why it seems to help, and what leaks",
+    "tied_projections": "queries, keys and values from one projection, two or three",
+    "position_encodings": "learned, sinusoidal, rotary, ALiBi and no positions beyond the training length",
+    "projection_networks": "small networks as projections, and a nonlinearity on one of them",
+    "noisy_key_heads": "one head against several when keys are noisy",
+    "depth_and_norms": "depth, vanishing gradients, and where the normalisation stands",
+    "without_scores": "the Attention Free Transformer, and random features",
 }
 """What each experiment is about, by the name of its module."""
 
