@@ -95,6 +95,7 @@ def select(study: str, storage: str | None, trials: int | None, trials_here: int
 
         torch.set_num_threads(click.get_current_context().params["threads"])
     base = ClassifyConfig("", **{RENAMED.get(k, k): v for k, v in options.items()})
+    click.echo(f"finetune select: {', '.join(space.models)}; {', '.join(space.methods)}; kept in {study}")
     selection = Selection(base, space, study, storage, click.echo)
     for line in selection.data.report():
         click.echo(line)

@@ -6,6 +6,7 @@ It runs on the side of the code under test; what should come out is worked out e
 from __future__ import annotations
 
 import inspect
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -64,6 +65,60 @@ def graded(make: Callable[[int, int, int], nn.Module]) -> type[nn.Module]:
             return logits_of(self.model(**known))
 
     return Graded
+
+
+def graded_by_name(build: Callable[[str], nn.Module], *, outputs: int = 2, prefix: int = 0) -> type[nn.Module]:
+    """What `--contract classifier` grades, around a class of fixed outputs that loads its encoder by name.
+
+    A small BERT of transformers is drawn and saved in a folder, whose name the class is given in the place of
+    `distilbert-base-uncased` and the like. Laws ask for other numbers of classes: so many models as are needed stand
+    side by side, each with an encoder of its own, and their logits are put together.
+
+    Args: build: `folder -> model`; outputs: its classes; prefix: the places that it puts before a text.
+    Returns: a class, to be named as the target.
+    Raises: ValueError where a model has other numbers of logits than `outputs`.
+    Example: target = graded_by_name(lambda name: CustomModelForSequenceClassification(name, type="prefix"), prefix=128)
+    Source: the skeleton of seed 000, section 3.2.
+    """
+
+    def make(vocab_size: int, length: int, classes: int) -> nn.Module:
+        return SideBySide(build, outputs, (vocab_size, length + prefix, classes))
+
+    return graded(make)
+
+
+class SideBySide(nn.Module):
+    """Models of a fixed number of classes, as many as reach a wanted one, on small encoders that are drawn here."""
+
+    def __init__(self, build: Callable[[str], nn.Module], outputs: int, sizes: tuple[int, int, int]) -> None:
+        super().__init__()
+        from transformers import BertConfig, BertModel
+
+        vocab_size, positions, self.classes = sizes
+        self.outputs = outputs
+        config = BertConfig(
+            vocab_size=vocab_size, max_position_embeddings=positions, hidden_size=16, num_hidden_layers=2,
+            num_attention_heads=2, intermediate_size=32,
+        )  # fmt: skip
+        models = []
+        for _ in range(-(-self.classes // outputs)):
+            with tempfile.TemporaryDirectory() as folder:
+                BertModel(config).save_pretrained(folder)
+                models.append(build(folder))
+        self.models = nn.ModuleList(models)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Logits (B, classes)."""
+        found = [logits_of(model(input_ids=input_ids, attention_mask=attention_mask)) for model in self.models]
+        for logits in found:
+            if logits.shape != (len(input_ids), self.outputs):
+                raise ValueError(
+                    f"the model gives {tuple(logits.shape)}, but should give {(len(input_ids), self.outputs)}"
+                )
+        together = torch.cat(found, -1) / len(found)
+        kept, rest = together[:, : self.classes], together[:, self.classes :]
+        # Sums are kept: where every model gives probabilities, which the laws refuse, the whole does as well.
+        return torch.cat((kept[:, :-1], kept[:, -1:] + rest.sum(-1, keepdim=True)), -1)
 
 
 def logits_of(found: Any) -> Tensor:
