@@ -6,6 +6,7 @@ Drawn without a screen; matplotlib is imported here alone.
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -86,6 +87,48 @@ def confusion_matrix(
     axes.set_ylabel("true")
     axes.set_title(title)
     write(picture, path)
+
+
+def losses(
+    training: Sequence[tuple[int, float]], held_out: Sequence[tuple[int, float]], token: str, path: str | Path,
+    *, smoothing: float = 0.9,
+) -> None:  # fmt: skip
+    """Draw the loss of a language model over its steps, and the smoothed perplexity.
+
+    Args:
+        training: (step, nats a token) of single steps.
+        held_out: the same, of the held-out text.
+        token: what a token is, for the labels.
+        path: of the picture.
+        smoothing: the share of the last smoothed loss in the next one; perplexity is exp of it.
+    """
+    picture = figure(9, 3.6)
+    left, right = picture.subplots(1, 2)
+    smoothed = smooth([loss for _, loss in training], smoothing)
+    steps = [step for step, _ in training]
+    left.plot(steps, [loss for _, loss in training], lw=0.5, alpha=0.6, label="training")
+    right.plot(steps, [math.exp(min(loss, 50)) for loss in smoothed], lw=1, label="training, smoothed")
+    for axes, values in ((left, [v for _, v in held_out]), (right, [math.exp(min(v, 50)) for _, v in held_out])):
+        axes.plot([step for step, _ in held_out], values, ".-", label="held out")
+        axes.set_xlabel("step")
+        axes.legend(fontsize="small")
+    left.set_ylabel(f"loss, nats a {token}")
+    right.set_ylabel(f"perplexity a {token}")
+    right.set_yscale("log")
+    write(picture, path)
+
+
+def smooth(values: Sequence[float], share: float) -> list[float]:
+    """Return the exponential moving average of values, without the pull of its start.
+
+    >>> smooth([4.0, 2.0], 0.5)
+    [4.0, 2.666...]
+    """
+    average, found = 0.0, []
+    for count, value in enumerate(values, 1):
+        average = share * average + (1 - share) * value
+        found.append(average / (1 - share**count))
+    return found
 
 
 def bars(
