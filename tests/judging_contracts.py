@@ -27,6 +27,17 @@ def refuting(target: Any, contract: str, effort: str = "quick", **record: Any) -
     return {r.law for r in results if r.status == "refuted"}
 
 
+def first_refuting(target: Any, contract: str, effort: str = "quick", **record: Any) -> str:
+    """Name of the first law that refutes a target, "" if none does; the laws behind it are not run."""
+    with Session(Implementation(target, "under test", contract, **record), effort=effort) as session:
+        for law in session.laws:
+            status = run_law(law, session.contract, session.subject, effort, shrink=0).status
+            assert status in {"held", "refuted", "refused", "not_applicable"}, f"{law.name}: {status}"
+            if status == "refuted":
+                return law.name
+    return ""
+
+
 def conforming(
     target: Any, contract: str, effort: str = "quick", seed: int = 0, *, compared: bool = True, **record: Any
 ) -> dict[str, LawResult]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from judging_contracts import conforming, refuting
+from judging import refuted
+from judging_contracts import conforming, first_refuting
 
 from attention_core.conformance import Implementation, TargetError
 from attention_core.conformance.engine.session import Session
@@ -33,7 +34,7 @@ def divides_by_d_less_2(x: torch.Tensor, positions: torch.Tensor) -> torch.Tenso
 
 def test_a_rotation_that_divides_by_d_less_2_conforms_at_the_sizes_it_declares() -> None:
     declared: dict[str, Any] = {"parameters": {"pairing": "interleaved"}}
-    assert refuting(divides_by_d_less_2, "rotary", **declared)
+    assert first_refuting(divides_by_d_less_2, "rotary", **declared)
     conforming(divides_by_d_less_2, "rotary", sizes=SizeCondition("d > 2"), **declared)
 
 
@@ -56,7 +57,7 @@ def test_a_cache_of_one_width_is_judged_at_that_width_and_under_its_own_scale() 
     sizes = SizeCondition("d == 64 and n <= 8")
     declared: dict[str, Any] = {"sizes": sizes, "dtypes": ("float32",), "parameters": {"inputs": "kept"}}
     conforming(Wide, "kv-cache", scale="1", **declared)
-    assert "chunks_equal_the_full_pass" in refuting(Wide, "kv-cache", **declared)
+    refuted("chunks_equal_the_full_pass", Wide, "quick", contract="kv-cache", **declared)
 
 
 def heads_of_eight(Q: Any, K: Any, V: Any, n_heads: int, causal: bool) -> Any:
@@ -70,7 +71,7 @@ def heads_of_eight(Q: Any, K: Any, V: Any, n_heads: int, causal: bool) -> Any:
 
 def test_self_attention_is_judged_at_declared_sizes_and_under_a_declared_scale() -> None:
     conforming(heads_of_eight, "self-attention", sizes=SizeCondition("E // H % 8 == 0"), scale="1")
-    assert refuting(heads_of_eight, "self-attention", sizes=SizeCondition("d % 8 == 0"))
+    assert first_refuting(heads_of_eight, "self-attention", sizes=SizeCondition("d % 8 == 0"))
 
 
 class Unscaled(torch.nn.Module):
@@ -93,7 +94,7 @@ class Unscaled(torch.nn.Module):
 
 def test_a_module_is_judged_at_declared_sizes_and_under_a_declared_scale() -> None:
     conforming(Unscaled, "multi-head", sizes=SizeCondition("d == 16"), scale="1")
-    assert refuting(Unscaled, "multi-head", sizes=SizeCondition("d == 16"))
+    assert first_refuting(Unscaled, "multi-head", sizes=SizeCondition("d == 16"))
 
 
 @pytest.mark.parametrize("contract", [c for c in NAMES if not c.startswith("attention")])

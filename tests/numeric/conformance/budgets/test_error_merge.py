@@ -24,10 +24,12 @@ MOVED = (
 """Laws whose large log-sum-exps show the rounding of a total."""
 
 
-@pytest.mark.parametrize("record", [{"accumulate": "float32", "mask_gradient": True}, {}], ids=["float32", "input"])
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_right_merges_conform_where_they_are_declared(count: int, record: dict[str, Any]) -> None:
-    target = parts_at_their_shares(count, wide=bool(record))
+@pytest.mark.parametrize(
+    ("count", "wide"), [(2, True), (3, False), (4, True)], ids=["2-float32", "3-input", "4-float32"]
+)
+def test_right_merges_conform_where_they_are_declared(count: int, wide: bool) -> None:
+    record: dict[str, Any] = {"accumulate": "float32", "mask_gradient": True} if wide else {}
+    target = parts_at_their_shares(count, wide=wide)
     with Session(Implementation(target, name="parts", **DECLARED, **record), effort="quick") as session:
         report = session.report(list(session.results(session.laws)))
     refutations = [(r.law, r.message) for r in report.laws if r.status == "refuted"]

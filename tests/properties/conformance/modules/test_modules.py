@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from judging_contracts import conforming, refuting
+from judging import refuted
+from judging_contracts import conforming, first_refuting
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
@@ -26,7 +27,7 @@ def test_a_module_as_people_write_it_conforms_and_its_fault_does_not(
     right: type[nn.Module], fault: type[nn.Module], record: dict[str, Any]
 ) -> None:
     conforming(right, CONTRACT, **record)
-    assert refuting(fault, CONTRACT, **record)
+    assert first_refuting(fault, CONTRACT, **record)
 
 
 @pytest.mark.parametrize(("right", "record"), [(f[0], f[2]) for f in forms.FORMS if f[2]])
@@ -167,7 +168,7 @@ def test_projections_may_be_named_by_declaring_them() -> None:
     assert result.status == "not_applicable" and "--parameter q_proj=NAME" in result.message
     named = {"q_proj": "alpha", "k_proj": "beta", "v_proj": "delta"}
     conforming(Nameless, CONTRACT, parameters=named)
-    assert TRUTH in refuting(NamelessTripled, CONTRACT, parameters=named)
+    refuted(TRUTH, NamelessTripled, "quick", contract=CONTRACT, parameters=named)
 
 
 class Latent(nn.Module):
