@@ -36,6 +36,7 @@ from finetune.cli.prompt import prompt
 from finetune.cli.select import select
 from finetune.cli.standardise import standardise
 from finetune.cli.train import form_of_file, model_of, train
+from finetune.cli.translation import translation
 from finetune.cli.values import Finite
 from finetune.errors import BadInput
 
@@ -230,6 +231,7 @@ app.add_command(standardise)
 app.add_command(experiment)
 app.add_command(heads)
 app.add_command(memory)
+app.add_command(translation)
 app.add_command(largest)
 
 

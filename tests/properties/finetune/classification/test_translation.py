@@ -1,0 +1,102 @@
+"""Translation by entailment: correlations against SciPy's, both directions, and files that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, pearsonr
+
+from finetune.classification.translation import (
+    Judgements,
+    correlations,
+    entailment_scores,
+    kendall,
+    pearson,
+    read_judgements,
+)
+from finetune.cli.main import app
+from finetune.errors import BadInput
+from tests.tiny_encoders import sentences, write_encoder
+
+NUMBERS = st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=3, max_size=12)
+
+
+@given(NUMBERS)
+def test_correlations_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
+    """With ties on both sides."""
+    a, b = (np.array(side, float) for side in zip(*pairs, strict=True))
+    if len(set(a)) == 1 or len(set(b)) == 1:
+        assert np.isnan(pearson(a, b)) and np.isnan(kendall(a, b))
+        return
+    assert pearson(a, b) == pytest.approx(pearsonr(a, b).statistic, abs=1e-12)
+    assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-12)
+
+
+def judgements(count: int, seed: int = 0) -> Judgements:
+    generator = np.random.default_rng(seed)
+    human = generator.normal(size=count)
+    return Judgements("de-en", ["a"] * count, ["b"] * count, human, human + generator.normal(size=count), ["r"] * count)
+
+
+def test_both_directions_are_asked_and_averaged() -> None:
+    pairs = judgements(3).both_directions()
+    assert pairs.first == ["b"] * 3 + ["a"] * 3 and pairs.second == ["a"] * 3 + ["b"] * 3
+    # Left out: entailed by the reference, and does not entail it. One direction alone would give it 1.
+    found = entailment_scores([[0, 1], [0, 1], [1, 0], [0, 1], [1, 0], [1, 0]], 1)
+    assert found.tolist() == [1.0, 0.5, 0.0]
+
+
+def test_a_score_that_follows_people_is_told_from_one_that_does_not() -> None:
+    given_ = judgements(300)
+    found = correlations(given_, {"good": given_.human + 0.1, "noise": np.random.default_rng(9).normal(size=300)})
+    for kind in ("pearson", "kendall"):
+        assert found["good"][kind].low > 0.99
+        assert found["noise"][kind].low < 0 < found["noise"][kind].high
+
+
+HEAD = "LP\tsource\ttranslation\treference\tHUMAN_score\tsentBLEU\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "there is no column 'LP'"),
+        (HEAD, "there is no translation"),
+        (HEAD.replace("sentBLEU", "x") + "a\tb\tc\td\t1\t0\n", "there is no column 'sentBLEU'"),
+        (HEAD + "a\tb\tc\td\t1\n", "line 2: 5 columns, but should be 6"),
+        (HEAD + "a\tb\tc\td\tx\t0\n", "line 2: HUMAN_score 'x' is not a number"),
+        (HEAD + "a\tb\tc\td\t1\tnan\n", "line 2: sentBLEU 'nan' is not a number"),
+        (HEAD + "a\tb\tc\td\t1\t0\nz\tb\tc\td\t1\t0\n", "several language pairs: a, z"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "f.tsv").write_text(text)
+    with pytest.raises(BadInput, match=words.replace("'", "'")):
+        read_judgements(tmp_path / "f.tsv")
+
+
+def test_the_command_scores_each_language_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_encoder(Path("m"))
+    first, second = sentences(40, 1), sentences(41, 2)
+    pairs = [(a, b) for shift in (0, 1) for a, b in zip(first, second[shift:], strict=False)]
+    rows = [(text, other, ("no", "yes")[mood == same]) for (mood, text), (same, other) in pairs]
+    Path("p.tsv").write_text("a\tb\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+    run = ("classify", "--model", "m", "--data", "p.tsv", "--text_column", "a", "--pair_column", "b", "--num_epochs", "1",
+           "--method", "head", "--device", "cpu", "--threads", "1", "--output_dir", "r")  # fmt: skip
+    told = CliRunner().invoke(app, run, catch_exceptions=False)
+    assert told.exit_code == 0, told.output
+    lines = [
+        f"de-en\tx\tthe film was {w}\tthe film was good\t{n}\t0.{n}"
+        for n, w in enumerate(("bad", "warm", "fine", "good"))
+    ]
+    Path("t.tsv").write_text(HEAD + "\n".join(lines) + "\n")
+    told = CliRunner().invoke(app, ("translation", "r", "t.tsv", "--entails", "yes", "--output", "o.json"))
+    assert told.exit_code == 0 and "de-en    BLEU         1.000 " in told.output, told.output
+    told = CliRunner().invoke(app, ("translation", "r", "t.tsv"))
+    assert told.exit_code == 2 and "--entails ENTAILMENT: the classes of r are no, yes" in told.output
