@@ -17,6 +17,10 @@ EXPERIMENTS: Mapping[str, str] = {
     "noisy_key_heads": "one head against several when keys are noisy",
     "depth_and_norms": "depth, vanishing gradients, and where the normalisation stands",
     "without_scores": "the Attention Free Transformer, and random features",
+    "synthesizer_limit": "what one layer of a synthesizer cannot find",
+    "masked_convergence": "masked against left-to-right language modelling: which needs more steps",
+    "sequence_to_sequence": "a decoder alone, a prefix that sees all of itself, an encoder with a decoder",
+    "long_inputs": "what long inputs cost in time and memory",
 }
 """What each experiment is about, by the name of its module."""
 
