@@ -79,7 +79,7 @@ def expand_targets(config: pytest.Config) -> list[str]:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Turn the suite's own file into targets and laws, and documents into steps."""
-    document = collection.collected(file_path, parent)
+    document = collection.collect_document(file_path, parent)
     if document is not None:
         return document
     home = Path(__file__).parent / "conformance" / SUITE

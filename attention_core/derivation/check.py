@@ -36,8 +36,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     seconds = max(effort.seconds, SAMPLING) if step.option("check") else effort.seconds
     try:
         with ceiling(CEILING * seconds):
-            found, problem, extra = _decided(step, effort)
-        found = _doubted(step, found, effort)
+            found, problem, extra = _decide_step(step, effort)
+        found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
             from attention_core.derivation.decision.guess import guess
 
@@ -47,7 +47,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
     except ShapeMismatch as error:
-        return _doubted(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
+        return _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except OutOfTime:
@@ -56,21 +56,21 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
-def _doubted(step: Step, found: Finding, effort: Effort) -> Finding:
+def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:
     """The finding, if nothing that was not read, and no other convention, could change it."""
     from attention_core.derivation.decision.doubts import reconsider
 
     def decide(one: Step, more: Sequence[Relation]) -> Finding:
         try:
             with ceiling(CEILING * effort.seconds):
-                return _decided(one, effort, more)[0]
+                return _decide_step(one, effort, more)[0]
         except OutOfTime:
             return Finding(Verdict.UNDECIDED, Evidence(LATE))
 
     return reconsider(step, found, decide)
 
 
-def _decided(
+def _decide_step(
     step: Step, effort: Effort, more: Sequence[Relation] = ()
 ) -> tuple[Finding, Problem | None, list[Relation]]:
     """The finding, and who found it under which hypotheses of the step's own (nobody, if random samples did)."""
@@ -103,7 +103,7 @@ def internal(error: Exception) -> str:
     return f"internal error {what} ({Path(last.filename).name}, {last.name}): please report the document"
 
 
-def _found(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
+def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
     """The finding on one step, with the reasons that were not checked and, if asked for, what is needed."""
     found = decide_step(step, effort, advise=advise)
     if step.quoted:
@@ -128,7 +128,7 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
     if isinstance(step, Unread):
         return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
     try:
-        found = _found(step, effort, not expected, necessity)
+        found = _judge_step(step, effort, not expected, necessity)
     except Exception as error:  # a fault of the checker in one step: said there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     seconds = time.perf_counter() - start

@@ -51,7 +51,7 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
 
     reports: list[DocumentReport] = []
     unopened = 0
-    chosen = _chosen(files, only)
+    chosen = _choose_files(files, only)
     for file, names in chosen.items():
         try:
             options: dict[str, Any] = {"require": require or "", "only": names, "necessity": necessity}
@@ -70,7 +70,7 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
     sys.exit(1 if 1 in found else max(found))
 
 
-def _chosen(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequence[str]]:
+def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequence[str]]:
     """The files in which steps are chosen, each with its names: a name need stand in one of several files alone."""
     from attention_core.derivation.check import document_steps, names_of_step
 
@@ -108,7 +108,7 @@ def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
             click.secho(f"  {line:>5}  {text}", dim=True)
     elif not quiet or report.status:
         defined = [(line, text) for line, text in report.understood if text.startswith("defined by the display: ")]
-        for line, text in sorted([*report.not_assumed, *defined]):
+        for line, text in sorted([*report.ignored_relations, *defined]):
             click.secho(f"  {line:>5}  {text}", fg="yellow")
     for step in report.steps:
         if not step.text and step.verdict == "UNREADABLE":  # about the document: no display, or no such name

@@ -40,7 +40,7 @@ def matches(path: str, pattern: str) -> bool:
     return from_here(0, 0)
 
 
-def wanted(path: Path, config: pytest.Config) -> bool:
+def is_listed(path: Path, config: pytest.Config) -> bool:
     """Whether the ini option asks for a file."""
     try:
         relative = path.relative_to(config.rootpath).as_posix()
@@ -90,7 +90,7 @@ class StepItem(pytest.Item):
         report = report_step(self.step, Effort(seconds=seconds(self.config)))
         self.user_properties += properties(report)
         if not report.passed:
-            raise StepFailure("\n".join(told(report)))
+            raise StepFailure("\n".join(describe_failure(report)))
         if report.expected:
             pytest.xfail(f"as the document says: {report.evidence.text}")
 
@@ -103,7 +103,7 @@ class StepItem(pytest.Item):
         return self.path, self.step.line - 1, self.name
 
 
-def told(report: StepReport) -> list[str]:
+def describe_failure(report: StepReport) -> list[str]:
     """A step that is not as its document says: the verdict, the step as written, both sides, what to change."""
     from attention_core.derivation.cases.counterexamples import describe
 
@@ -142,9 +142,9 @@ def add_option(parser: pytest.Parser) -> None:
     parser.addini(TIME, "processor time for one step of a derivation (default: 8)", default="8")
 
 
-def collected(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+def collect_document(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """The file as a document: what the ini option asks for; with `--attention-derive`, a named file with a display."""
-    if wanted(path, parent.config):
+    if is_listed(path, parent.config):
         document: pytest.Collector = DocumentFile.from_parent(parent, path=path)
         return document
     asked = parent.config.getoption(NAMED) and path.suffix.lower() in SUFFIXES

@@ -124,7 +124,7 @@ class DocumentReport:
     understood: tuple[tuple[int, str], ...] = ()
 
     @property
-    def not_assumed(self) -> tuple[tuple[int, str], ...]:
+    def ignored_relations(self) -> tuple[tuple[int, str], ...]:
         """The relations in declaring paragraphs that are claims or talk and no hypotheses: (line, text)."""
         return tuple((line, text) for line, text in self.understood if text.startswith("not assumed: "))
 
@@ -141,5 +141,5 @@ class DocumentReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The record that `--json` writes."""
-        unused = [{"line": line, "text": text} for line, text in self.not_assumed]
+        unused = [{"line": line, "text": text} for line, text in self.ignored_relations]
         return {"file": self.file, "steps": [step.as_dict() for step in self.steps], "not_assumed": unused}

@@ -13,7 +13,7 @@ from typing import Any
 
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.document.blocks import Option
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
@@ -241,7 +241,7 @@ def _index(step: Step, path: Path, node: Any) -> Any:
     spelled = name_of(node) if isinstance(node, Sub) else None
     known = step.context.symbols.get(spelled or "")
     if known is not None and known.kind == "array":  # u_b for u_a
-        start = written(node.base) + "_"
+        start = to_latex(node.base) + "_"
         twins = [
             n for n, d in step.context.symbols.items() if n.startswith(start) and n != spelled and d.type == known.type
         ]

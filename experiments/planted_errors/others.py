@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.reading.steps import Step
 
 SECONDS = 5
@@ -45,7 +45,7 @@ def with_sympy(step: Step) -> str:
     from sympy import simplify
     from sympy.parsing.latex import parse_latex
 
-    left, right = (parse_latex(written(side)) for side in (step.left, step.right))
+    left, right = (parse_latex(to_latex(side)) for side in (step.left, step.right))
     if simplify(left - right) == 0:
         return "accepts"
     equal = left.equals(right)
@@ -56,7 +56,7 @@ def with_math_verify(step: Step) -> str:
     """An answer grader."""
     from math_verify import parse, verify
 
-    left, right = (parse(f"${written(side)}$", parsing_timeout=None) for side in (step.left, step.right))
+    left, right = (parse(f"${to_latex(side)}$", parsing_timeout=None) for side in (step.left, step.right))
     if not left or not right:
         return "cannot tell"
     return "accepts" if verify(left, right, timeout_seconds=None) else "rejects"

@@ -214,5 +214,5 @@ class Atoms(Ratios):
             for _ in range(abs(times)):
                 turned = s if times > 0 else -s
                 cosine, sine = cosine * c - sine * turned, sine * c + cosine * turned
-            cosine, sine = self.reduced(cosine), self.reduced(sine)
+            cosine, sine = self.replace_squares(cosine), self.replace_squares(sine)
         return (cosine if op == "cos" else sine), self.one

@@ -62,7 +62,7 @@ def dot(left: Vector, right: Vector) -> fmpq:
     return sum((x * y for x, y in zip(left, right, strict=True)), fmpq(0))
 
 
-def scaled(direction: Vector, square: Any) -> list[Any]:
+def scale_to_length(direction: Vector, square: Any) -> list[Any]:
     """The direction at the length whose square is given: rational where it can be, else enclosed by balls on demand."""
     from attention_core.derivation.graph.nodes import square_root
 

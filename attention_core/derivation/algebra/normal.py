@@ -55,7 +55,7 @@ def is_nonnegative(graph: Graph, root: int, given: Given, deadline: float = floa
     for _ in range(12):
         try:
             form = Normal(graph, [root], given, units, deadline)
-            top, bottom = form.known(form.of(root))
+            top, bottom = form.reduce_ratio(form.of(root))
             return form.is_positive(top) and form.is_positive(bottom)
         except Finer:
             continue
@@ -92,7 +92,7 @@ class Normal(Atoms):
         top = self.of(root)[0]
         return bool(top.is_zero() or (self.ideal is not None and self.ideal.reduce(top).is_zero()))
 
-    def known(self, value: Ratio) -> Ratio:
+    def reduce_ratio(self, value: Ratio) -> Ratio:
         """A form reduced by the identities, so that equal arguments of functions become equal atoms."""
         if self.ideal is None or value[0].is_constant():
             return value
@@ -120,9 +120,9 @@ class Normal(Atoms):
             elif op == "powi":
                 value = self.power(args[0], graph.data[node])
             else:
-                chosen = self.decided(node) if self.given.values else None
+                chosen = self.decide_choice(node) if self.given.values else None
                 if chosen is None:
-                    value = self.function(op, [self.known(a) for a in args], graph.data[node])
+                    value = self.function(op, [self.reduce_ratio(a) for a in args], graph.data[node])
                 else:
                     value = self.values[chosen[0]] if chosen[1] > 0 else self.negative(self.values[chosen[0]])
             self.values[node] = value
@@ -138,7 +138,7 @@ class Normal(Atoms):
         self.pending.add(node)
         return self.of(source)
 
-    def decided(self, node: int) -> tuple[int, int] | None:
+    def decide_choice(self, node: int) -> tuple[int, int] | None:
         """At a point: which argument a maximum is, or which sign a magnitude drops, where balls can tell."""
         op, args = self.graph.ops[node], self.graph.args[node]
         if op not in ("max", "min", "abs"):

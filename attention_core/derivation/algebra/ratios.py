@@ -32,7 +32,7 @@ class Ratios:
         self.positive: set[int] = set()
         self.relations: list[tuple[Poly, int]] = []  # (modulus, index of the atom it is about)
 
-    def reduced(self, poly: Poly) -> Poly:
+    def replace_squares(self, poly: Poly) -> Poly:
         """Squares of roots and magnitudes replaced by what they are."""
         for modulus, index in reversed(self.relations):
             if poly.degrees()[index] >= 2:
@@ -43,7 +43,7 @@ class Ratios:
 
     def ratio(self, top: Poly, bottom: Poly) -> Ratio:
         """A quotient in lowest terms, its denominator with leading coefficient 1."""
-        top, bottom = self.reduced(top), self.reduced(bottom)
+        top, bottom = self.replace_squares(top), self.replace_squares(bottom)
         if bottom.is_zero():
             raise TooComplex
         if top.is_zero():
@@ -80,7 +80,7 @@ class Ratios:
         for a, b in parts:
             if len(top) * len(a) > 60 * MAX_TERMS or len(bottom) * len(b) > 60 * MAX_TERMS:
                 raise TooComplex
-            top, bottom = self.reduced(top * a), bottom * b
+            top, bottom = self.replace_squares(top * a), bottom * b
         return self.ratio(top, bottom)
 
     def inverse(self, value: Ratio) -> Ratio:

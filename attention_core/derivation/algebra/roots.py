@@ -38,7 +38,7 @@ class Roots:
         out = dict(self.table)
         for key, q in table.items():
             out[key] = out.get(key, fmpq(0)) + q
-        return _made(out)
+        return _build_sum(out)
 
     def __mul__(self, other: Any) -> Any:
         table = _table(other)
@@ -48,9 +48,9 @@ class Roots:
         for (n, a), q in self.table.items():
             for (m, b), r in table.items():
                 common = int(fmpz(n).gcd(fmpz(m)))
-                key = n * m // common**2, _joined(a, b)
+                key = n * m // common**2, _add_exponents(a, b)
                 out[key] = out.get(key, fmpq(0)) + q * r * common
-        return _made(out)
+        return _build_sum(out)
 
     def __neg__(self) -> Roots:
         return Roots({key: -q for key, q in self.table.items()})
@@ -94,14 +94,14 @@ def _table(value: Any) -> dict[Key, fmpq] | None:
     return {(1, ()): fmpq(value)} if isinstance(value, fmpq | int) else None
 
 
-def _joined(a: Exponent, b: Exponent) -> Exponent:
+def _add_exponents(a: Exponent, b: Exponent) -> Exponent:
     table = dict(a)
     for n, q in b:
         table[n] = table.get(n, fmpq(0)) + q
     return tuple(sorted((n, q) for n, q in table.items() if q != 0))
 
 
-def _made(table: dict[Key, fmpq]) -> Any:
+def _build_sum(table: dict[Key, fmpq]) -> Any:
     kept = {key: q for key, q in table.items() if q != 0}
     if not kept:
         return fmpq(0)
@@ -122,7 +122,7 @@ def square_root(value: fmpq) -> Any:
     for prime, power in fmpz(whole).factor():
         outside *= int(prime) ** (power // 2)
         inside *= int(prime) ** (power % 2)
-    return _made({(inside, ()): fmpq(outside, int(value.q))})
+    return _build_sum({(inside, ()): fmpq(outside, int(value.q))})
 
 
 def exponential(value: Any) -> Any:
@@ -130,7 +130,7 @@ def exponential(value: Any) -> Any:
     table = _table(value)
     if table is None or any(exponent for _, exponent in table):
         return None
-    return _made({(1, tuple(sorted((n, q) for (n, _), q in table.items() if q != 0))): fmpq(1)})
+    return _build_sum({(1, tuple(sorted((n, q) for (n, _), q in table.items() if q != 0))): fmpq(1)})
 
 
 def logarithm(value: Any) -> Any:
@@ -138,4 +138,4 @@ def logarithm(value: Any) -> Any:
     if not isinstance(value, Roots) or len(value.table) != 1:
         return None
     (((n, exponent), q),) = value.table.items()
-    return _made({(m, ()): r for m, r in exponent}) if n == 1 and q == 1 else None
+    return _build_sum({(m, ()): r for m, r in exponent}) if n == 1 and q == 1 else None

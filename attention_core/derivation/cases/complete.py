@@ -46,7 +46,7 @@ class Completion:
                 else:
                     values[what], real = self._solve(values, what, of)
                     good = good & real
-            allowed: Column = good & self._allowed(values)
+            allowed: Column = good & self._find_allowed_points(values)
             return allowed
 
     def _scale(self, values: dict[int, Column], vector: Vector, length: tuple[int, bool]) -> Column:
@@ -73,7 +73,7 @@ class Completion:
         found = np.where(straight, -at[0] / b, (-b + np.where(hint >= 0, 1, -1) * np.sign(a) * root) / (2 * a))
         return found, fits & np.isfinite(found)
 
-    def _allowed(self, values: dict[int, Column]) -> Any:
+    def _find_allowed_points(self, values: dict[int, Column]) -> Any:
         """Which points lie within all intervals and sets and meet the inequalities among the hypotheses."""
         import numpy as np
 

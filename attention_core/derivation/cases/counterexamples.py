@@ -34,7 +34,7 @@ WORDS = {
 }
 
 
-def refuted(problem: Problem, site: Site, made: list[int]) -> Finding:
+def shrink_and_report(problem: Problem, site: Site, made: list[int]) -> Finding:
     """Shrink the case and report it."""
 
     def fails(numbers: Sequence[int]) -> Sequence[int] | None:
@@ -59,11 +59,11 @@ def refutation(problem: Problem, site: Site, case: Case, outcome: Outcome) -> Fi
     example = Counterexample(
         case_values(problem, site, case), outcome.left, outcome.right, _entry(problem, site, outcome.place)
     )
-    text = described(problem.claim.op, example)
+    text = describe_counterexample(problem.claim.op, example)
     return Finding(Verdict.REFUTED, Evidence(text, {"cases": problem.tally.cases + 1}), example)
 
 
-def described(op: str, example: Counterexample) -> str:
+def describe_counterexample(op: str, example: Counterexample) -> str:
     """A counterexample of a relation as one line."""
     return f"{example.left} {WORDS[op]} {example.right} at {describe(example.values)}"
 

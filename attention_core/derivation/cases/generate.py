@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.algebra.frames import orthogonal_matrix, project, scaled
+from attention_core.derivation.algebra.frames import orthogonal_matrix, project, scale_to_length
 from attention_core.derivation.cases.admissible import (
     NoCase,
     assigned_value,
@@ -57,7 +57,7 @@ def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
             if node in needed:
                 values[node] = assigned_value(made, node, values)
         d = len(group[0])
-        framed = made.gram.framed(group)
+        framed = made.gram.collect_frame(group)
         frame = orthogonal_matrix(d, choices) if framed else []
         drawn: list[tuple[Vector, list[fmpq]]] = []
         for vector in [*framed, *(v for v in group if v not in framed)]:
@@ -107,14 +107,14 @@ def with_length(made: Plan, direction: list[fmpq], length: tuple[int, bool], val
     if not any(direction):
         raise NoCase
     if exact(found):
-        return scaled(direction, found if squared else found * found)
+        return scale_to_length(direction, found if squared else found * found)
     frozen = dict(values)
 
     def square() -> arb:
         (now,) = evaluate(graph, [node], frozen)
         return arb(now) if squared else arb(now) * arb(now)
 
-    return scaled(direction, square)
+    return scale_to_length(direction, square)
 
 
 def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: dict[str, fmpq]) -> Any:

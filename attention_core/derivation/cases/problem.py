@@ -24,7 +24,7 @@ from attention_core.derivation.lowering.size_ties import constants, whole_marks
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.probability.operations import register
 from attention_core.derivation.terms.context import Context
-from attention_core.derivation.terms.relevance import connected, relevant
+from attention_core.derivation.terms.relevance import find_connected_names, relevant
 from attention_core.derivation.terms.terms import Relation
 
 register()
@@ -45,7 +45,7 @@ class Problem:
         self.symbols, self.hypotheses, names = relevant(context, [claim.left, claim.right], extra)
         self.tuples = Tuples(context, names, self.hypotheses)
         self.tuples.marks = self.marks()
-        self.close = connected(context, [claim, *extra], self.hypotheses)
+        self.close = find_connected_names(context, [claim, *extra], self.hypotheses)
         self.tally = Tally()
         self.sites: dict[tuple[tuple[str, int], ...], Site | None] = {}
         self.shared = self.sites.copy()  # sites of all problems that differ in their seed alone

@@ -29,7 +29,7 @@ class Site:
     identical: bool | None = None
 
 
-def outsized(site: Site, case: Case) -> bool:
+def is_outsized(site: Site, case: Case) -> bool:
     """Whether a case was drawn large, or has a side that is beyond all numbers."""
     if any(isinstance(v, fmpq) and abs(v) > ORDINARY for v in case.values()):
         return True

@@ -15,7 +15,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.syntax import Chain, Expr, Frac, Group, Minus, Num, Plus, Sup, Times, Unreadable
 from attention_core.derivation.reading.domains import domain_of
-from attention_core.derivation.terms.shapes import fitted, joined, negative, product
+from attention_core.derivation.terms.shapes import fit, join_types, negative, product
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _factor(step: Step, elab: Elaborator, relation: Relation) -> Relation:
         )
     factor = elab.term(written)
     large, small = (relation.left, relation.right) if relation.op == ">>" else (relation.right, relation.left)
-    if not joined(large.type, small.type, "compared").scalar:
+    if not join_types(large.type, small.type, "compared").scalar:
         raise ShapeMismatch(f"{large.type} has no order: compare entries or norms")
     return Relation(large, ">=", product(factor, small), step.line)
 
@@ -98,8 +98,8 @@ def _bound(step: Step, elab: Elaborator, relation: Relation) -> Relation:
     bound = elab.term(parse_expression(step.option("within"), step.line))
     if not bound.type.scalar:
         raise Unreadable("the bound after 'within' is a number", step.line)
-    kind = joined(relation.left.type, relation.right.type, "compared")
-    sides = fitted(relation.left, kind), negative(fitted(relation.right, kind))
+    kind = join_types(relation.left.type, relation.right.type, "compared")
+    sides = fit(relation.left, kind), negative(fit(relation.right, kind))
     gap = Term("magnitudes", (Term("add", sides, kind),), kind)
     return Relation(gap, "<=", Term("filled", (bound,), kind), step.line)
 
@@ -109,7 +109,7 @@ def membership(step: Step, elab: Elaborator) -> Relation:
     left, domain = elab.term(step.left), domain_of(elab, step.right)
     if domain.kind != "array" or domain.type is None or domain.values:
         raise Unreadable("as a step, \\in is understood with \\mathbb{R}, its powers, and intervals", step.line)
-    flat = domain.type.column and left.type.vector and left.type.transposed == domain.type
+    flat = domain.type.column and left.type.vector and left.type.transpose == domain.type
     if left.type != domain.type and not flat and left.type.kind != "zero":
         raise ShapeMismatch(f"{left.type} is not {domain.type}")
     inside = left

@@ -12,7 +12,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.sums import infinity, limit_of
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import Big, Expr, Unreadable
-from attention_core.derivation.terms.shapes import fitted, joined
+from attention_core.derivation.terms.shapes import fit, join_types
 from attention_core.derivation.terms.terms import Relation, Term
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def moving(step: Step) -> tuple[Expr, Expr]:
 def limit_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:
     r"""`left \to right`, `left \approx right` as something moves: both sides do the same in the end."""
     variable, target = moving(step)
-    kind = joined(left.type, right.type, "compared")
-    one, two = (limit_of(elab, fitted(t, kind), variable, target) for t in (left, right))
+    kind = join_types(left.type, right.type, "compared")
+    one, two = (limit_of(elab, fit(t, kind), variable, target) for t in (left, right))
     return Relation(one, "->", two, step.line)
 
 
@@ -56,5 +56,5 @@ def bare_limit(left: Term, right: Term, line: int) -> Relation | None:
     if left.op != "limit" or any(t.op == "limit" or (t.op in ("leaf", "int") and t.data == left.data[0])
                                  for t in right.walk()):  # fmt: skip
         return None
-    kind = joined(left.type, right.type, "compared")
-    return Relation(left, "->", Term("limit", (fitted(right, kind), left.args[1]), kind, left.data), line)
+    kind = join_types(left.type, right.type, "compared")
+    return Relation(left, "->", Term("limit", (fit(right, kind), left.args[1]), kind, left.data), line)

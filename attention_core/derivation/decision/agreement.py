@@ -14,7 +14,7 @@ from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.sites import Site
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.graph.numbers import MAX_PRECISION
-from attention_core.derivation.proofs.contradiction import impossible, never_defined
+from attention_core.derivation.proofs.contradiction import impossible, is_never_defined
 from attention_core.derivation.records import Evidence, Finding, Verdict
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def summarize_agreement(problem: Problem) -> Finding:
             Evidence(f"the two sides could not be told apart with 4096 bits at {describe(tally.unclear)}"),
         )
     if not tally.cases:
-        return nothing_compared(problem)
+        return explain_silence(problem)
     figures: dict[str, Any] = {"cases": tally.cases, "bits": tally.bits, "tuples": len(tally.tuples)}
     text = f"{tally.cases} cases at {len(tally.tuples)} tuples of sizes agree"
     if tally.bits:
@@ -79,7 +79,7 @@ def _rate(problem: Problem, figures: dict[str, Any]) -> str:
     return f"; the difference is of order {figures['rate']}{where} in the slowest case"
 
 
-def nothing_compared(problem: Problem) -> Finding:
+def explain_silence(problem: Problem) -> Finding:
     """No case was ever compared."""
     tally = problem.tally
     if tally.outsized:
@@ -110,11 +110,13 @@ def _nowhere(problem: Problem) -> bool:
 
     A side that is not defined at certain sizes alone says nothing about others: then it is not certain.
     """
-    sites = list(_sampled(problem))
+    sites = list(_iterate_sites(problem))
     if not problem.tuples.sizes and not problem.tuples.indices and None in sites:
         return True
     sized = bool(problem.tuples.sizes or problem.tuples.indices)
-    return bool(sites) and all(s and never_defined(s.low.graph, s.order, s.plan.given(), sized) for s in sites)
+    return bool(sites) and all(
+        s and is_never_defined(s.low.graph, s.order, s.plan.collect_facts(), sized) for s in sites
+    )
 
 
 def _attempts(problem: Problem) -> str:
@@ -123,7 +125,7 @@ def _attempts(problem: Problem) -> str:
     return f"{tuples} and {problem.tally.undefined} cases"
 
 
-def _sampled(problem: Problem) -> Iterator[Site | None]:
+def _iterate_sites(problem: Problem) -> Iterator[Site | None]:
     """The sites of the small tuples and of others up the ladder, as far as these are not too large."""
     high = (env for way in problem.tuples.ladder() for env in islice(way, CERTAIN))
     for env in [*problem.tuples.small(), *high]:
@@ -136,7 +138,7 @@ def _sampled(problem: Problem) -> Iterator[Site | None]:
 def _contradiction(problem: Problem) -> str:
     """Why no case exists at any size that was tried, if that can be certified; else ''."""
     found = ""
-    for site in _sampled(problem):
+    for site in _iterate_sites(problem):
         if site is not None:
             found = impossible(site.plan)
             if not found:

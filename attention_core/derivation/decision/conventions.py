@@ -137,15 +137,15 @@ def _with_deviations(context: Context) -> Context | None:
         if law is None or law.name != "normal":
             continue
         spread = law.parameters[1]
-        if squared := _squared(spread):
+        if squared := _square_spread(spread):
             out.symbols[name] = replace(symbol, law=replace(law, parameters=(law.parameters[0], squared)))
     return out if any(out.symbols[n] is not s for n, s in context.symbols.items()) else None
 
 
-def _squared(spread: Term) -> Term | None:
+def _square_spread(spread: Term) -> Term | None:
     if spread.op == "leaf" and spread.type.scalar and _DEVIATIONS.match(str(spread.data)):
         return Term("mul", (spread, spread), SCALAR)
-    if spread.op == "mul" and spread.args[1].op == "eye" and (inner := _squared(spread.args[0])):
+    if spread.op == "mul" and spread.args[1].op == "eye" and (inner := _square_spread(spread.args[0])):
         return replace(spread, args=(inner, spread.args[1]))
     return None
 
@@ -157,11 +157,11 @@ def _with_rows(step: Step, misfit: bool) -> Context | None:
     """
     context = step.context
     columns = {n for n, s in context.symbols.items() if _is_column(s) and s.law is None}
-    used = columns & touched(step)
+    used = columns & collect_symbols(step)
     if not used:
         return None
     tied = any(used & h.mentions for h in context.hypotheses) or any(
-        s.mentions & columns and s.term is not None and n in touched(step) for n, s in context.symbols.items()
+        s.mentions & columns and s.term is not None and n in collect_symbols(step) for n, s in context.symbols.items()
     )
     if not misfit and (tied or not _TRANSPOSE.search(step.text)):
         return None
@@ -169,16 +169,16 @@ def _with_rows(step: Step, misfit: bool) -> Context | None:
         _needs_columns(peer, columns) for peer in step.peers[:MAX_PEERS] if isinstance(peer, Step) and peer is not step
     ):
         return None
-    return _turned(context, columns, tied)
+    return _transpose_columns(context, columns, tied)
 
 
-def _turned(context: Context, columns: set[str], tied: bool) -> Context:
+def _transpose_columns(context: Context, columns: set[str], tied: bool) -> Context:
     """The context with these columns as rows."""
     out = context.copy()
     for name in columns:
         symbol = context.symbols[name]
         assert symbol.type is not None
-        out.symbols[name] = replace(symbol, type=symbol.type.transposed)
+        out.symbols[name] = replace(symbol, type=symbol.type.transpose)
     if tied:
         out.hypotheses = [h for h in out.hypotheses if not columns & h.mentions]
     return out
@@ -187,10 +187,10 @@ def _turned(context: Context, columns: set[str], tied: bool) -> Context:
 def _needs_columns(step: Step, columns: set[str]) -> bool:
     """Whether the shapes of another step of the document fit with columns, and with rows do not."""
     known = step.context.symbols  # a letter may be something else in another section
-    here = {n for n in columns & touched(step) if n in known and _is_column(known[n])}
+    here = {n for n in columns & collect_symbols(step) if n in known and _is_column(known[n])}
     if not here:
         return False
-    for context, fits in ((step.context, True), (_turned(step.context, here, True), False)):
+    for context, fits in ((step.context, True), (_transpose_columns(step.context, here, True), False)):
         try:
             claim_of(replace(step, context=context))
         except Unreadable:
@@ -205,7 +205,7 @@ def _is_column(symbol: Declared) -> bool:
     return symbol.kind in ("array", "family") and kind is not None and kind.vector and kind.column and not kind.scalar
 
 
-def touched(step: Step) -> frozenset[str]:
+def collect_symbols(step: Step) -> frozenset[str]:
     """The declared symbols that a step depends on: those it mentions, and those that these are declared by."""
     from attention_core.derivation.latex.printer import all_names
 

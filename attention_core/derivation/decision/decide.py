@@ -33,7 +33,7 @@ def decide(problem: Problem) -> Finding:
     try:
         finding = search(problem)
         if finding is None and problem.effort.ladder and not _is_proved(problem, ordered=True):
-            finding = search_directed(problem)
+            finding = search_likely_failures(problem)
         if finding is None and not _is_proved(problem, ordered=False):
             finding = sharpen(problem)
         if finding is not None:
@@ -53,7 +53,7 @@ def _is_proved(problem: Problem, ordered: bool) -> bool:
     return is_proved_everywhere(problem) or (ordered and is_ordered_everywhere(problem))
 
 
-def search_directed(problem: Problem) -> Finding | None:
+def search_likely_failures(problem: Problem) -> Finding | None:
     """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
     from attention_core.derivation.search.far import far
     from attention_core.derivation.search.huge_search import huge

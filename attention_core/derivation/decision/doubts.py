@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.decision.conventions import doubtful, readings, touched
+from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
 from attention_core.derivation.decision.restrictions import restriction
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
@@ -47,9 +47,9 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     expected = step.option("expect") == "refuted"
     message = "" if expected else _other_convention(step, found, decide)
     if message:
-        return _undecided(found, message)
+        return _withhold_verdict(found, message)
     message = "" if expected else _restriction(step, found)
-    return _undecided(found, message) if message else _under_caveats(step, found, decide, expected)
+    return _withhold_verdict(found, message) if message else _under_caveats(step, found, decide, expected)
 
 
 def _restriction(step: Step, found: Finding) -> str:
@@ -58,7 +58,7 @@ def _restriction(step: Step, found: Finding) -> str:
     return "" if ill or step.context.formal is not None else restriction(step)
 
 
-def _undecided(found: Finding, said: str) -> Finding:
+def _withhold_verdict(found: Finding, said: str) -> Finding:
     return Finding(
         Verdict.UNDECIDED, Evidence(f"{said}; as it was read, {found.evidence.text}", found.evidence.figures)
     )
@@ -92,7 +92,7 @@ def _other_convention(step: Step, found: Finding, decide: Decide) -> str:
 
 
 def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
-    names = touched(step)
+    names = collect_symbols(step)
     about = [c for c in step.context.caveats if c.names is None or c.names & names]
     if expected or step.context.formal is not None:
         about = [c for c in about if c.plain]
@@ -115,17 +115,17 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
         try:
             other = decide(step, relations)
         except (Unreadable, ShapeMismatch, Unsettled):
-            return _undecided(found, _unread(one))
+            return _withhold_verdict(found, _unread(one))
         if other.verdict in GOOD or other.verdict is Verdict.UNDECIDED:
             holds = "holds" if other.verdict in GOOD else "may hold"
-            return _undecided(
+            return _withhold_verdict(
                 found,
                 f"it {holds} under ${one.formula}$ (line {one.line}: '{one.quote}'), which was not assumed here: "
                 f"write 'Assume ${one.formula}$' above the display, or '% assume: {one.formula}' above the step",
             )
     if unread:
-        return _undecided(found, _unread(unread[0]))
-    return _undecided(found, _strange(strange[0])) if strange else found
+        return _withhold_verdict(found, _unread(unread[0]))
+    return _withhold_verdict(found, _strange(strange[0])) if strange else found
 
 
 def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:
@@ -201,6 +201,6 @@ def _without_law(step: Step, found: Finding) -> Finding:
     fixed = {n for n in inside if known[n].law is None}
     for one in caveats:
         alone = one.plain or fixed == inside
-        if alone and fixed & (touched(step) if one.names is None else one.names):
-            return _undecided(found, f"{_unread(one)}; {sorted(fixed)[0]} has no law that was read")
+        if alone and fixed & (collect_symbols(step) if one.names is None else one.names):
+            return _withhold_verdict(found, f"{_unread(one)}; {sorted(fixed)[0]} has no law that was read")
     return found

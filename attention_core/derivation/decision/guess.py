@@ -17,7 +17,7 @@ from attention_core.derivation.cpu_limit import OutOfTime, ceiling, on_time
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.elaborate.hypotheses import relations_of
-from attention_core.derivation.graph.compare import shown
+from attention_core.derivation.graph.compare import format_value
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, precision
 from attention_core.derivation.latex.parse import parse_statement
@@ -169,7 +169,7 @@ def _factor(problem: Problem) -> str:
                     return ""
     if len(ratios) != 1 or seen < 4 or ratios == {"1"}:
         return ""
-    times = shown(_fraction(ratios.pop()))
+    times = format_value(_fraction(ratios.pop()))
     return f"the left side is {times} times the right side in all cases tried: is a factor missing?"
 
 

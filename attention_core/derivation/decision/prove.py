@@ -43,7 +43,7 @@ def prove(problem: Problem, found: Finding) -> Finding:
         return found
     deadline = min(time.process_time() + SHARE * problem.effort.seconds, problem.deadline)
     sizes = problem.tuples.sizes
-    needed = _needed(problem)
+    needed = _count_sizes_for_exact(problem)
     proved = 0
     for k in range(1, max(3, needed or 0) + 1) if sizes else (1,):
         envs = problem.tuples.first_few(k, MOST_TUPLES)
@@ -66,7 +66,7 @@ def prove(problem: Problem, found: Finding) -> Finding:
     return with_large_sizes(problem, replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures)))
 
 
-def _needed(problem: Problem) -> int | None:
+def _count_sizes_for_exact(problem: Problem) -> int | None:
     """How many values of each size make EXACT; None where what holds at some sizes says nothing about others.
 
     An equation is settled by its degree in the sizes as numbers; an inequality may fail at the next size, so that one

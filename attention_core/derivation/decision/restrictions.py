@@ -6,7 +6,7 @@ is an equation that restricts it, whatever the words around it say.
 
 from __future__ import annotations
 
-from attention_core.derivation.latex.printer import all_names, name_of, written
+from attention_core.derivation.latex.printer import all_names, name_of, to_latex
 from attention_core.derivation.latex.syntax import Expr, Name, Sub
 from attention_core.derivation.reading.steps import Step
 
@@ -23,7 +23,7 @@ def restriction(step: Step) -> str:
             continue
         return (
             f"it reads as a definition of {name} or an equation that restricts it: write "
-            f"'Put ${written(side)} := {written(other)}$', or declare it as a hypothesis, 'Assume ${_formula(step)}$'"
+            f"'Put ${to_latex(side)} := {to_latex(other)}$', or declare it as a hypothesis, 'Assume ${_formula(step)}$'"
         )
     return ""
 

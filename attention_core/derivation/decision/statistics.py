@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from attention_core.derivation.cases.counterexamples import case_values, describe
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.cases.sites import Site
-from attention_core.derivation.decision.agreement import nothing_compared
+from attention_core.derivation.decision.agreement import explain_silence
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.graph.compare import shown
+from attention_core.derivation.graph.compare import format_value
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise, evaluate, precision
 from attention_core.derivation.latex.syntax import Unreadable
@@ -105,7 +105,7 @@ class Sampler:
         """All entries at one case; the finding if one is rejected."""
         import numpy as np
 
-        claims = [c for pair in site.pairs for c in self.one_sided(site.low.graph, *pair)]
+        claims = [c for pair in site.pairs for c in self.list_differences(site.low.graph, *pair)]
         share = self.errors.alpha / (CASES * len(claims))
         for entry, (difference, sign, two_sided) in enumerate(claims):
             made = estimator(site.low.graph, difference)
@@ -122,10 +122,10 @@ class Sampler:
             result = test_mean(trial.draw, variance, errors, two_sided, trial.limits())
             self.done.append((result, variance))
             if result.rejected:
-                return self.rejected(site, case, result, sign, variance)
+                return self.refute(site, case, result, sign, variance)
         return None
 
-    def one_sided(self, graph: Graph, left: int, right: int) -> list[tuple[int, int, bool]]:
+    def list_differences(self, graph: Graph, left: int, right: int) -> list[tuple[int, int, bool]]:
         """(difference, sign, two-sided): E[sign D] <= 0, or E[D] = 0; |a| <= b is two claims."""
         op = self.problem.claim.op
         if op in (">", ">="):
@@ -139,7 +139,7 @@ class Sampler:
 
     # -- outcomes ---------------------------------------------------------------------------------------------------
 
-    def rejected(self, site: Site, case: Case, result: Result, sign: int, variance: float) -> Finding:
+    def refute(self, site: Site, case: Case, result: Result, sign: int, variance: float) -> Finding:
         """A claim that the samples rule out."""
         values = case_values(self.problem, site, case)
         power = result.log_e / math.log(10)
@@ -168,7 +168,7 @@ class Sampler:
         if not self.done:
             if self.reasons:
                 return Finding(Verdict.UNDECIDED, Evidence(self.reasons[0]))
-            return nothing_compared(self.problem)
+            return explain_silence(self.problem)
         samples = sum(r.samples for r, _ in self.done)
         e = self.errors
         figures = {
@@ -199,4 +199,4 @@ def shown_right(site: Site, case: Case) -> str:
     """The right side at a case as text."""
     with precision(128):
         (found,) = evaluate(site.low.graph, [site.pairs[0][1]], case)
-    return shown(found)
+    return format_value(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
 from attention_core.derivation.document.pieces import Piece
-from attention_core.derivation.document.rows import gathered
+from attention_core.derivation.document.rows import split_statements
 from attention_core.derivation.document.segments import in_brackets
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
@@ -97,14 +97,14 @@ def statements_of(display: Display) -> list[Written]:
         message = f"the display has more than {MAX_RELATIONS} relations: split it above this line, or shorten the chain"
         raise Unreadable(message, relations[MAX_RELATIONS].line)
     starts = sorted({t.start for t in tokens})
-    out = [one for piece in gathered(tokens) for one in _written(piece, text, starts)]
+    out = [one for piece in split_statements(tokens) for one in _build_statements(piece, text, starts)]
     if not out:
         raise Unreadable("the display has no formula", display.line)
     _give_options(out, list(display.options), options)
     return out
 
 
-def _written(piece: Piece, text: str, starts: list[int]) -> list[Written]:
+def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Written]:
     statement = parse_tokens(piece.tokens)
     conditions = [chain for part in piece.conditions for chain in condition_chains(part)]
     offered = [chain for part in piece.offered for chain in condition_chains(in_brackets(part) or part)]

@@ -65,14 +65,14 @@ def _of_directives(text: str) -> str:
     while place < len(lines):
         directive, sphinx = _DIRECTIVE.match(lines[place]), _SPHINX.match(lines[place])
         if directive:
-            place = _fenced(lines, place, directive)
+            place = _read_fence(lines, place, directive)
         elif sphinx:
-            place = _indented(lines, place, sphinx)
+            place = _read_directive(lines, place, sphinx)
         place += 1
     return "\n".join(lines)
 
 
-def _fenced(lines: list[str], place: int, found: re.Match[str]) -> int:
+def _read_fence(lines: list[str], place: int, found: re.Match[str]) -> int:
     """A MyST directive between marks; where it ends."""
     before, mark, content = found.groups()
     closing = re.compile(rf"^\s*(?:>\s*)*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
@@ -84,7 +84,7 @@ def _fenced(lines: list[str], place: int, found: re.Match[str]) -> int:
     return end
 
 
-def _indented(lines: list[str], place: int, found: re.Match[str]) -> int:
+def _read_directive(lines: list[str], place: int, found: re.Match[str]) -> int:
     """A directive of reStructuredText with what is indented below it; where it ends."""
     before, content = found.groups()
     end = place + 1

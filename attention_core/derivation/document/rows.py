@@ -55,7 +55,7 @@ def without_empty_braces(tokens: list[Tok]) -> list[Tok]:
     return [t for i, t in enumerate(tokens) if i not in empty and i - 1 not in empty]
 
 
-def gathered(tokens: list[Tok]) -> list[Piece]:
+def split_statements(tokens: list[Tok]) -> list[Piece]:
     """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
     splitter = _Splitter()
     tokens = without_empty_braces(tokens)

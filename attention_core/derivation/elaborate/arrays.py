@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.dotted import dotted_line, dotted_table
-from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Dots, Expr, Group
-from attention_core.derivation.terms.shapes import assembled
+from attention_core.derivation.terms.shapes import assemble_blocks
 from attention_core.derivation.terms.terms import Term, integer
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def group(elab: Elaborator, expr: Group) -> Term:
     """Brackets around one expression, or a row written out."""
     if (expr.bracket, expr.close) not in (("(", ")"), ("[", "]"), ("{", "}")):
-        raise elab.fail(f"'{written(expr)}' opens and closes with different brackets")
+        raise elab.fail(f"'{to_latex(expr)}' opens and closes with different brackets")
     if len(expr.items) == 1 and not expr.semicolons:
         return elab.chain_term(expr.items[0])
     if expr.bracket == "[" and expr.close == "]":
@@ -30,7 +30,7 @@ def group(elab: Elaborator, expr: Group) -> Term:
         if len(cells) != len(expr.items):
             raise elab.fail("a relation stands inside a bracketed row")
         return array(elab, tuple((c,) for c in cells) if expr.semicolons else (tuple(cells),))
-    raise elab.fail(f"'{written(expr)}' is not understood: write a row as [a, b] and a matrix with bmatrix")
+    raise elab.fail(f"'{to_latex(expr)}' is not understood: write a row as [a, b] and a matrix with bmatrix")
 
 
 def array(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term:
@@ -40,7 +40,7 @@ def array(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term:
     if len({len(row) for row in rows}) != 1:
         raise elab.fail("the rows of the matrix have different lengths")
     table = [[elab.term(cell) if cell is not None else integer(0) for cell in row] for row in rows]
-    return assembled(table)
+    return assemble_blocks(table)
 
 
 def dotted_sum(elab: Elaborator, terms: Sequence[Expr]) -> Term:

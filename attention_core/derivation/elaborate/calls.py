@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.indicators import indicator
 from attention_core.derivation.elaborate.random_variables import expectation
-from attention_core.derivation.elaborate.subscripts import index_items, indexed
+from attention_core.derivation.elaborate.subscripts import index_array, index_items
 from attention_core.derivation.latex.syntax import Call, Minus, Num
-from attention_core.derivation.terms.shapes import joined, product, quotient, scalar_function, size_term, transpose
+from attention_core.derivation.terms.shapes import join_types, product, quotient, scalar_function, size_term, transpose
 from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Term, integer, matrix
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf
 
 def call(elab: Elaborator, expr: Call) -> Term:
     """A known function."""
-    found = _called(elab, expr)
+    found = _elaborate_call(elab, expr)
     if expr.power is None:
         return found
     if expr.power == Minus(Num(Fraction(1))):
@@ -39,7 +39,7 @@ def call(elab: Elaborator, expr: Call) -> Term:
     return Term("pow", (found, elab.term(expr.power)), SCALAR)
 
 
-def _called(elab: Elaborator, expr: Call) -> Term:
+def _elaborate_call(elab: Elaborator, expr: Call) -> Term:
     name = expr.function
     if name in ("E", "Var", "Cov", "Pr"):
         return expectation(elab, expr)
@@ -53,7 +53,7 @@ def _called(elab: Elaborator, expr: Call) -> Term:
         items = index_items(elab, expr.sub)
         if items is None:
             raise elab.fail("the subscript of softmax is not a declared index")
-        return indexed(elab, _softmax(elab, args), items)
+        return index_array(elab, _softmax(elab, args), items)
     if expr.sub:
         raise elab.fail(f"a subscript of {name} is not understood")
     if name in ("softmax", "argmax"):
@@ -96,7 +96,7 @@ def _inner(elab: Elaborator, args: list[Term]) -> Term:
         return product(
             left if not left.type.column else transpose(left), right if right.type.column else transpose(right)
         )
-    if joined(left.type, right.type, "paired").kind == "matrix":
+    if join_types(left.type, right.type, "paired").kind == "matrix":
         return Term("tr", (product(transpose(left), right),), SCALAR)
     return product(left, right)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Sup, Times
 from attention_core.derivation.latex.tree import order
 from attention_core.derivation.terms.shapes import transpose
@@ -31,10 +31,10 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
             known = elab.lookup(name_of(variable) or "")
             if known is not None and known.term is not None:
                 raise elab.fail(
-                    f"'{written(variable)}' is defined (line {known.line}) by other symbols: differentiate by one "
-                    f"of these, or declare '{written(variable)}' with its domain"
+                    f"'{to_latex(variable)}' is defined (line {known.line}) by other symbols: differentiate by one "
+                    f"of these, or declare '{to_latex(variable)}' with its domain"
                 )
-            raise elab.fail(f"'{written(variable)}' is no declared variable, so nothing is differentiated by it")
+            raise elab.fail(f"'{to_latex(variable)}' is no declared variable, so nothing is differentiated by it")
         slope = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
         gradient = body.type.scalar and not by.type.scalar
         jacobian = body.type.vector and by.type.vector
@@ -58,7 +58,7 @@ def ordinary(elab: Elaborator, expr: Frac) -> Derivative | None:
         if found is None or found.kind not in ("array", "family"):
             return None
         raise elab.fail(
-            f"'{written(expr)}' may be a derivative or a quotient, as d is declared: write \\partial, or cancel d"
+            f"'{to_latex(expr)}' may be a derivative or a quotient, as d is declared: write \\partial, or cancel d"
         )
     power = head.exponent if isinstance(head, Sup) else None
     return Derivative(rest if rest is not None else Dots(), order(power, (variable,)))

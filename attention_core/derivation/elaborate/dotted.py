@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.syntax import Dots, Expr, Minus, Name, Num, children
-from attention_core.derivation.terms.shapes import assembled
+from attention_core.derivation.terms.shapes import assemble_blocks
 from attention_core.derivation.terms.terms import ONE, Term, matrix
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def dotted_table(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Ter
     full = [row for row in rows if not all(isinstance(c, Dots) or c is None for c in row)]
     if len(full) == len(rows):
         lines = [_dotted_row(elab, row) for row in rows]
-        return lines[0] if len(lines) == 1 else assembled([[line] for line in lines])
+        return lines[0] if len(lines) == 1 else assemble_blocks([[line] for line in lines])
     place = next(i for i, row in enumerate(rows) if all(isinstance(c, Dots) or c is None for c in row))
     above, below = list(rows[:place]), list(rows[place + 1 :])
     if not above or len(below) != 1:
@@ -100,7 +100,7 @@ def dotted_table(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Ter
     width = body.type.cols if body.type.kind == "matrix" else ONE
     stacked = Term("vcat", (elab.term(low), elab.term(high), body), matrix(count * height, width), name)
     heads = [_dotted_row(elab, r) for r in above[:-1]]
-    return assembled([[h] for h in heads] + [[stacked]]) if heads else stacked
+    return assemble_blocks([[h] for h in heads] + [[stacked]]) if heads else stacked
 
 
 def _row_pattern(
@@ -126,7 +126,7 @@ def _dotted_row(elab: Elaborator, row: Sequence[Expr | None]) -> Term:
     if not any(isinstance(c, Dots) for c in cells):
         if len(cells) == 1:
             return elab.term(cells[0])
-        return assembled([[elab.term(c) for c in cells]])
+        return assemble_blocks([[elab.term(c) for c in cells]])
     before, (name, body), low, high, after = dotted_line(elab, cells)
     inner = elab.inside([name])
     term = inner.term(body)
@@ -134,7 +134,7 @@ def _dotted_row(elab: Elaborator, row: Sequence[Expr | None]) -> Term:
     height, width = (term.type.rows, term.type.cols) if term.type.kind == "matrix" else (ONE, ONE)
     run = Term("hcat", (elab.term(low), elab.term(high), term), matrix(height, count * width), name)
     others = [elab.term(c) for c in before], [elab.term(c) for c in after]
-    return assembled([[*others[0], run, *others[1]]]) if before or after else run
+    return assemble_blocks([[*others[0], run, *others[1]]]) if before or after else run
 
 
 def _diagonal(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term | None:

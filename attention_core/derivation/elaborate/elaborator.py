@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import (
     Chain,
     Expr,
@@ -27,7 +27,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.terms.context import Context, Declared
 from attention_core.derivation.terms.same_sizes import same_size
-from attention_core.derivation.terms.shapes import copies, fitted, joined
+from attention_core.derivation.terms.shapes import copies, fit, join_types
 from attention_core.derivation.terms.terms import SCALAR, Size, Term
 
 Bound = dict[str, tuple[Size, Size] | None]
@@ -80,9 +80,9 @@ class Elaborator:
 
     def size(self, expr: Expr) -> Size:
         """A size: a polynomial in declared sizes, of equal ones always in the same."""
-        return same_size(self.context, self.size_as_written(expr))
+        return same_size(self.context, self.raw_size(expr))
 
-    def size_as_written(self, expr: Expr) -> Size:
+    def raw_size(self, expr: Expr) -> Size:
         """The same, before hypotheses make sizes equal."""
         match expr:
             case Num(value):
@@ -115,13 +115,13 @@ class Elaborator:
                 if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)):
                     side = self.size(expr.base)
                     return side * side
-        raise self.fail(f"'{written(expr)}' is not understood as a size")
+        raise self.fail(f"'{to_latex(expr)}' is not understood as a size")
 
     def inverse_size(self, expr: Expr) -> Size:
         """One over a size."""
         found = self.size(expr).inverse()
         if found is None:
-            raise self.fail(f"a size cannot be divided by '{written(expr)}'")
+            raise self.fail(f"a size cannot be divided by '{to_latex(expr)}'")
         return found
 
     # -- expressions --------------------------------------------------------------------------------------------
@@ -130,13 +130,13 @@ class Elaborator:
         """The typed term of an expression."""
         handler = HANDLERS.get(type(expr))
         if handler is None:
-            raise self.fail(f"'{written(expr)}' is not understood here")
+            raise self.fail(f"'{to_latex(expr)}' is not understood here")
         return handler(self, expr)
 
     def chain_term(self, chain: Chain) -> Term:
         """The term of a chain that must be a plain expression."""
         if not chain.alone:
-            raise self.fail(f"a relation is not expected inside '{written(chain)}'")
+            raise self.fail(f"a relation is not expected inside '{to_latex(chain)}'")
         return self.term(chain.exprs[0])
 
     def total(self, terms: Sequence[Term]) -> Term:
@@ -147,8 +147,8 @@ class Elaborator:
         kept = self.alike(kept)
         kind = kept[0].type
         for other in kept[1:]:
-            kind = joined(kind, other.type, "added")
-        return Term("add", tuple(fitted(t, kind) for t in kept), kind)
+            kind = join_types(kind, other.type, "added")
+        return Term("add", tuple(fit(t, kind) for t in kept), kind)
 
     def alike(self, terms: Sequence[Term]) -> list[Term]:
         """Numbers, rows and columns beside a matrix: copies of them, if the document says so."""

@@ -10,13 +10,13 @@ from attention_core.derivation.elaborate.arrays import array, dotted_sum, group
 from attention_core.derivation.elaborate.calls import call
 from attention_core.derivation.elaborate.derivatives import derivative, ordinary
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
-from attention_core.derivation.elaborate.functions import MARK, applied, with_calls
+from attention_core.derivation.elaborate.functions import MARK, expand_definition, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
 from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.elaborate.norms import fence, root
-from attention_core.derivation.elaborate.powers import lettered, power
+from attention_core.derivation.elaborate.powers import elaborate_letter_power, power
 from attention_core.derivation.elaborate.products import times
-from attention_core.derivation.elaborate.subscripts import subscripted
+from attention_core.derivation.elaborate.subscripts import elaborate_subscript
 from attention_core.derivation.elaborate.sums import big
 from attention_core.derivation.latex.syntax import (
     Array,
@@ -74,7 +74,7 @@ def _call(elab: Elaborator, expr: Call) -> Term:
     if not expr.function.startswith(MARK):
         return call(elab, expr)
     function = elab.context.symbols[expr.function.removeprefix(MARK)]
-    return elab.term(applied(elab, function, expr.args))
+    return elab.term(expand_definition(elab, function, expr.args))
 
 
 def _dots(elab: Elaborator, expr: Dots) -> Term:
@@ -89,9 +89,11 @@ HANDLERS.update(
     {
         Num: lambda elab, expr: integer(expr.value),
         Name: lambda elab, expr: symbol(elab, expr.text),
-        Sub: subscripted,
+        Sub: elaborate_subscript,
         Sup: lambda elab, expr: power(elab, expr, expr.base, expr.exponent),
-        Transposed: lambda elab, expr: lettered(elab, expr.base) if expr.letter else transpose(elab.term(expr.base)),
+        Transposed: lambda elab, expr: (
+            elaborate_letter_power(elab, expr.base) if expr.letter else transpose(elab.term(expr.base))
+        ),
         Group: group,
         Minus: lambda elab, expr: negative(elab.term(expr.body)),
         Plus: _sum,

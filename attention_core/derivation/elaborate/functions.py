@@ -50,20 +50,20 @@ def function_form(expr: Expr) -> tuple[str, tuple[str, ...]] | None:
     return name, tuple(str(n) for n in names)
 
 
-def substituted(expr: object, rule: Callable[[object], object | None]) -> object:
+def substitute(expr: object, rule: Callable[[object], object | None]) -> object:
     """A written tree with some nodes replaced."""
     found = rule(expr)
     if found is not None:
         return found
     if isinstance(expr, tuple):
-        return tuple(substituted(e, rule) for e in expr)
+        return tuple(substitute(e, rule) for e in expr)
     if not children(expr):
         return expr
-    fields = {name: substituted(getattr(expr, name), rule) for name in expr.__slots__}  # type: ignore[attr-defined]
+    fields = {name: substitute(getattr(expr, name), rule) for name in expr.__slots__}  # type: ignore[attr-defined]
     return type(expr)(**fields)
 
 
-def closed(context: Context, body: Expr, params: tuple[str, ...]) -> Expr:
+def rename_bound_indices(context: Context, body: Expr, params: tuple[str, ...]) -> Expr:
     """The body with new names for the indices that its sums bind, so that no argument is caught by them."""
 
     def rule(node: object) -> object | None:
@@ -73,13 +73,13 @@ def closed(context: Context, body: Expr, params: tuple[str, ...]) -> Expr:
         bound = {n for n in plain if n not in params and not _is_size(context, n)}
         names = {n: Name(f"{n}§{next(_numbers)}") for n in bound}
 
-        def renamed(part: object) -> object:
-            return substituted(part, lambda e: names.get(e.text) if isinstance(e, Name) else None)
+        def rename(part: object) -> object:
+            return substitute(part, lambda e: names.get(e.text) if isinstance(e, Name) else None)
 
-        below, inner = renamed(node.below), renamed(node.body)
-        return replace(node, below=below, body=substituted(inner, rule))  # type: ignore[arg-type]
+        below, inner = rename(node.below), rename(node.body)
+        return replace(node, below=below, body=substitute(inner, rule))  # type: ignore[arg-type]
 
-    return substituted(body, rule)  # type: ignore[return-value]
+    return substitute(body, rule)  # type: ignore[return-value]
 
 
 def _is_size(context: Context, name: str) -> bool:
@@ -94,7 +94,7 @@ def with_calls(elab: Elaborator, expr: Times) -> Times | Expr:
     while place + 1 < len(factors):
         name = name_of(factors[place])
         symbol = elab.lookup(name) if name is not None else None
-        called = _called(name, factors[place + 1]) if symbol is not None and symbol.kind == "function" else None
+        called = _read_call(name, factors[place + 1]) if symbol is not None and symbol.kind == "function" else None
         if called is not None and ops[place] == "":
             factors[place : place + 2] = [called]
             del ops[place]
@@ -102,24 +102,24 @@ def with_calls(elab: Elaborator, expr: Times) -> Times | Expr:
     return Times(tuple(factors), tuple(ops)) if ops else factors[0]
 
 
-def _called(name: str | None, arguments: Expr) -> Expr | None:
+def _read_call(name: str | None, arguments: Expr) -> Expr | None:
     """The call for `(x)`, `(x)^2`, `(x)^\\top`, `(x)_i` behind the name of a function."""
     match arguments:
         case Group("(", items, ")", False):
             return Call(f"{MARK}{name}", items)
         case Sup(base, exponent):
-            inner = _called(name, base)
+            inner = _read_call(name, base)
             return None if inner is None else Sup(inner, exponent)
         case Transposed(base, letter):
-            inner = _called(name, base)
+            inner = _read_call(name, base)
             return None if inner is None else Transposed(inner, letter)
         case Sub(base, items):
-            inner = _called(name, base)
+            inner = _read_call(name, base)
             return None if inner is None else Sub(inner, items)
     return None
 
 
-def applied(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr:
+def expand_definition(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr:
     """The body at these arguments."""
     elab.context.applied += 1
     if elab.context.applied > MOST:
@@ -136,10 +136,10 @@ def applied(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr
             return given.get(name_of(node) or "")
         return None
 
-    return substituted(symbol.body, rule)  # type: ignore[return-value]
+    return substitute(symbol.body, rule)  # type: ignore[return-value]
 
 
-def require_known(elab: Elaborator, body: Expr, params: tuple[str, ...]) -> None:
+def require_used_parameters(elab: Elaborator, body: Expr, params: tuple[str, ...]) -> None:
     """An argument that the body does not mention is a slip of the pen."""
     missing = [p for p in params if p not in all_names(body)]
     if missing:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import between, index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.same_sizes import with_same_sizes
-from attention_core.derivation.terms.shapes import fitted, joined, product, size_term
+from attention_core.derivation.terms.shapes import fit, join_types, product, size_term
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term, Type, integer
 
 
@@ -55,7 +55,7 @@ def relations_of(
             for a, op, b in zip(terms, chain.ops, terms[1:], strict=False)
         ]
     except ShapeMismatch as error:
-        raise Unreadable(f"in the hypothesis '{written(chain)}': {error}", line) from None
+        raise Unreadable(f"in the hypothesis '{to_latex(chain)}': {error}", line) from None
 
 
 def typed_relation(
@@ -71,11 +71,11 @@ def typed_relation(
         return typed_relation(product(left, right, dot=True), "=", integer(0), line, over, where)
     if op not in ("=", "!=", "<", "<=", ">", ">=", "~", ">>", "<<"):
         raise Unreadable(f"the relation '{op}' is not understood between expressions", line)
-    kind: Type = joined(left.type, right.type, "compared")
+    kind: Type = join_types(left.type, right.type, "compared")
     ordered = op in ("<", "<=", ">", ">=", ">>", "<<")
     if ordered and not kind.scalar:
         raise ShapeMismatch(f"{kind} has no order: compare entries or norms")
-    return Relation(fitted(left, kind), op, fitted(right, kind), line, over, where)
+    return Relation(fit(left, kind), op, fit(right, kind), line, over, where)
 
 
 def free_indices(context: Context, node: object) -> set[str]:
@@ -95,7 +95,7 @@ def free_indices(context: Context, node: object) -> set[str]:
     return found
 
 
-def defined(elab: Elaborator, left: Expr, right: Expr) -> tuple[str | None, list[str]]:
+def find_defined_name(elab: Elaborator, left: Expr, right: Expr) -> tuple[str | None, list[str]]:
     """The name that is defined and the indices it is written with."""
     whole = name_of(left)
     if not isinstance(left, Sub) or whole is None:

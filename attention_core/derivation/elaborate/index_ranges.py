@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Name, Num, Sub, Unreadable, children
 from attention_core.derivation.terms.terms import ONE, Size, Term, Type
 
@@ -29,7 +29,7 @@ def spread(chains: Sequence[Chain]) -> list[Chain]:
     place = 0
     while place < len(chains):
         chain = chains[place]
-        length = _listed(chains, place)
+        length = _count_list(chains, place)
         if length > 1:
             values = [chain.exprs[1], *(c.exprs[0] for c in chains[place + 1 : place + length])]
             items = tuple(Chain((value,), ()) for value in values)
@@ -42,7 +42,7 @@ def spread(chains: Sequence[Chain]) -> list[Chain]:
     return out
 
 
-def _listed(chains: Sequence[Chain], place: int) -> int:
+def _count_list(chains: Sequence[Chain], place: int) -> int:
     r"""How many chains from a place on are one list of values, `i = 1, \dots, n` or `i = 1, 2`; 1 without a list."""
     if chains[place].ops != ("=",) or not isinstance(chains[place].exprs[0], Name):
         return 1
@@ -53,7 +53,7 @@ def _listed(chains: Sequence[Chain], place: int) -> int:
     if dotted and end + 1 < len(chains) and chains[end + 1].alone:
         return end + 2 - place
     if dotted:
-        raise Unreadable(f"'{written(chains[place])}, \\dots' does not say where it ends")
+        raise Unreadable(f"'{to_latex(chains[place])}, \\dots' does not say where it ends")
     return end - place
 
 
@@ -67,9 +67,9 @@ def index_ends(elab: Elaborator, expr: Expr) -> tuple[Expr, Expr]:
         listed = cells[:-2] if dotted else cells
         if expr.bracket == "{" and listed and not any(isinstance(c, Dots) for c in listed):
             if len(listed) > 1 and not _consecutive(elab, listed):
-                raise elab.fail(f"'{written(expr)}' leaves values out: only ranges without gaps are understood")
+                raise elab.fail(f"'{to_latex(expr)}' leaves values out: only ranges without gaps are understood")
             return cells[0], cells[-1]
-    raise elab.fail(f"'{written(expr)}' is not understood as a set of indices: write \\{{1, \\dots, n\\}}")
+    raise elab.fail(f"'{to_latex(expr)}' is not understood as a set of indices: write \\{{1, \\dots, n\\}}")
 
 
 def _consecutive(elab: Elaborator, listed: Sequence[Expr]) -> bool:

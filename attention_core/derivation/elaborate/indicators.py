@@ -10,7 +10,7 @@ from collections.abc import Container
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import (
     Call,
     Chain,
@@ -127,9 +127,9 @@ def indicator(elab: Elaborator, conditions: tuple[Chain, ...]) -> Term:
             )
             if letter and _indexlike(side):
                 raise elab.fail(f"{letter} is not declared: {declared_as(letter)}")
-            raise elab.fail(f"an indicator compares indices, and '{written(side)}' is none")
+            raise elab.fail(f"an indicator compares indices, and '{to_latex(side)}' is none")
         if chain.alone or not set(chain.ops) <= _COMPARISONS:
-            raise elab.fail(f"'{written(chain)}' is not understood in an indicator: compare indices, as in [i = j]")
+            raise elab.fail(f"'{to_latex(chain)}' is not understood in an indicator: compare indices, as in [i = j]")
     tests = tuple(inner_condition(elab, chain) for chain in conditions)
     return Term("reduce", (integer(1), integer(1), integer(1), *tests), SCALAR, ("sum", "§1"))
 
@@ -183,7 +183,7 @@ def require_function(elab: Elaborator, expr: Times) -> None:
         first = letter is expr.factors[0]  # behind another factor it is read as one: g f (x + y)
         if name == "f" and first and known is not None and known.kind == "array" and known.type == SCALAR:
             raise Unreadable(
-                f"'f {written(following)}' may be a value of a function or a product with the number f (line "
-                f"{known.line}): define 'Put $f(t) := ...$', or write f \\cdot {written(following)}",
+                f"'f {to_latex(following)}' may be a value of a function or a product with the number f (line "
+                f"{known.line}): define 'Put $f(t) := ...$', or write f \\cdot {to_latex(following)}",
                 elab.line,
             )

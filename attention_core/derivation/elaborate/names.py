@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.elaborate.functions import applied
+from attention_core.derivation.elaborate.functions import expand_definition
 from attention_core.derivation.elaborate.indicators import ONES
 from attention_core.derivation.latex.syntax import Chain, Name
 from attention_core.derivation.terms.terms import EYE, SCALAR, Term, integer
@@ -34,7 +34,7 @@ def symbol(elab: Elaborator, name: str) -> Term:
     if found.kind == "function":
         if any(elab.lookup(p) is None and p not in elab.bound for p in found.params):
             raise elab.fail(f"{name} is a function: write {name}({', '.join(found.params)})")
-        return elab.term(applied(elab, found, tuple(Chain((Name(p),)) for p in found.params)))
+        return elab.term(expand_definition(elab, found, tuple(Chain((Name(p),)) for p in found.params)))
     if found.kind == "family":
         raise elab.fail(f"{name} is a family: write {name}_i with a declared index, or {name}_1")
     assert found.type is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Expr
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
 
@@ -44,5 +44,5 @@ def fence(elab: Elaborator, kind: str, body: Expr) -> Term:
     if inner.type.scalar:
         return Term("abs", (inner,), SCALAR)
     if kind == "abs":
-        raise elab.fail(f"|{written(body)}| is the magnitude of {inner.type}: write \\| . \\| for a norm")
+        raise elab.fail(f"|{to_latex(body)}| is the magnitude of {inner.type}: write \\| . \\| for a norm")
     return Term("norm", (inner,), SCALAR)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.names import symbol
-from attention_core.derivation.elaborate.subscripts import subscripted
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.elaborate.subscripts import elaborate_subscript
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Sub, Sup, Unreadable
 from attention_core.derivation.terms.context import Declared, has_entries
 from attention_core.derivation.terms.shapes import product, scalar_function, transpose
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
-def lettered(elab: Elaborator, base: Expr) -> Term:
+def elaborate_letter_power(elab: Elaborator, base: Expr) -> Term:
     """`base^T`: a power of a number where T is a number, else a transpose of what is not a number."""
     found = elab.lookup("T")
     number = "T" in elab.bound or (found is not None and _symbol_is_number(found))
-    name = written(base)
+    name = to_latex(base)
     if number and base == Name("e") and elab.lookup("e") is None:
         return power(elab, Sup(base, Name("T")), base, Name("T"))
     body = elab.term(base)
@@ -57,17 +57,19 @@ def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
         inner = exponent.items[0]
         found = elab.lookup(base.text) if isinstance(base, Name) else None
         if found is not None and has_entries(found) and inner.alone and elab.is_integer(inner.exprs[0]):
-            return subscripted(elab, Sub(base, (inner,)))
+            return elaborate_subscript(elab, Sub(base, (inner,)))
     label = isinstance(exponent, Group) and exponent.bracket in ("(", "[") and name_of(base) is not None
     if label and not (base == Name("e") and elab.lookup("e") is None):
         raise elab.fail(
-            f"{name or written(expr)} is not declared: in brackets it is a label, a symbol of its own; write 'Let "
-            f"${name or written(expr)} \\in \\mathbb{{R}}$' (or its shape), or a power without brackets"
+            f"{name or to_latex(expr)} is not declared: in brackets it is a label, a symbol of its own; write 'Let "
+            f"${name or to_latex(expr)} \\in \\mathbb{{R}}$' (or its shape), or a power without brackets"
         )
     if isinstance(base, Name) and base.text == "e" and elab.lookup("e") is None:
         return scalar_function("exp", elab.term(exponent))
     if exponent in (Name("-"), Name("+")):
-        raise elab.fail(f"a sign above '{written(base)}' is no exponent: write the whole exponent in braces, 10^{{-3}}")
+        raise elab.fail(
+            f"a sign above '{to_latex(base)}' is no exponent: write the whole exponent in braces, 10^{{-3}}"
+        )
     body = elab.term(base)
     if body.type.kind in ("matrix", "eye"):
         return _matrix_power(elab, body, exponent)

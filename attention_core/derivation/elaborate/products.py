@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.derivatives import ordinary
-from attention_core.derivation.latex.printer import written
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Num, Times
 from attention_core.derivation.terms.shapes import hadamard, number_of, product, quotient
 from attention_core.derivation.terms.terms import ShapeMismatch, Term
@@ -33,7 +33,7 @@ def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> 
     terms = [elab.term(f) for f in factors]
     if "o" in ops:
         return _entrywise(elab, terms, ops)
-    return _from_left(elab, terms, ops)
+    return _multiply_in_order(elab, terms, ops)
 
 
 def _require_one_divisor(elab: Elaborator, factors: Sequence[Expr], ops: Sequence[str]) -> None:
@@ -41,7 +41,7 @@ def _require_one_divisor(elab: Elaborator, factors: Sequence[Expr], ops: Sequenc
     for k, (op, following) in enumerate(pairwise(ops)):
         plain = isinstance(factors[k], Num) and isinstance(factors[k + 1], Num) and (k == 0 or ops[k - 1] != "/")
         if op == "/" and following == "" and not plain:
-            message = f"{written(factors[k])} / {written(factors[k + 1])} {written(factors[k + 2])}"
+            message = f"{to_latex(factors[k])} / {to_latex(factors[k + 1])} {to_latex(factors[k + 2])}"
             raise elab.fail(f"'{message}' may divide by one factor or by two: write \\frac or brackets")
 
 
@@ -60,10 +60,10 @@ def _entrywise(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:
     for reading in ("products",) if alone else ("left", "products"):
         try:
             if reading == "left":
-                found.append(_from_left(elab, terms, ops))
+                found.append(_multiply_in_order(elab, terms, ops))
             else:
-                parts = [_from_left(elab, group, inner) for group, inner in groups]
-                found.append(_from_left(elab, parts, ["o"] * (len(parts) - 1)))
+                parts = [_multiply_in_order(elab, group, inner) for group, inner in groups]
+                found.append(_multiply_in_order(elab, parts, ["o"] * (len(parts) - 1)))
         except ShapeMismatch as error:
             refused.append(error)
     if not found:
@@ -73,7 +73,7 @@ def _entrywise(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:
     return found[0]
 
 
-def _from_left(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:
+def _multiply_in_order(elab: Elaborator, terms: list[Term], ops: Sequence[str]) -> Term:
     """Factors from left to right."""
     marks = list(ops)
     result, i = terms[0], 0

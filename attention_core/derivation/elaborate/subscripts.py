@@ -20,7 +20,7 @@ from attention_core.derivation.elaborate.indicators import (
 )
 from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.elaborate.norms import norm_with_index
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Fence, Name, Num, Slice, Sub, Sup, Times
 from attention_core.derivation.terms.context import Declared, has_entries
 from attention_core.derivation.terms.shapes import size_term
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
-def subscripted(elab: Elaborator, expr: Sub) -> Term:
+def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     """An index where the base is declared and the subscript is a numeral or an index; else a name."""
     items = index_items(elab, expr.items)
     base_name, full = name_of(expr.base), name_of(expr)
@@ -45,15 +45,15 @@ def subscripted(elab: Elaborator, expr: Sub) -> Term:
     if isinstance(expr.base, Num) and expr.base.value == 0:
         return integer(0)
     if base is not None and items is None and _needs_index(base):
-        raise elab.fail(f"'{written(expr)}': its subscript is not a declared index; declare it, such as "
-                        f"'Let ${written(expr.items[0])} \\in \\{{1, \\dots, n\\}}$'")  # fmt: skip
+        raise elab.fail(f"'{to_latex(expr)}': its subscript is not a declared index; declare it, such as "
+                        f"'Let ${to_latex(expr.items[0])} \\in \\{{1, \\dots, n\\}}$'")  # fmt: skip
     if base_name is None:
         return _of_expression(elab, expr, items)
     if isinstance(expr.base, Sup) and base is None and items is not None and full not in elab.context.dropped:
         array = elab.term(expr.base)
-        return indexed(elab, array, _digits(array.type, items))
+        return index_array(elab, array, _digits(array.type, items))
     _require_index(elab, base, expr)
-    return symbol(elab, full or written(expr))
+    return symbol(elab, full or to_latex(expr))
 
 
 def _part_of(elab: Elaborator, base: Declared, items: list[Term | Slice]) -> Term | None:
@@ -64,7 +64,7 @@ def _part_of(elab: Elaborator, base: Declared, items: list[Term | Slice]) -> Ter
         return _at_indices(elab, base, items)
     if has_entries(base):
         array = symbol(elab, base.name)
-        return indexed(elab, array, _digits(array.type, items))
+        return index_array(elab, array, _digits(array.type, items))
     return None
 
 
@@ -89,13 +89,13 @@ def _constant(elab: Elaborator, expr: Sub, base_name: str | None) -> Term | None
 def _of_expression(elab: Elaborator, expr: Sub, items: list[Term | Slice] | None) -> Term:
     """An entry or a slice of an expression, or a norm with its index."""
     if isinstance(expr.base, Fence) and expr.base.kind == "norm" and len(expr.items) == 1:
-        normed = norm_with_index(elab, expr.base.body, written(expr.items[0]))
+        normed = norm_with_index(elab, expr.base.body, to_latex(expr.items[0]))
         if normed is not None:
             return normed
     if items is None:
-        raise elab.fail(f"the subscript in '{written(expr)}' is not a declared index")
+        raise elab.fail(f"the subscript in '{to_latex(expr)}' is not a declared index")
     array = elab.term(expr.base)
-    return indexed(elab, array, _digits(array.type, items))
+    return index_array(elab, array, _digits(array.type, items))
 
 
 def _require_index(elab: Elaborator, known: Declared | None, expr: Sub) -> None:
@@ -112,7 +112,7 @@ def _require_own(elab: Elaborator, known: Declared | None, expr: Sub, own: Decla
         return
     if entry_type_fits(known, expr, own.type.scalar):
         raise elab.fail(
-            f"{written(expr)} is declared in line {own.line}, and {known.name}, whose entry it would be, in line "
+            f"{to_latex(expr)} is declared in line {own.line}, and {known.name}, whose entry it would be, in line "
             f"{known.line}: give one of them another name"
         )
 
@@ -140,7 +140,7 @@ def _member(elab: Elaborator, family: Declared, items: list[Term | Slice]) -> Te
         raise elab.fail(f"a slice of the family {family.name} is not understood")
     assert family.type is not None
     chosen = Term("member", (first,), family.type, family.name)
-    return indexed(elab, chosen, items[1:]) if len(items) > 1 else chosen
+    return index_array(elab, chosen, items[1:]) if len(items) > 1 else chosen
 
 
 def _at_indices(elab: Elaborator, definition: Declared, items: list[Term | Slice]) -> Term:
@@ -156,10 +156,10 @@ def _at_indices(elab: Elaborator, definition: Declared, items: list[Term | Slice
         definition.term.type,
         definition.params,
     )
-    return indexed(elab, bound, items[count:]) if len(items) > count else bound
+    return index_array(elab, bound, items[count:]) if len(items) > count else bound
 
 
-def indexed(elab: Elaborator, base: Term, items: list[Term | Slice]) -> Term:
+def index_array(elab: Elaborator, base: Term, items: list[Term | Slice]) -> Term:
     """Entries, rows and slices of an array."""
     kind = base.type
     if kind.scalar and base.op not in ("leaf", "member", "bind"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.index_ranges import index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
@@ -83,7 +83,7 @@ def _index_name(elab: Elaborator, chain: Chain, taken: list[str]) -> str:
         if name not in elab.bound and elab.lookup(name) is None:
             return name
     if not names:
-        raise elab.fail(f"'{written(chain)}' names no index")
+        raise elab.fail(f"'{to_latex(chain)}' names no index")
     return names[0]
 
 
@@ -98,7 +98,7 @@ def limit_of(elab: Elaborator, body: Term, variable: Expr, target: Expr) -> Term
     """The limit of a term as a declared number or size tends to a place; `0^+` is a place seen from above."""
     leaf = elab.term(variable)
     if leaf.op not in ("leaf", "int") or not leaf.type.scalar or leaf.data in elab.bound:
-        raise elab.fail(f"the variable of a limit is a declared number, not '{written(variable)}'")
+        raise elab.fail(f"the variable of a limit is a declared number, not '{to_latex(variable)}'")
     symbol = elab.lookup(leaf.data)
     if symbol is None or symbol.law is not None or symbol.kind == "index":
         raise elab.fail(f"{leaf.data} cannot be the variable of a limit")
@@ -108,7 +108,7 @@ def limit_of(elab: Elaborator, body: Term, variable: Expr, target: Expr) -> Term
             target, side = base, 1 if mark == "+" else -1
     place = integer(0) if way else elab.term(target)
     if not place.type.scalar or leaf.data in {t.data for t in place.walk()}:
-        raise elab.fail(f"'{written(target)}' is no place that {leaf.data} could tend to")
+        raise elab.fail(f"'{to_latex(target)}' is no place that {leaf.data} could tend to")
     return Term("limit", (body, place), SCALAR if body.type.kind == "zero" else body.type, (leaf.data, way, side))
 
 

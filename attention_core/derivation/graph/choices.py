@@ -92,7 +92,7 @@ class Choices:
         return options[self.draw(RAW) % len(options)]
 
 
-def altered(choices: Sequence[int], rng: random.Random) -> list[int]:
+def alter(choices: Sequence[int], rng: random.Random) -> list[int]:
     """A list that differs in one or a few places, for a search that goes on from a good case."""
     out = list(choices)
     for _ in range(1 + rng.randrange(3)):

@@ -65,14 +65,14 @@ def compare(graph: Graph, pairs: Sequence[tuple[int, int]], op: str, leaves: Map
         try:
             with precision(bits):
                 values = evaluate(graph, roots, leaves, order)
-                return _judged(values, op, bits)
+                return _judge_values(values, op, bits)
         except Imprecise:
             if bits >= most:
                 return Outcome(None, bits)
             bits *= 2
 
 
-def _judged(values: list[Value], op: str, bits: int) -> Outcome:
+def _judge_values(values: list[Value], op: str, bits: int) -> Outcome:
     used, margin, unclear = 0, None, False
     for place in range(0, len(values), 2):
         left, right = values[place], values[place + 1]
@@ -139,13 +139,13 @@ def _gap(left: Value, right: Value) -> float:
 def apart(left: Value, right: Value) -> tuple[str, str]:
     """Two values as text, with so many digits that they are seen to differ."""
     for digits in (12, 24, 48, 96, 192, 384, 768):
-        texts = shown(left, digits), shown(right, digits)
+        texts = format_value(left, digits), format_value(right, digits)
         if texts[0] != texts[1]:
             return texts
-    return shown(left), f"{shown(right)} (the difference is {shown(ball(left) - ball(right))})"
+    return format_value(left), f"{format_value(right)} (the difference is {format_value(ball(left) - ball(right))})"
 
 
-def shown(value: Value, digits: int = 12) -> str:
+def format_value(value: Value, digits: int = 12) -> str:
     """A value as text: a rational as it is if it is short, else digits that are certain."""
     if not exact(value) and (beyond := _magnitude(value)):
         return beyond
@@ -176,5 +176,5 @@ def exact_text(value: Any) -> str:
         return str(value)
     if callable(value):
         with precision(START_BITS):
-            return shown(value())
-    return long_text(value) if isinstance(value, fmpq) else shown(value)
+            return format_value(value())
+    return long_text(value) if isinstance(value, fmpq) else format_value(value)

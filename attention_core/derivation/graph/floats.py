@@ -24,7 +24,7 @@ KNOWN = frozenset({
 })  # fmt: skip
 
 
-def supported(graph: Graph, order: Sequence[int]) -> bool:
+def is_supported(graph: Graph, order: Sequence[int]) -> bool:
     """Whether every operation among these nodes has a form here."""
     return all(graph.ops[n] in KNOWN for n in order)
 
@@ -45,7 +45,7 @@ def columns(graph: Graph, order: Sequence[int], leaves: Mapping[int, Column]) ->
             elif op == "leaf":
                 values[node] = leaves[node]
             else:
-                values[node] = _applied(op, [values[a] for a in graph.args[node]], data)
+                values[node] = _apply(op, [values[a] for a in graph.args[node]], data)
     return values
 
 
@@ -57,7 +57,7 @@ def number(value: Any) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _applied(op: str, args: list[Any], data: Any) -> Any:
+def _apply(op: str, args: list[Any], data: Any) -> Any:
     import numpy as np
 
     first: Any = args[0] if args else None

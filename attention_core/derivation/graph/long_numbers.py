@@ -22,17 +22,17 @@ def long_text(value: fmpq) -> str:
     plain = str(value)
     if len(plain) <= SHORT + 1:
         return plain
-    direct = _scaled(value)
+    direct = _as_power(value)
     if direct:
         return direct
     whole = fmpq((value + fmpq(1, 2)).floor()) if abs(value) < 10**6 else fmpq(0)
-    beside = _scaled(abs(value - whole)) if whole != 0 else ""
+    beside = _as_power(abs(value - whole)) if whole != 0 else ""
     if beside:
         return f"{whole} {'+' if value > whole else '-'} {beside}"
     return plain if len(plain) <= SHOWN else f"about {arb(value).str(SHORT, radius=False)}"
 
 
-def _scaled(value: fmpq) -> str:
+def _as_power(value: fmpq) -> str:
     """`m * 10^k`, `2^k` or one over such, '' where none is short."""
     sign, size = ("-" if value < 0 else ""), abs(value)
     if size.q > 1:

@@ -69,7 +69,7 @@ def evaluate(
             result = values[args[node][0]]
             for part in args[node][1:]:
                 result = result * values[part]
-            values[node] = _bounded(result)
+            values[node] = _require_short(result)
         elif op == "sqrt":
             values[node] = _sqrt([values[args[node][0]]], cannot_be_negative(graph, args[node][0]))
         elif op in WHOLE:
@@ -79,7 +79,7 @@ def evaluate(
     return [values[root] for root in roots]
 
 
-def _bounded(value: Value) -> Value:
+def _require_short(value: Value) -> Value:
     if type(value) is fmpq and value.q.bit_length() + value.p.bit_length() > MAX_BITS:
         raise TooLarge("a number has too many digits")
     return value
@@ -112,10 +112,10 @@ def _powi(args: list[Value], whole: int) -> Value:
         x = _inv([x], None)
     if exact(x) and max(x.p.bit_length(), x.q.bit_length()) * abs(whole) > MAX_BITS:
         x = arb(x)
-    return x ** abs(whole) if exact(x) else _repeated(x, abs(whole))
+    return x ** abs(whole) if exact(x) else _square_repeatedly(x, abs(whole))
 
 
-def _repeated(x: arb, times: int) -> arb:
+def _square_repeatedly(x: arb, times: int) -> arb:
     """A whole power by squaring: flint's own goes through the logarithm, which is undefined around 0."""
     result = None
     while times:

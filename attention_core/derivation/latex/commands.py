@@ -37,7 +37,7 @@ _ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 
 
-def named(lexer: Lexer, name: str, end: int) -> int:
+def read_command(lexer: Lexer, name: str, end: int) -> int:
     """Commands with letters: symbols, functions, fractions, environments, words."""
     if name in REFUSED:
         raise Unreadable(REFUSED[name], lexer.line)
@@ -76,14 +76,14 @@ def _function(lexer: Lexer, name: str, end: int) -> int:
     return end
 
 
-def _accented(lexer: Lexer, name: str, end: int) -> int:
-    inner, end = braced(lexer.text, end, lexer.line)
+def _read_accent(lexer: Lexer, name: str, end: int) -> int:
+    inner, end = read_braces(lexer.text, end, lexer.line)
     lexer.emit("NAME", f"\\{name}{{{_PLAIN.sub('', inner)}}}")
     return end
 
 
 def _tag(lexer: Lexer, name: str, end: int) -> int:
-    inner, end = braced(lexer.text, end, lexer.line)
+    inner, end = read_braces(lexer.text, end, lexer.line)
     lexer.emit("TAG", inner.strip())
     return end
 
@@ -98,29 +98,29 @@ def _token(kind: str, value: str = "") -> Handler:
     return emit
 
 
-def _styled(lexer: Lexer, name: str, end: int) -> int:
+def _read_style(lexer: Lexer, name: str, end: int) -> int:
     """Bold is style, except for the vector of ones; that it is bold is kept, as both may be declared."""
     first = len(lexer.out)
-    inner, after = braced(lexer.text, end, lexer.line)
+    inner, after = read_braces(lexer.text, end, lexer.line)
     bare = inner.strip()
     if bare == "1":
         lexer.emit("NAME", r"\mathbf{1}")
     elif bare == "E" and re.match(r"\s*(\^\{?2\}?)?\s*(\\left|\\big|\\Big)?\s*\[", lexer.text[after:]):
         lexer.emit("FUNC", "E")
     else:
-        lexer.nested(inner)
+        lexer.lex_nested(inner)
         if name != "mathit":
             lexer.out[first:] = [replace(t, bold=True) if t.kind == "NAME" else t for t in lexer.out[first:]]
     return after
 
 
-def _boxed(lexer: Lexer, name: str, end: int) -> int:
+def _read_box(lexer: Lexer, name: str, end: int) -> int:
     r"""`\boxed{x}` is x, as if in brackets; `\boxed{a = b}` is a = b, if it has its row to itself."""
-    inner, after = braced(lexer.text, end, lexer.line)
+    inner, after = read_braces(lexer.text, end, lexer.line)
     inside = lexer.inside(inner).run()
     if not any(t.kind in ("REL", "ARROW", "NEWROW", "AMP", "COMMA") for _, t in depth_zero(inside)):
         lexer.open("LBRACE", "{")
-        lexer.nested(inner)
+        lexer.lex_nested(inner)
         lexer.close("RBRACE", "}", ("LBRACE",))
         return after
     before = lexer.out[-1].kind if lexer.out else "NEWROW"
@@ -128,13 +128,13 @@ def _boxed(lexer: Lexer, name: str, end: int) -> int:
         r"\s*[.,;]?\s*(\\\\|\\tag|$)", lexer.text[after:]
     ):
         raise Unreadable("a box around a relation is understood where it has its row to itself", lexer.line)
-    lexer.nested(inner)
+    lexer.lex_nested(inner)
     return after
 
 
 def _alphabet(lexer: Lexer, name: str, end: int) -> int:
     """Letters of other alphabets: the reals, the naturals, expectations, the normal law, a vector of ones."""
-    inner, after = braced(lexer.text, end, lexer.line)
+    inner, after = read_braces(lexer.text, end, lexer.line)
     letter = inner.strip()
     if name == "mathbb" and letter in ("E", "P"):
         lexer.emit("FUNC", "E" if letter == "E" else "Pr")
@@ -151,10 +151,10 @@ def _alphabet(lexer: Lexer, name: str, end: int) -> int:
 
 def _words(lexer: Lexer, name: str, end: int) -> int:
     """Text: the name of a function, a name, or prose."""
-    inner, after = braced(lexer.text, end, lexer.line)
+    inner, after = read_braces(lexer.text, end, lexer.line)
     word = inner.strip()
     if re.search(r"(?<!\\)\$", inner):
-        return _mixed(lexer, inner, after)
+        return _read_mixed_text(lexer, inner, after)
     if word in ("max", "min") and re.match(r"\s*(\\limits)?\s*_", lexer.text[after:]):
         lexer.emit("BIGOP", word)
     elif word in FUNCTIONS and not _ENDS.match(lexer.text, after):
@@ -168,14 +168,14 @@ def _words(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _mixed(lexer: Lexer, inner: str, after: int) -> int:
+def _read_mixed_text(lexer: Lexer, inner: str, after: int) -> int:
     r"""`\text{if $x > 0$}`: words and formulas in turn."""
     parts = re.split(r"(?<!\\)\$", inner)
     if len(parts) % 2 == 0:
         raise Unreadable("a $ inside \\text is never closed", lexer.line)
     for place, part in enumerate(parts):
         if place % 2:
-            lexer.nested(part)
+            lexer.lex_nested(part)
         elif part.strip():
             lexer.emit("TEXT", part.strip())
     return after
@@ -183,8 +183,8 @@ def _mixed(lexer: Lexer, inner: str, after: int) -> int:
 
 def _above(lexer: Lexer, name: str, end: int) -> int:
     r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
-    inner, after = braced(lexer.text, end, lexer.line)
-    base, after = braced(lexer.text, after, lexer.line)
+    inner, after = read_braces(lexer.text, end, lexer.line)
+    base, after = read_braces(lexer.text, after, lexer.line)
     label = inner.strip()
     word = re.sub(r"\\(?:text|mathrm|operatorname|textrm|rm)\s*|[{}$]", "", label).strip()
     if base.strip() not in RELATIONS and base.strip() not in ARROWS:
@@ -192,9 +192,9 @@ def _above(lexer: Lexer, name: str, end: int) -> int:
     if word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=":
         lexer.emit("REL", ":=")
     elif re.fullmatch(r"\(?\*?[a-zA-Z0-9]{0,3}\*{0,3}\)?", word) and word[:1] + word[-1:] in ("()", "**", "*"):
-        lexer.nested(base)  # a number to refer to
+        lexer.lex_nested(base)  # a number to refer to
     elif re.match(r"\\text(rm)?\s*\{", label) and not re.fullmatch(r"[a-z.]{1,4}", word):
-        lexer.nested(base)
+        lexer.lex_nested(base)
     else:
         raise Unreadable(
             f"'{label}' on top of a relation is not understood: give reasons with \\text behind the relation",
@@ -206,7 +206,7 @@ def _above(lexer: Lexer, name: str, end: int) -> int:
 def _limit_arrow(lexer: Lexer, name: str, end: int) -> int:
     r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
     below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
-    inner, after = braced(lexer.text, below.end() if below else end, lexer.line)
+    inner, after = read_braces(lexer.text, below.end() if below else end, lexer.line)
     labels = [part.strip() for part in (below.group(1) if below else "", inner) if part.strip()]
     if len(labels) != 1 or not re.search(r"\\(to|rightarrow)\b", labels[0]):
         raise Unreadable("write what moves on the arrow: \\xrightarrow{S \\to \\infty}", lexer.line)
@@ -217,7 +217,7 @@ def _limit_arrow(lexer: Lexer, name: str, end: int) -> int:
 
 def _environment(lexer: Lexer, which: str, end: int) -> int:
     """A matrix, or the frame around a display (which `display` has taken off already)."""
-    inner, after = braced(lexer.text, end, lexer.line)
+    inner, after = read_braces(lexer.text, end, lexer.line)
     name = inner.strip().rstrip("*")
     if name == "cases":
         raise Unreadable(
@@ -232,13 +232,13 @@ def _environment(lexer: Lexer, which: str, end: int) -> int:
     if which == "begin":
         lexer.open("BEGINMAT", name)
         if name == "array":
-            _, after = braced(lexer.text, after, lexer.line)
+            _, after = read_braces(lexer.text, after, lexer.line)
     else:
         lexer.close("ENDMAT", name, ("BEGINMAT",))
     return after
 
 
-def braced(text: str, at: int, line: int) -> tuple[str, int]:
+def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
     """The content of `{...}` at or after `at` and where it ends; without braces a single character or command."""
     while at < len(text) and text[at] in " \t\n\r":
         at += 1
@@ -269,14 +269,14 @@ HANDLERS: dict[str, Handler] = {
     "sqrt": _root,
     "xrightarrow": _limit_arrow,
     **dict.fromkeys(("tag", "label"), _tag),
-    **dict.fromkeys(("boxed", "fbox"), _boxed),
+    **dict.fromkeys(("boxed", "fbox"), _read_box),
     **dict.fromkeys(("stackrel", "overset", "underset"), _above),
     **dict.fromkeys(("begin", "end"), _environment),
     **dict.fromkeys(("frac", "tfrac", "dfrac", "cfrac"), _fraction),
     **dict.fromkeys(ALPHABETS, _alphabet),
-    **dict.fromkeys(ACCENTS, _accented),
+    **dict.fromkeys(ACCENTS, _read_accent),
     **dict.fromkeys(WORDS, _words),
-    **dict.fromkeys(STYLES, _styled),
+    **dict.fromkeys(STYLES, _read_style),
     **dict.fromkeys(FUNCTIONS, _function),
     **dict.fromkeys(BIG, _big),
     **dict.fromkeys(GREEK, _greek),

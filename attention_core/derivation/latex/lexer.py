@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from attention_core.derivation.latex.commands import named
+from attention_core.derivation.latex.commands import read_command
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tables import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES
 from attention_core.derivation.latex.tokens import Tok
@@ -94,7 +94,7 @@ class Lexer:
                 value = value[0]
             end = self.at + len(value)
             if kind == "number" and not self.tight:
-                value, end = grouped(self, value, end)
+                value, end = read_digit_groups(self, value, end)
             if kind not in ("space", "comment"):
                 self.tight = max(0, self.tight - 1)
                 end = self.handle(kind, value, end)
@@ -222,7 +222,7 @@ class Lexer:
         if value in OPERATORS:
             self.emit(*OPERATORS[value])
         elif name in ("left", "right"):
-            return sized(self, name, end)
+            return read_sized_bracket(self, name, end)
         elif name in ("{", "lbrace"):
             self.open("LSET", "{")
         elif name in ("}", "rbrace"):
@@ -241,10 +241,10 @@ class Lexer:
         elif name in ("rceil", "rfloor"):
             self.close("RPAR", ")", ("LPAR",))
         else:
-            return named(self, name, end)
+            return read_command(self, name, end)
         return end
 
-    def nested(self, inner: str) -> None:
+    def lex_nested(self, inner: str) -> None:
         """The tokens of a text inside a command, as if it stood here."""
         inside = self.inside(inner)
         inside.out, inside.stack = self.out, []
@@ -282,7 +282,7 @@ def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
         bar(lexer, kind)
 
 
-def sized(lexer: Lexer, which: str, end: int) -> int:
+def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
     r"""What follows `\left` or `\right`."""
     found = re.compile(r"\s*(\\(?:[a-zA-Z]+|.)|.)").match(lexer.text, end)
     if not found:
@@ -302,7 +302,7 @@ def sized(lexer: Lexer, which: str, end: int) -> int:
 # -- numbers in groups of digits -------------------------------------------------------------------------------------
 
 
-def grouped(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
+def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
     r"""A number with its groups of three digits behind thin spaces, as in `1\,000`, and where it ends."""
     row = bool(lexer.stack) and lexer.stack[-1] in ("LBRACK", "BEGINMAT")
     opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]

@@ -93,7 +93,7 @@ def chain(node: Chain) -> str:
     return row(*out) if len(out) > 1 else out[0]
 
 
-def listed(items: tuple[Chain, ...], mark: str = ",") -> str:
+def join_chains(items: tuple[Chain, ...], mark: str = ",") -> str:
     """Chains with commas between them."""
     out: list[str] = []
     for item in items:
@@ -111,19 +111,19 @@ def mathml(node: Expr | None) -> str:
         case Name(text):
             return name(text)
         case Sub(base, items):
-            return f"<msub>{mathml(base)}{listed(items)}</msub>"
+            return f"<msub>{mathml(base)}{join_chains(items)}</msub>"
         case Sup(Sub(base, items), exponent):
-            return f"<msubsup>{mathml(base)}{listed(items)}{mathml(exponent)}</msubsup>"
+            return f"<msubsup>{mathml(base)}{join_chains(items)}{mathml(exponent)}</msubsup>"
         case Sup(base, exponent):
             return f"<msup>{mathml(base)}{mathml(exponent)}</msup>"
         case Transposed(Sub(base, items), letter):
-            return f"<msubsup>{mathml(base)}{listed(items)}{name(letter) if letter else operator('⊤')}</msubsup>"
+            return f"<msubsup>{mathml(base)}{join_chains(items)}{name(letter) if letter else operator('⊤')}</msubsup>"
         case Transposed(base, letter):
             return f"<msup>{mathml(base)}{name(letter) if letter else operator('⊤')}</msup>"
         case Minus(body):
             return row(operator("−"), mathml(body))
         case Plus(terms):
-            return row(mathml(terms[0]), *(signed(term) for term in terms[1:]))
+            return row(mathml(terms[0]), *(render_signed_term(term) for term in terms[1:]))
         case Times(factors, ops):
             rest = (operator(PRODUCTS[op]) + mathml(factor) for op, factor in zip(ops, factors[1:], strict=True))
             return row(mathml(factors[0]), *rest)
@@ -141,10 +141,10 @@ def rarer(node: Expr | None) -> str:
     """Brackets, calls, sums, matrices, derivatives."""
     match node:
         case Group(bracket, items, close, semicolons):
-            return fenced(bracket, listed(items, ";" if semicolons else ","), close)
+            return fence(bracket, join_chains(items, ";" if semicolons else ","), close)
         case Fence(kind, body):
             bar = "‖" if kind == "norm" else "|"
-            return fenced(bar, mathml(body), bar)
+            return fence(bar, mathml(body), bar)
         case Call():
             return call(node)
         case Big():
@@ -169,7 +169,7 @@ def rarer(node: Expr | None) -> str:
 def table(rows: Sequence[Sequence[str]]) -> str:
     """A matrix of cells that are MathML already."""
     lines = ("".join(f"<mtd>{cell}</mtd>" for cell in line) for line in rows)
-    return fenced("[", f"<mtable>{''.join(f'<mtr>{line}</mtr>' for line in lines)}</mtable>", "]")
+    return fence("[", f"<mtable>{''.join(f'<mtr>{line}</mtr>' for line in lines)}</mtable>", "]")
 
 
 def amount(found: object) -> str:
@@ -198,12 +198,12 @@ def words(text: str) -> str:
     return f"<mtext>\u00a0{escape(text)}\u00a0</mtext>"
 
 
-def signed(term: Expr) -> str:
+def render_signed_term(term: Expr) -> str:
     """A term behind the first, with its sign."""
     return operator("−") + mathml(term.body) if isinstance(term, Minus) else operator("+") + mathml(term)
 
 
-def fenced(opening: str, inner: str, closing: str) -> str:
+def fence(opening: str, inner: str, closing: str) -> str:
     """Something in brackets that grow with it."""
     return row(operator(opening, fence="true"), inner, operator(closing, fence="true"))
 
@@ -252,17 +252,17 @@ def call(node: Call) -> str:
     words = FUNCTIONS.get(node.function, node.function)
     head = f"<mi mathvariant='normal'>{escape(words)}</mi>"
     if node.sub:
-        head = f"<msub>{head}{listed(node.sub)}</msub>"
+        head = f"<msub>{head}{join_chains(node.sub)}</msub>"
     if node.power is not None:
         head = f"<msup>{head}{mathml(node.power)}</msup>"
     opening, closing = ("[", "]") if node.function in SQUARE else ("(", ")")
-    return row(head, operator("\u2061"), fenced(opening, listed(node.args), closing))
+    return row(head, operator("\u2061"), fence(opening, join_chains(node.args), closing))
 
 
 def big(node: Big) -> str:
     """A sum, a product, a largest or smallest, a limit."""
     sign = operator(BIGS[node.op]) if node.op in BIGS else f"<mo>{escape(node.op)}</mo>"
-    below = listed(node.below)
+    below = join_chains(node.below)
     if node.below and node.above is not None:
         sign = f"<munderover>{sign}{below}{mathml(node.above)}</munderover>"
     elif node.below:

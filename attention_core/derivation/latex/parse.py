@@ -37,7 +37,7 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", lexer=_Given, transformer=Build(), propagate_positions=False)
 
 
-def prepared(tokens: list[Tok]) -> list[Tok]:
+def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
     """Tokens without gaps; in a bracketed row a gap between two entries is a comma."""
     out: list[Tok] = []
     stack: list[tuple[str, bool]] = []
@@ -60,13 +60,13 @@ def prepared(tokens: list[Tok]) -> list[Tok]:
 
 def parse_tokens(tokens: list[Tok]) -> Statement:
     """The statement that these tokens spell; raises `Unreadable` with the place."""
-    ready = prepared(tokens)
+    ready = prepare_tokens(tokens)
     if not ready:
         raise Unreadable("there is nothing to read")
     try:
         result: Statement = _parser().parse(ready)  # type: ignore[assignment]
     except UnexpectedInput as error:
-        raise _explained(ready, error) from None
+        raise _explain_error(ready, error) from None
     except RecursionError:
         raise Unreadable("the formula is nested too deeply", ready[0].line) from None
     except Unreadable as error:
@@ -79,18 +79,18 @@ def parse_tokens(tokens: list[Tok]) -> Statement:
     return result
 
 
-def _explained(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
+def _explain_error(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
     token = getattr(error, "token", None)
     if token is None or token.type == "$END":
         return Unreadable("the formula ends too early: something is missing at the end", tokens[-1].line)
     words = {"TEXT": "text", "REL": "relation", "NEWROW": "line break", "AMP": "alignment mark", "FORALL": r"\forall"}
     place = next((i for i, t in enumerate(tokens) if t.start == token.start_pos and t.kind == token.type), len(tokens))
-    shown = _shown(token.type, str(token))
+    shown = _format_token(token.type, str(token))
     if place == 0 and token.type in ("REL", "ARROW"):
         return Unreadable(
             f"the formula begins with '{shown}': write what stands on its left side", int(token.line or 0)
         )
-    before = " ".join(_shown(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
+    before = " ".join(_format_token(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
     what = words.get(token.type, "sign")
     return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", int(token.line or 0))
 
@@ -103,7 +103,7 @@ _MARKS = {
 }  # fmt: skip
 
 
-def _shown(kind: str, value: str) -> str:
+def _format_token(kind: str, value: str) -> str:
     """A token as it is written."""
     if kind in ("REL", "ARROW"):
         return {"=>": r"\implies", "<=>": r"\iff"}.get(value, SIGNS.get(value, value))

@@ -38,7 +38,7 @@ SIGNS = {
 OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "/": " / ", "": " "}
 
 
-def written(expr: object) -> str:
+def to_latex(expr: object) -> str:
     """A short text of a written expression."""
     match expr:
         case Num(value):
@@ -46,31 +46,31 @@ def written(expr: object) -> str:
         case Name(text):
             return text
         case Sub(base, items):
-            return f"{written(base)}_{{{','.join(written(i) for i in items)}}}"
+            return f"{to_latex(base)}_{{{','.join(to_latex(i) for i in items)}}}"
         case Sup(base, exponent):
-            return f"{written(base)}^{{{written(exponent)}}}"
+            return f"{to_latex(base)}^{{{to_latex(exponent)}}}"
         case Transposed(base, letter):
-            return f"{written(base)}^{letter}" if letter else f"{written(base)}^\\top"
+            return f"{to_latex(base)}^{letter}" if letter else f"{to_latex(base)}^\\top"
         case Chain(exprs, ops):
-            out = written(exprs[0])
+            out = to_latex(exprs[0])
             for op, other in zip(ops, exprs[1:], strict=True):
-                out += f" {SIGNS.get(op, op)} {written(other)}"
+                out += f" {SIGNS.get(op, op)} {to_latex(other)}"
             return out
         case Group(bracket, items, close):
-            inner = (";" if expr.semicolons else ",").join(written(i) for i in items)
+            inner = (";" if expr.semicolons else ",").join(to_latex(i) for i in items)
             ends = {"{": "\\{", "}": "\\}"}
             return f"{ends.get(bracket, bracket)}{inner}{ends.get(close, close)}"
         case Times(factors, ops):
-            out = written(factors[0])
+            out = to_latex(factors[0])
             for op, factor in zip(ops, factors[1:], strict=True):
-                out += OPERATORS.get(op, f" {op} ") + written(factor)
+                out += OPERATORS.get(op, f" {op} ") + to_latex(factor)
             return out
         case Plus(terms):
-            return " + ".join(written(t) for t in terms).replace("+ -", "- ")
+            return " + ".join(to_latex(t) for t in terms).replace("+ -", "- ")
         case Minus(body):
-            return f"-{written(body)}"
+            return f"-{to_latex(body)}"
         case Frac(top, bottom):
-            return f"\\frac{{{written(top)}}}{{{written(bottom)}}}"
+            return f"\\frac{{{to_latex(top)}}}{{{to_latex(bottom)}}}"
         case _:
             return _form(expr)
 
@@ -82,10 +82,10 @@ def name_of(expr: Expr) -> str | None:
             return text
         case Sub(base, items):
             inner = name_of(base)
-            return None if inner is None else f"{inner}_{{{','.join(written(i) for i in items)}}}"
+            return None if inner is None else f"{inner}_{{{','.join(to_latex(i) for i in items)}}}"
         case Sup(base, Group("(", _, _) as group):
             inner = name_of(base)
-            return None if inner is None else f"{inner}^{{{written(group)}}}"
+            return None if inner is None else f"{inner}^{{{to_latex(group)}}}"
         case Sup(base, Name("*")):
             inner = name_of(base)
             return None if inner is None else f"{inner}^*"
@@ -101,23 +101,23 @@ def _form(expr: object) -> str:
                 if function in ("exp", "log", "max", "min", "sin", "cos")
                 else f"\\operatorname{{{function}}}"
             )
-            return f"{name}({', '.join(written(a) for a in args)})"
+            return f"{name}({', '.join(to_latex(a) for a in args)})"
         case Big(op, below, above, body):
-            bounds = f"_{{{', '.join(written(b) for b in below)}}}" if below else ""
-            return f"\\{op}{bounds}{f'^{{{written(above)}}}' if above is not None else ''} {written(body)}"
+            bounds = f"_{{{', '.join(to_latex(b) for b in below)}}}" if below else ""
+            return f"\\{op}{bounds}{f'^{{{to_latex(above)}}}' if above is not None else ''} {to_latex(body)}"
         case Fence(kind, body):
-            return f"|{written(body)}|" if kind == "abs" else f"\\|{written(body)}\\|"
+            return f"|{to_latex(body)}|" if kind == "abs" else f"\\|{to_latex(body)}\\|"
         case Root(body, _):
-            return f"\\sqrt{{{written(body)}}}"
+            return f"\\sqrt{{{to_latex(body)}}}"
         case Array(rows):
-            cells = " \\\\ ".join(" & ".join(written(c) if c is not None else "" for c in row) for row in rows)
+            cells = " \\\\ ".join(" & ".join(to_latex(c) if c is not None else "" for c in row) for row in rows)
             return f"\\begin{{bmatrix}} {cells} \\end{{bmatrix}}"
         case Derivative(body, by):
-            return f"\\nabla_{{{', '.join(written(b) for b in by)}}} {written(body)}"
+            return f"\\nabla_{{{', '.join(to_latex(b) for b in by)}}} {to_latex(body)}"
         case Dots():
             return "\\dots"
         case Slice(first, last):
-            return f"{'' if first is None else written(first)}:{'' if last is None else written(last)}"
+            return f"{'' if first is None else to_latex(first)}:{'' if last is None else to_latex(last)}"
     return type(expr).__name__.lower()
 
 

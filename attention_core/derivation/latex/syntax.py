@@ -184,7 +184,7 @@ class Statement:
     lines: tuple[int, ...] = ()
     groups: tuple[int, ...] = ()
 
-    def grouped(self) -> list[tuple[Chain, ...]]:
+    def group_chains(self) -> list[tuple[Chain, ...]]:
         """The chains of each group."""
         out, place = [], 0
         for count in self.groups:

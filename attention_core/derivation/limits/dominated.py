@@ -38,7 +38,7 @@ def mean_limit(expander: Expander, node: int) -> Series:
         raise Unsettled("what is averaged is not seen to be bounded, so the limit may not be taken inside")
     if law.name not in ("normal", "uniform"):
         raise Unsettled(f"a limit of an average over the law '{law.name}' is not decided here")
-    parameters = [evaluate(graph, [p], _given(expander, p))[0] for p in law.parameters]
+    parameters = [evaluate(graph, [p], _select_leaf_values(expander, p))[0] for p in law.parameters]
     if law.name == "normal" and not parameters[1] > 0:
         raise Unsettled("the variance is not seen to be positive")
     ends = (None, None) if law.name == "normal" else (parameters[0], parameters[1])
@@ -55,7 +55,7 @@ def mean_limit(expander: Expander, node: int) -> Series:
         try:
             value = _limit_on(expander, data.body, leaf, region)
         except Divided as found:
-            cuts = _sorted([region.low, *found.roots, region.high])
+            cuts = _sort_ends([region.low, *found.roots, region.high])
             todo += [Region(a, b) for a, b in pairwise(cuts)]
             continue
         if value != 0:
@@ -68,7 +68,7 @@ def _ranges(expander: Expander) -> dict[int, tuple[float, float]]:
     return {n: enclosing(v() if callable(v) else v) for n, v in expander.values.items()}
 
 
-def _given(expander: Expander, node: int) -> dict[int, Any]:
+def _select_leaf_values(expander: Expander, node: int) -> dict[int, Any]:
     if expander.goal.leaf in expander.graph.reachable([node]):
         raise Unsettled("the law itself moves, and a limit of such an average is not decided here")
     return {n: expander.values[n] for n in expander.graph.leaves([node])}
@@ -86,7 +86,7 @@ def _limit_on(expander: Expander, body: int, leaf: int, region: Region) -> Any:
     return plain(value)
 
 
-def _sorted(ends: list[End]) -> list[End]:
+def _sort_ends(ends: list[End]) -> list[End]:
     """Ends in their order, each once; roots that are not rational are told apart by their balls."""
     inner: list[End] = []
     for end in ends[1:-1]:

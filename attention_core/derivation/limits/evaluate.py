@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.graph.compare import RELATIONS, Outcome, relation, shown
+from attention_core.derivation.graph.compare import RELATIONS, Outcome, format_value, relation
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import COMPARE, WHOLE, Imprecise, evaluate, exact, precision
 from attention_core.derivation.limits.expander import Expander, Goal
@@ -67,7 +67,7 @@ def open_sides(
 Answer = Any
 
 
-def retried(work: Callable[[int], Answer], bits: Sequence[int] = BITS) -> Answer:
+def retry_finer(work: Callable[[int], Answer], bits: Sequence[int] = BITS) -> Answer:
     """The answer of `work(count)`, with more terms where they cancel and more bits where balls are too wide."""
     for prec in bits:
         for count in COUNTS:
@@ -131,7 +131,7 @@ def tendency(left: Series, right: Series, tools: Expansions) -> Tendency:
     same_number = not a_far and not b_far and is_zero(a - b)
     a, b = plain(a), plain(b)
     rate = vanishing(tools.sub(left, right))
-    one, two = (f"{'-' if far < 0 else ''}infinity" if far else shown(v) for v, far in ((a, a_far), (b, b_far)))
+    one, two = (f"{'-' if far < 0 else ''}infinity" if far else format_value(v) for v, far in ((a, a_far), (b, b_far)))
     if a_far != b_far:
         return Tendency(False, one, two)
     vanish = not a_far and is_zero(a) and is_zero(b)
@@ -141,7 +141,7 @@ def tendency(left: Series, right: Series, tools: Expansions) -> Tendency:
         same, _ = (False, None) if far else relation(quotient, "=", fmpq(1), 128)
         if same is None:
             raise Imprecise
-        shown_ratio = "infinity" if far else shown(quotient)
+        shown_ratio = "infinity" if far else format_value(quotient)
         return Tendency(bool(same), f"a quotient of {shown_ratio}", "1", rate)
     same, _ = (True, None) if same_number else relation(a, "=", b, 128)
     if same is None:
@@ -160,7 +160,7 @@ def compare_limits(graph: Graph, pairs: Sequence[tuple[int, int]], leaves: Mappi
     rate: Scale | None = None
     for place, (left, right) in enumerate(pairs):
         try:
-            outcomes = retried(partial(_compared, graph, left, right, leaves))
+            outcomes = retry_finer(partial(_compare_sides, graph, left, right, leaves))
         except Imprecise:
             return Outcome(None, BITS[-1], note=TOO_WIDE)
         except Unsettled as error:
@@ -182,7 +182,9 @@ def slower(left: Scale | None, right: Scale | None) -> Scale | None:
         return left
 
 
-def _compared(graph: Graph, left: int, right: int, leaves: Mapping[int, Any], count: int) -> list[tuple[Tendency, str]]:
+def _compare_sides(
+    graph: Graph, left: int, right: int, leaves: Mapping[int, Any], count: int
+) -> list[tuple[Tendency, str]]:
     goal, place, values = at_node(graph, left, leaves)
     out = []
     endless = graph.data[right] if graph.ops[right] == "infinity" else 0
@@ -193,7 +195,7 @@ def _compared(graph: Graph, left: int, right: int, leaves: Mapping[int, Any], co
         one = expander.series(goal.body)
         if endless:
             value, far = one.limit()
-            text = f"{'-' if far < 0 else ''}infinity" if far else shown(plain(value))
+            text = f"{'-' if far < 0 else ''}infinity" if far else format_value(plain(value))
             out.append((Tendency(far == endless, text, f"{'-' if endless < 0 else ''}infinity"), way))
             continue
         two = expander.series(other.body)

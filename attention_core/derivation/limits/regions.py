@@ -41,16 +41,16 @@ def inner_point(low: End, high: End) -> fmpq:
     if low is None and high is None:
         return fmpq(0)
     if low is None or high is None:
-        return _rounded(high, -1) - 1 if low is None else _rounded(low, 1) + 1
+        return _round_end(high, -1) - 1 if low is None else _round_end(low, 1) + 1
     if isinstance(low, fmpq) and isinstance(high, fmpq):
         return (low + high) / 2
-    middle = _rounded((arb(low) + arb(high)) / 2, 1)
+    middle = _round_end((arb(low) + arb(high)) / 2, 1)
     if not (arb(middle) > arb(low) and arb(middle) < arb(high)):
         raise Unsettled("two roots lie too close together")
     return middle
 
 
-def _rounded(value: End, direction: int) -> fmpq:
+def _round_end(value: End, direction: int) -> fmpq:
     if isinstance(value, fmpq):
         return value
     scaled = (value * (1 << 60)).mid()

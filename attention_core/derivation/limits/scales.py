@@ -59,7 +59,7 @@ class Scale:
         )
         return Scale(big, self.power + other.power, self.logs + other.logs, self.vague + other.vague)
 
-    def raised(self, to: Coefficient) -> Scale:
+    def raise_to(self, to: Coefficient) -> Scale:
         """This scale to a constant power."""
         if self.logs and not exact(to):
             raise Unsettled("a power of a logarithm with an exponent that is not rational")

@@ -92,7 +92,7 @@ class Expansions:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def made(self, terms: Sequence[tuple[Coefficient, Scale]], error: Scale | None) -> Series:
+    def build_series(self, terms: Sequence[tuple[Coefficient, Scale]], error: Scale | None) -> Series:
         """Terms sorted and merged; what the error hides is dropped, what is too much goes into the error."""
         merged: list[tuple[Coefficient, Scale]] = []
         for c, scale in sorted(terms, key=FASTEST_FIRST):
@@ -113,7 +113,7 @@ class Expansions:
         error: Scale | None = None
         for part in parts:
             error = faster(error, part.error)
-        return self.made([t for p in parts for t in p.terms], error)
+        return self.build_series([t for p in parts for t in p.terms], error)
 
     def mul(self, a: Series, b: Series) -> Series:
         """A product."""
@@ -123,7 +123,7 @@ class Expansions:
         error = faster(
             a.error * b.top if a.error is not None else None, b.error * a.top if b.error is not None else None
         )
-        return self.made([(c * d, s * t) for c, s in a.terms for d, t in b.terms], error)
+        return self.build_series([(c * d, s * t) for c, s in a.terms for d, t in b.terms], error)
 
     def neg(self, a: Series) -> Series:
         """The negative."""
@@ -142,7 +142,7 @@ class Expansions:
         rest = tuple((t / c, s * over) for t, s in a.terms[1:])
         return c, scale, Series(rest, a.error * over if a.error is not None else None)
 
-    def composed(self, coefficients: Sequence[Coefficient], d: Series) -> Series:
+    def compose(self, coefficients: Sequence[Coefficient], d: Series) -> Series:
         """sum_k c_k d^k + O(d^K) of something that tends to 0; K is how many coefficients there are."""
         if d.vanishes:
             return constant(coefficients[0])
@@ -159,7 +159,7 @@ class Expansions:
         if a.vanishes:
             raise Undefined("a division by 0")
         c, scale, d = self.small(a)
-        inner = self.composed([fmpq((-1) ** k) for k in range(self.count)], d)
+        inner = self.compose([fmpq((-1) ** k) for k in range(self.count)], d)
         return self.mul(Series(((1 / c, ONE.over(scale)),)), inner)
 
     def power(self, a: Series, to: Coefficient) -> Series:
@@ -182,8 +182,8 @@ class Expansions:
         coefficients: list[Coefficient] = [fmpq(1)]
         for k in range(1, self.count):
             coefficients.append(coefficients[-1] * (to - (k - 1)) / k)
-        front = _applied("powi", c, int(to.p)) if whole else _pow(c, to)
-        return self.mul(Series(((front, scale.raised(to)),)), self.composed(coefficients, d))
+        front = _apply("powi", c, int(to.p)) if whole else _pow(c, to)
+        return self.mul(Series(((front, scale.raise_to(to)),)), self.compose(coefficients, d))
 
     def split(self, a: Series) -> tuple[list[tuple[Coefficient, Scale]], Coefficient, Series]:
         """The growing terms, the constant, and the rest, which tends to 0."""
@@ -215,7 +215,7 @@ class Expansions:
         coefficients: list[Coefficient] = [fmpq(1)]
         for k in range(1, self.count):
             coefficients.append(coefficients[-1] / k)
-        return self.mul(Series(((_applied("exp", middle), scale),)), self.composed(coefficients, rest))
+        return self.mul(Series(((_apply("exp", middle), scale),)), self.compose(coefficients, rest))
 
     def log(self, a: Series) -> Series:
         """The logarithm."""
@@ -228,7 +228,7 @@ class Expansions:
         if not is_zero(scale.power):
             terms.append((scale.power, Scale(logs=Fraction(1))))
         coefficients = [fmpq(0), *(fmpq((-1) ** (k + 1), k) for k in range(1, self.count))]
-        return self.add((self.made(terms, None), constant(_applied("log", c)), self.composed(coefficients, d)))
+        return self.add((self.build_series(terms, None), constant(_apply("log", c)), self.compose(coefficients, d)))
 
     def taylor(self, op: str, a: Series) -> Series:
         """sin, cos or erf of something that stays bounded; erf also where it grows."""
@@ -256,7 +256,7 @@ class Expansions:
         for j, derivative in enumerate(derivatives):
             factorial *= max(j, 1)
             coefficients.append(derivative / factorial)
-        return self.composed(coefficients, rest)
+        return self.compose(coefficients, rest)
 
     def erf_far(self, a: Series) -> Series:
         r"""erf u = s (1 - e^{-u^2} / (|u| sqrt(pi)) (1 + O(1/u^2))) with s the sign of u (DLMF 7.12.1)."""
@@ -281,7 +281,7 @@ def plain(value: Coefficient) -> Any:
     return found
 
 
-def _applied(op: str, value: Coefficient, data: Any = None) -> Coefficient:
+def _apply(op: str, value: Coefficient, data: Any = None) -> Coefficient:
     if op == "powi" and isinstance(value, Piece | Roots):
         return value**data if data >= 0 else 1 / value ** (-data)
     known = exponential(value) if op == "exp" else logarithm(value) if op == "log" else None

@@ -82,7 +82,7 @@ def _eye(low: Lowering, term: Term, env: Env) -> Cells:
 
 
 @handles("ones", "zeros")
-def _filled(low: Lowering, term: Term, env: Env) -> Cells:
+def _fill_constant(low: Lowering, term: Term, env: Env) -> Cells:
     rows, cols = low.shape(term.type)
     return Cells(rows, cols, (low.graph.one if term.op == "ones" else low.graph.zero,) * (rows * cols))
 
@@ -115,7 +115,7 @@ def _blocks(low: Lowering, term: Term, env: Env) -> Cells:
 
 
 @handles("hcat", "vcat")
-def _dotted(low: Lowering, term: Term, env: Env) -> Cells:
+def _concatenate(low: Lowering, term: Term, env: Env) -> Cells:
     parts = [low.lower(term.args[2], inner) for inner in _values(low, term, env, term.data)]
     if not parts:
         raise Undefined("a matrix written with dots has no entries")

@@ -31,7 +31,7 @@ class Blocks:
     diagonal: Table
 
     @property
-    def transposed(self) -> Blocks:
+    def transpose(self) -> Blocks:
         """The transpose."""
         return Blocks(
             self.cols, self.rows, tuple(zip(*self.flat, strict=True)), tuple(zip(*self.diagonal, strict=True))
@@ -48,11 +48,11 @@ class Blocks:
         if any(v != ZERO for row in self.diagonal for v in row):
             raise Unsupported
 
-    def scaled(self, factor: Value) -> Blocks:
+    def scale(self, factor: Value) -> Blocks:
         """A multiple."""
-        return self.joined(self, lambda a, _: a * factor)
+        return self.combine(self, lambda a, _: a * factor)
 
-    def joined(self, other: Blocks, combine: Callable[[Value, Value], Value]) -> Blocks:
+    def combine(self, other: Blocks, combine: Callable[[Value, Value], Value]) -> Blocks:
         """Two arrays with the same blocks, combined by a linear operation."""
         if (self.rows, self.cols) != (other.rows, other.cols):
             raise Unsupported

@@ -52,7 +52,7 @@ class Gram:
             out.append(sorted(group, key=lambda v: (v not in self.lengths, self.order.index(v))))
         return out
 
-    def framed(self, group: list[Vector]) -> list[Vector]:
+    def collect_frame(self, group: list[Vector]) -> list[Vector]:
         """The vectors of given length that are all orthogonal to each other: columns of one orthogonal matrix."""
         chosen: list[Vector] = []
         for vector in group:
@@ -63,7 +63,7 @@ class Gram:
     def require_room(self) -> None:
         """No more orthogonal vectors of given length than dimensions."""
         for group in self.groups():
-            framed = self.framed(group)
+            framed = self.collect_frame(group)
             if len(framed) > len(group[0]):
                 raise Infeasible(f"{len(framed)} orthogonal vectors of given length in {len(group[0])} dimensions")
 
@@ -77,12 +77,12 @@ def gram_of(gram: Gram, low: Lowering, relation: Relation, env: dict[str, int]) 
     """Take a hypothesis in if it is a Gram condition."""
     if relation.op != "=":
         return False
-    return _sided(gram, low, relation.left, relation.right, env) or _sided(
+    return _fix_side(gram, low, relation.left, relation.right, env) or _fix_side(
         gram, low, relation.right, relation.left, env
     )
 
 
-def _sided(gram: Gram, low: Lowering, product: Term, value: Term, env: dict[str, int]) -> bool:
+def _fix_side(gram: Gram, low: Lowering, product: Term, value: Term, env: dict[str, int]) -> bool:
     if product.op == "norm":
         vector = _vectors(low, product.args[0], env)
         if vector is None or len(vector) != 1:

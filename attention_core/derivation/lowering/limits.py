@@ -66,7 +66,7 @@ class Moving(Lowering):
     def lower(self, term: Term, env: Env | None = None) -> Cells:
         """As before; a sum of equal terms is counted even where the number of terms moves."""
         if term.op == "reduce" and self.size and self.grows(term):
-            return self.counted(term, self.top if env is None else env)
+            return self.multiply_by_count(term, self.top if env is None else env)
         return super().lower(term, env)
 
     def grows(self, term: Term) -> bool:
@@ -77,7 +77,7 @@ class Moving(Lowering):
             for t in bound.walk()
         )
 
-    def counted(self, term: Term, env: Env) -> Cells:
+    def multiply_by_count(self, term: Term, env: Env) -> Cells:
         """sum_{i=a}^{b} c = (b - a + 1) c."""
         op, index = term.data
         if op != "sum" or term.args[3:] or index in self.free(term.args[2]):

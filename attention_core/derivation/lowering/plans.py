@@ -46,7 +46,7 @@ class Plan:
     assigned: dict[int, int] = field(default_factory=dict)
     checks: list[Constraint] = field(default_factory=list)
 
-    def given(self) -> Given:
+    def collect_facts(self) -> Given:
         """What normal forms may use: signs said outright, assignments, and the equations among the hypotheses."""
         graph = self.low.graph
         found = set()

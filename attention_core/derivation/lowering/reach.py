@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.lowering.lower import Lowering
-from attention_core.derivation.terms.relevance import mentioned, relation_names, symbol_names
+from attention_core.derivation.terms.relevance import find_mentioned_names, relation_names, symbol_names
 from attention_core.derivation.terms.terms import SCALAR, Relation, Term, integer
 
 CLOSE = (10**3, 10**9)
@@ -18,7 +18,7 @@ CLOSE = (10**3, 10**9)
 
 def foreign(low: Lowering, limit: Term, relation: Relation) -> bool:
     """Whether a hypothesis ties what moves to arrays or numbers that the limit does not mention."""
-    about = mentioned(low.context, limit)
+    about = find_mentioned_names(low.context, limit)
     for name in list(about):
         about |= symbol_names(low.context, name)
     names = relation_names(low.context, relation)

@@ -25,7 +25,7 @@ FEW = 3  # fewer small tuples than this call for a search among larger ones
 TRIED = 2_000  # tuples looked at in that search
 
 
-def met(low: Lowering, relation: Relation) -> bool:
+def is_met(low: Lowering, relation: Relation) -> bool:
     """Whether a condition among sizes and indices holds at those of `low`; what cannot be told is no objection."""
     try:
         node = low.graph.sub(low.number(relation.left), low.number(relation.right))
@@ -52,14 +52,14 @@ def constants(context: Context, relations: Iterable[Relation], highest: int = HI
     found: dict[Fraction, None] = {}
     for relation in relations:
         for side in (relation.left, relation.right):
-            for part in _closed(side):
+            for part in _find_closed_terms(side):
                 value = _value(context, part, highest)
                 if value is not None and abs(value) <= highest:
                     found[value] = None
     return list(found)
 
 
-def _closed(term: Term) -> Iterator[Term]:
+def _find_closed_terms(term: Term) -> Iterator[Term]:
     """The numbers in a term, and the largest parts of it that no symbol occurs in; what is shared is looked at once."""
     symbolic = _symbolic(term)
     seen: set[int] = set()
@@ -118,4 +118,4 @@ def whole_marks(said: Iterable[Fraction]) -> list[int]:
     return sorted(v for v in found if 1 <= v <= HIGHEST)
 
 
-__all__ = ["FEW", "TRIED", "constants", "met", "whole_marks"]
+__all__ = ["FEW", "TRIED", "constants", "is_met", "whole_marks"]

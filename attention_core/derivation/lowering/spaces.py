@@ -14,7 +14,7 @@ from itertools import islice, product
 from attention_core.derivation.cpu_limit import on_time
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.lowering.lower import Lowering
-from attention_core.derivation.lowering.size_ties import FEW, TRIED, constants, met, whole_marks
+from attention_core.derivation.lowering.size_ties import FEW, TRIED, constants, is_met, whole_marks
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.terms import Relation, Term
@@ -35,7 +35,7 @@ class Tuples:
         self.context = context
         self.sizes = [n for n in context.symbols if n in names and context.symbols[n].kind == "size"]
         self.indices = [n for n in context.symbols if n in names and context.symbols[n].kind == "index"]
-        self.conditions = [r for r in hypotheses if self.whole(r) or self.curved(r)]
+        self.conditions = [r for r in hypotheses if self.whole(r) or self.is_nonlinear(r)]
         self.ties = [r for r in self.conditions if not self.whole(r)]
         self.starts: dict[str, int] = {}
         self.marks: list[int] = []  # sizes that the claim's numbers make worth trying
@@ -47,7 +47,7 @@ class Tuples:
         ops = {t.op for side in (relation.left, relation.right) for t in side.walk()}
         return ops <= {"int", "size", "const", "add", "neg", "mul", "div"} and "int" in ops
 
-    def curved(self, relation: Relation) -> bool:
+    def is_nonlinear(self, relation: Relation) -> bool:
         """Whether a hypothesis is about sizes and indices alone, with powers, roots, logarithms and the like."""
         if relation.over or relation.where or relation.left.type.kind not in ("scalar", "zero") or self.whole(relation):
             return False
@@ -82,7 +82,7 @@ class Tuples:
         except ZeroDivisionError:
             return False
         except TooLarge:
-            return met(Lowering(self.context, low.top), relation)
+            return is_met(Lowering(self.context, low.top), relation)
 
     def lowest(self, name: str) -> int:
         """The smallest value of one size that its own conditions allow; 1 if none is found."""
@@ -116,7 +116,7 @@ class Tuples:
                 break
         joint = any(r.op == "=" and len(relation_names(self.context, r)) > 1 for r in self.conditions)
         if len(found) < FEW and (joint or self.ties):
-            found = self.tied or found
+            found = self.nonlinear_tuples or found
         found.sort(key=lambda env: (sum(env[n] for n in self.sizes), sum(env.values()), max(env.values(), default=0)))
         if len(found) > SMALL_LIMIT:
             kept = found[: SMALL_LIMIT // 3]
@@ -125,7 +125,7 @@ class Tuples:
         return found
 
     @cached_property
-    def tied(self) -> list[dict[str, int]]:
+    def nonlinear_tuples(self) -> list[dict[str, int]]:
         """The first tuples that nonlinear conditions such as n = m^2 leave, among those of small sizes."""
         found: list[dict[str, int]] = []
         each = int(TRIED ** (1 / max(1, len(self.sizes))))

@@ -58,15 +58,15 @@ def over_outcomes(engine: Moments, group: Group, part: Monomial) -> int:
     product = graph.mul(graph.power(node, graph.const(Fraction(power))) for node, power in part)
     total = []
     for value, weight in support:
-        body = substituted(graph, product, {leaf: value})
+        body = substitute(graph, product, {leaf: value})
         inner = Moments(engine.low, engine.random - leaves)
         inner.outcomes = engine.outcomes
-        total.append(graph.mul((weight, inner.expected(body))))
+        total.append(graph.mul((weight, inner.expect(body))))
     engine.outcomes //= len(support)
     return graph.add(total)
 
 
-def substituted(graph: Graph, root: int, values: Mapping[int, int]) -> int:
+def substitute(graph: Graph, root: int, values: Mapping[int, int]) -> int:
     """The node with some nodes replaced."""
     new: dict[int, int] = dict(values)
     for node in graph.reachable([root]):
@@ -121,14 +121,14 @@ def lone_function(engine: Moments, node: int, power: int, groups: list[Group]) -
     if op == "indicator":
         return probability(engine, node, laws)
     if op == "abs" and power % 2 == 0:
-        return engine.expected(graph.power(args[0], graph.const(Fraction(power))))
+        return engine.expect(graph.power(args[0], graph.const(Fraction(power))))
     if power == 1 and laws == {"normal"} and op == "abs":
         return magnitude(engine, args[0])
     if power == 1 and laws == {"normal"} and op in ("max", "min") and len(args) == 2:
         distance = magnitude(engine, graph.sub(*args))
         if distance is None:
             return None
-        sum_ = engine.expected(graph.add(args))
+        sum_ = engine.expect(graph.add(args))
         signed = distance if op == "max" else graph.neg(distance)
         return graph.mul((graph.const(Fraction(1, 2)), graph.add((sum_, signed))))
     if laws == {"geometric"} and len(groups) == 1 and op == "min" and len(args) == 2:

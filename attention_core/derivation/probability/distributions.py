@@ -30,7 +30,7 @@ class Drawn:
         self.env = {**low.top, self.law.index: member} if self.law.index else low.top
         self.key = name, member
 
-    def lowered(self, which: int) -> Cells:
+    def lower_parameter(self, which: int) -> Cells:
         """A parameter."""
         return self.low.lower(self.law.parameters[which], self.env)
 
@@ -40,7 +40,7 @@ class Drawn:
 
     def mean(self, leaf: int) -> int:
         """The mean of one entry of a normal array."""
-        mean = self.lowered(0)
+        mean = self.lower_parameter(0)
         *_, i, j = self.low.graph.data[leaf][1]
         return mean.cells[0] if len(mean.cells) == 1 else mean.at(i - 1, j - 1)
 
@@ -56,7 +56,7 @@ class Drawn:
         a, b = (graph.data[leaf][1][-2:] for leaf in (left, right))
         if term.type.kind == "matrix":
             place = max(a) - 1, max(b) - 1
-            found = self.lowered(1)
+            found = self.lower_parameter(1)
             here, there = found.at(*place), found.at(*place[::-1])
             if here != there and not self.alike(here, there):
                 raise Unsettled("the covariance is not seen to be symmetric: write it so, such as B B^\\top or s^2 I_d")
@@ -77,7 +77,7 @@ class Drawn:
             p = self.number(0)
             return [(graph.zero, graph.sub(graph.one, p)), (graph.one, p)]
         if name == "categorical":
-            weights = [c for k in range(len(self.law.parameters)) for c in self.lowered(k).cells]
+            weights = [c for k in range(len(self.law.parameters)) for c in self.lower_parameter(k).cells]
             return [(graph.const(Fraction(k + 1)), w) for k, w in enumerate(weights)]
         if name == "range":
             first, last = (self.low.whole(p, self.env) for p in self.law.parameters)

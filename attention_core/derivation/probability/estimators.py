@@ -15,7 +15,7 @@ from attention_core.derivation.graph.nodes import Graph, Unsettled
 from attention_core.derivation.graph.numbers import Case, evaluate, precision
 from attention_core.derivation.lowering.lower import Lowering
 from attention_core.derivation.probability.moments import Mean, MeanLaw, Moments, Monomial
-from attention_core.derivation.probability.sampling import draws, number, sampled
+from attention_core.derivation.probability.sampling import draws, evaluate_samples, number
 from attention_core.derivation.probability.spread import Spread
 
 NO_BOUND = (
@@ -102,7 +102,7 @@ class Trial:
                         found = evaluate(self.graph, list(law.parameters), self.values)
                     leaves[leaf] = draws(law.name, [number(v) for v in found], count, self.rng)
         bodies = [self.graph.data[n].body for n in self.made.means]
-        return dict(zip(self.made.means, sampled(self.graph, bodies, leaves), strict=True))
+        return dict(zip(self.made.means, evaluate_samples(self.graph, bodies, leaves), strict=True))
 
     # -- bounds -----------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Trial:
         """A proved bound of Var[D]; raises `Unsettled` without one."""
         sizes = [abs(v) + e for v, e in self.coefficients]
         if self.made.copies <= 1:
-            found = self.spread.variance(self.merged())
+            found = self.spread.variance(self.merge_means())
             if found is None:
                 raise Unsettled(NO_BOUND)
             return found
@@ -127,7 +127,7 @@ class Trial:
             total += size
         return total * total * (1 + 1e-9)
 
-    def merged(self) -> Mean:
+    def merge_means(self) -> Mean:
         """The one thing that is averaged, where everything is linear in means."""
         graph = self.graph
         parts: list[int] = []

@@ -49,7 +49,7 @@ class Result:
 Draw = Callable[[int], tuple[Any, Any]]  # that many samples of D and bounds of their errors
 
 
-def samples_needed(variance: float, errors: Errors, sides: int) -> tuple[int, float]:
+def count_samples(variance: float, errors: Errors, sides: int) -> tuple[int, float]:
     """How many samples Catoni's test needs at most, and its l."""
     gap = errors.delta * math.sqrt(variance)
     rate = gap / (2 * variance + gap * gap)
@@ -67,7 +67,7 @@ def test_mean(draw: Draw, variance: float, errors: Errors, two_sided: bool,
 
     sides = 2 if two_sided else 1
     share = Errors(errors.alpha / 2, errors.beta, errors.delta) if limits else errors
-    needed, rate = samples_needed(variance, share, sides)
+    needed, rate = count_samples(variance, share, sides)
     allowed = LOSS * errors.delta * math.sqrt(variance)
     threshold = math.log(sides / share.alpha) + ROUNDING
     up = down = 0.0

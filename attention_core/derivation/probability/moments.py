@@ -61,7 +61,7 @@ def expectation(low: Lowering, node: int) -> int:
     if low.means == "all":
         return mean_node(low, node, random)
     try:
-        return Moments(low, random).expected(node)
+        return Moments(low, random).expect(node)
     except NotPolynomial:
         if low.means:
             return mean_node(low, node, random)
@@ -89,7 +89,7 @@ def _law_nodes(drawn: Drawn, leaf: int) -> MeanLaw:
     """Mean and variance of an entry of a normal array with independent entries, else the parameters."""
     if drawn.law.name == "normal":
         return MeanLaw("normal", (drawn.mean(leaf), drawn.covariance(leaf, leaf)))
-    cells = tuple(c for k in range(len(drawn.law.parameters)) for c in drawn.lowered(k).cells)
+    cells = tuple(c for k in range(len(drawn.law.parameters)) for c in drawn.lower_parameter(k).cells)
     return MeanLaw(drawn.law.name, cells)
 
 
@@ -108,7 +108,7 @@ class Moments:
         self.below: dict[int, frozenset[int]] = {}
         self.outcomes = 1
 
-    def expected(self, node: int) -> int:
+    def expect(self, node: int) -> int:
         """E[node]."""
         table = self.expand(node)
         graph = self.graph
@@ -140,12 +140,12 @@ class Moments:
             elif all(set(self.expanded[a]) <= {()} for a in args):
                 self.expanded[node] = {(): node}
             elif op == "add":
-                self.expanded[node] = added(graph, [self.expanded[a] for a in args])
+                self.expanded[node] = add_polynomials(graph, [self.expanded[a] for a in args])
             elif op == "mul" or (op == "powi" and 0 < graph.data[node] <= MAX_POWER):
                 factors = args if op == "mul" else args * graph.data[node]
                 result = self.expanded[factors[0]]
                 for a in factors[1:]:
-                    result = multiplied(graph, result, self.expanded[a])
+                    result = multiply_polynomials(graph, result, self.expanded[a])
                 self.expanded[node] = result
             else:
                 self.expanded[node] = {((node, 1),): graph.one}
@@ -172,7 +172,7 @@ class Moments:
             return found
         plain = self.without_roots(monomial)
         if plain is not None:
-            result = self.known[monomial] = self.expected(plain)
+            result = self.known[monomial] = self.expect(plain)
             return result
         parts = self.parts(monomial)
         self.require_independence(sorted({g for groups, _ in parts for g in groups}))
@@ -238,7 +238,7 @@ class Moments:
                                 "cannot be tested here")  # fmt: skip
 
 
-def added(graph: Graph, tables: list[dict[Monomial, int]]) -> dict[Monomial, int]:
+def add_polynomials(graph: Graph, tables: list[dict[Monomial, int]]) -> dict[Monomial, int]:
     """The sum of polynomials."""
     out: dict[Monomial, list[int]] = {}
     for table in tables:
@@ -247,7 +247,7 @@ def added(graph: Graph, tables: list[dict[Monomial, int]]) -> dict[Monomial, int
     return {monomial: graph.add(parts) for monomial, parts in out.items()}
 
 
-def multiplied(graph: Graph, left: dict[Monomial, int], right: dict[Monomial, int]) -> dict[Monomial, int]:
+def multiply_polynomials(graph: Graph, left: dict[Monomial, int], right: dict[Monomial, int]) -> dict[Monomial, int]:
     """The product of two polynomials."""
     if len(left) * len(right) > MAX_MONOMIALS:
         raise TooLarge(f"a polynomial with more than {MAX_MONOMIALS} terms")

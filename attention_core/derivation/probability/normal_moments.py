@@ -51,9 +51,9 @@ class NormalMoments:
                 waves += [(op, slopes, constant)] * power
         if len(waves) > MAX_WAVES:
             raise TooLarge(f"a product of more than {MAX_WAVES} sines and cosines")
-        return graph.add(self.tilted(powers, growth, front, signs, waves) for signs in _signs(len(waves)))
+        return graph.add(self.tilt(powers, growth, front, signs, waves) for signs in _signs(len(waves)))
 
-    def tilted(
+    def tilt(
         self,
         powers: Monomial,
         growth: dict[int, int],
@@ -80,7 +80,7 @@ class NormalMoments:
         for x in leaves:
             a, b = grown[x]
             mean = self.mean(x)
-            moved = self.moved(x, grown)
+            moved = self.shift_mean(x, grown)
             means[x] = graph.add((mean, moved[0])), moved[1]
             real = graph.add((real, graph.mul((a, mean)), graph.mul((half, a, moved[0])),
                               graph.neg(graph.mul((half, b, moved[1])))))  # fmt: skip
@@ -101,21 +101,21 @@ class NormalMoments:
             graph.add((graph.mul((a[0], b[1])), graph.mul((a[1], b[0])))),
         )
 
-    def drawn(self, leaf: int) -> Drawn:
+    def find_array(self, leaf: int) -> Drawn:
         """The random array of a leaf."""
         return self.engine.drawn[self.engine.group(leaf)]
 
     def mean(self, leaf: int) -> int:
         """The mean of a leaf."""
-        return self.drawn(leaf).mean(leaf)
+        return self.find_array(leaf).mean(leaf)
 
     def covariance(self, left: int, right: int) -> int:
         """The covariance of two leaves; 0 between independent symbols."""
         if self.engine.group(left) != self.engine.group(right):
             return self.graph.zero
-        return self.drawn(left).covariance(left, right)
+        return self.find_array(left).covariance(left, right)
 
-    def moved(self, leaf: int, grown: Mapping[int, Complex]) -> Complex:
+    def shift_mean(self, leaf: int, grown: Mapping[int, Complex]) -> Complex:
         """The entry of C s: how far the exponential moves the mean."""
         graph = self.graph
         real, imaginary = [], []

@@ -22,7 +22,7 @@ EPS = 2.3e-16  # more than one unit in the last place of a rounding
 MATH = 4 * EPS  # elementary functions are off by less than 4 units in the last place
 
 
-def sampled(
+def evaluate_samples(
     graph: Graph, roots: Sequence[int], leaves: Mapping[int, Sampled], known: Mapping[int, Sampled] | None = None
 ) -> list[Sampled]:
     """Values and error bounds of the roots; `leaves` gives the leaves theirs, `known` other nodes."""

@@ -61,7 +61,7 @@ class Spread:
     def exact(self, mean: Mean, node: int) -> float | None:
         """E[node] bounded above through its closed form, None without one."""
         try:
-            return self.upper(Moments(self.low, set(mean.random)).expected(node))
+            return self.upper(Moments(self.low, set(mean.random)).expect(node))
         except (Unsettled, TooLarge, Undefined):
             return None
 
@@ -70,7 +70,7 @@ class Spread:
         graph, body = self.graph, mean.body
         try:
             engine = Moments(self.low, set(mean.random))
-            first, second = engine.expected(body), engine.expected(graph.mul((body, body)))
+            first, second = engine.expect(body), engine.expect(graph.mul((body, body)))
             found = self.upper(graph.sub(second, graph.mul((first, first))))
             if found is not None:
                 return found

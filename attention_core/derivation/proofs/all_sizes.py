@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from attention_core.derivation.lowering.spaces import Tuples
-from attention_core.derivation.proofs.indexed import ENDS, Atom, CannotProve, Poly, constant, is_zero, plus, scaled
+from attention_core.derivation.proofs.indexed import ENDS, Atom, CannotProve, Poly, constant, is_zero, plus, scale
 from attention_core.derivation.proofs.indexed_entries import Entries
 from attention_core.derivation.proofs.indexed_sums import Index, Range, Rule, Sums, delta
 from attention_core.derivation.terms.context import Context
@@ -34,7 +34,7 @@ def holds_at_all_sizes(
         i = entries.free(kind.rows) if kind.kind == "matrix" else 1
         j = entries.free(kind.cols) if kind.kind == "matrix" else 1
         left, right = entries.entry(claim.left, i, j, {}), entries.entry(claim.right, i, j, {})
-        return is_zero(plus(left, scaled(right, Fraction(-1))))
+        return is_zero(plus(left, scale(right, Fraction(-1))))
     except (CannotProve, RecursionError, ZeroDivisionError, KeyError):
         return False
     finally:

@@ -92,7 +92,7 @@ def _never_zero(plan: Plan) -> str:
             continue
         for node in (c.difference, plan.low.graph.neg(c.difference)):
             try:
-                form = Normal(plan.low.graph, [node], Given(plan.given().nonnegative), {}, float("inf"))
+                form = Normal(plan.low.graph, [node], Given(plan.collect_facts().nonnegative), {}, float("inf"))
                 top, bottom = form.of(node)
             except (TooComplex, OverflowError, ZeroDivisionError, TooLarge, ArithmeticError):
                 continue
@@ -102,7 +102,7 @@ def _never_zero(plan: Plan) -> str:
     return ""
 
 
-def never_defined(graph: Graph, order: Sequence[int], given: Given, sized: bool = False) -> bool:
+def is_never_defined(graph: Graph, order: Sequence[int], given: Given, sized: bool = False) -> bool:
     """Whether a node is undefined at every value: 1 over 0, the root of a negative, the logarithm of no positive.
 
     `sized` says that constants come from sizes as well: then they show nothing.
@@ -122,4 +122,4 @@ def never_defined(graph: Graph, order: Sequence[int], given: Given, sized: bool 
     return False
 
 
-__all__ = ["impossible", "never_defined"]
+__all__ = ["impossible", "is_never_defined"]

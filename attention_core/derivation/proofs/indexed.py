@@ -45,12 +45,12 @@ def plus(*parts: Poly) -> Poly:
     return {m: c for m, c in out.items() if c}
 
 
-def scaled(poly: Poly, factor: Fraction) -> Poly:
+def scale(poly: Poly, factor: Fraction) -> Poly:
     """A multiple."""
     return {m: c * factor for m, c in poly.items()} if factor else {}
 
 
-def _joined(left: Mono, right: Mono) -> Mono:
+def _multiply_monomials(left: Mono, right: Mono) -> Mono:
     powers = dict(left)
     for atom, k in right:
         powers[atom] = powers.get(atom, Fraction(0)) + k
@@ -72,7 +72,7 @@ def times(*parts: Poly) -> Poly:
             raise CannotProve
         for a, x in out.items():
             for b, y in part.items():
-                mono = _joined(a, b)
+                mono = _multiply_monomials(a, b)
                 new[mono] = new.get(mono, Fraction(0)) + x * y
         out = {m: c for m, c in new.items() if c}
         if len(out) > MAX_TERMS:
@@ -113,7 +113,7 @@ def _primitive(poly: Poly) -> tuple[Mono, Poly, Fraction]:
     tables = [dict(mono) for mono in poly]
     shared = {a: min(t.get(a, Fraction(0)) for t in tables) for a in {a for t in tables for a in t}}
     common = tuple(sorted(((a, k) for a, k in shared.items() if k), key=repr))
-    lowered = {_joined(m, tuple((a, -k) for a, k in common)): c for m, c in poly.items()}
+    lowered = {_multiply_monomials(m, tuple((a, -k) for a, k in common)): c for m, c in poly.items()}
     content = lowered[min(lowered, key=repr)]
     return common, {m: c / content for m, c in lowered.items()}, content
 
@@ -156,7 +156,7 @@ def root(poly: Poly) -> Poly:
                 single(atom, even / 2),
                 single(("sqrt", key(single(atom, k - even)))) if k != even else constant(1),
             ]
-    inside = scaled(rest, content)
+    inside = scale(rest, content)
     return times(*factors, constant(1) if inside == constant(1) else single(("sqrt", key(inside))))
 
 

@@ -21,7 +21,7 @@ from attention_core.derivation.proofs.indexed import (
     plus,
     power,
     root,
-    scaled,
+    scale,
     single,
     times,
 )
@@ -142,7 +142,7 @@ class Entries:
         return self.entry(term.args[0], i, j, inner)
 
     def _neg(self, term: Term, i: Index, j: Index, env: Env) -> Poly:
-        return scaled(self.entry(term.args[0], i, j, env), Fraction(-1))
+        return scale(self.entry(term.args[0], i, j, env), Fraction(-1))
 
     def _add(self, term: Term, i: Index, j: Index, env: Env) -> Poly:
         return plus(*(self.entry(a, i, j, env) for a in term.args))
@@ -221,17 +221,17 @@ class Entries:
 
         def body(index: Index) -> Poly:
             inner = {**env, name: index}
-            factors = [self.excluded(test, inner) for test in term.args[3:]]
+            factors = [self.indicate_difference(test, inner) for test in term.args[3:]]
             return times(*factors, self.entry(term.args[2], i, j, inner))
 
         return self.reduce(low, high, body)
 
-    def excluded(self, test: Term, env: Env) -> Poly:
+    def indicate_difference(self, test: Term, env: Env) -> Poly:
         """The condition that two indices differ, as 1 - delta."""
         if test.op != "test" or test.data != "!=":
             raise CannotProve
         a, b = (self.index(t, env) for t in test.args)
-        return plus(constant(1), scaled(delta(a, b, self.sums.apart), Fraction(-1)))
+        return plus(constant(1), scale(delta(a, b, self.sums.apart), Fraction(-1)))
 
     def _softmax(self, term: Term, i: Index, j: Index, env: Env) -> Poly:
         body = term.args[0]

@@ -15,11 +15,11 @@ from attention_core.derivation.proofs.indexed import (
     constant,
     plus,
     power,
-    scaled,
+    scale,
     single,
     times,
 )
-from attention_core.derivation.proofs.indexed_sums import Index, Sums, delta, renamed
+from attention_core.derivation.proofs.indexed_sums import Index, Sums, delta, rename_indices
 
 Place = tuple[str, tuple[Index, ...]]  # an entry: the name of its array, its indices
 
@@ -53,7 +53,7 @@ def _of_atom(sums: Sums, atom: Atom, k: Fraction, by: Place) -> Poly:
         return {}
     if atom[0] in ("log", "sqrt") and k == 1:
         inner = dict(atom[1])
-        over = power(inner, -1) if atom[0] == "log" else scaled(single(atom, -1), Fraction(1, 2))
+        over = power(inner, -1) if atom[0] == "log" else scale(single(atom, -1), Fraction(1, 2))
         return times(over, slope(sums, inner, by))
     if atom[0] in ("log", "sqrt", "abs", "sin", "cos", "relu", "sign") and not slope(sums, dict(atom[1]), by):
         return {}
@@ -63,7 +63,7 @@ def _of_atom(sums: Sums, atom: Atom, k: Fraction, by: Place) -> Poly:
 def _of_sum(sums: Sums, atom: Atom, by: Place) -> Poly:
     """The derivative under a sum."""
     names: dict[Index, Index] = {name: sums.fresh((low, high)) for name, low, high in atom[1]}
-    result = slope(sums, {tuple(renamed(atom[2], names)): Fraction(1)}, by)
+    result = slope(sums, {tuple(rename_indices(atom[2], names)): Fraction(1)}, by)
     for index in names.values():
         result = sums.total(str(index), result, sums.extent(str(index)))
     return result

@@ -65,7 +65,7 @@ def indices(node: Any) -> set[Index]:
     return set()
 
 
-def renamed(node: Any, names: Mapping[Index, Index]) -> Any:
+def rename_indices(node: Any, names: Mapping[Index, Index]) -> Any:
     """An atom, monomial or key with indices replaced (bound ones have names of their own), in canonical order again."""
     if not isinstance(node, tuple) or not node:
         return node
@@ -76,14 +76,14 @@ def renamed(node: Any, names: Mapping[Index, Index]) -> Any:
     if node[0] == "delta":
         return ("delta", *sorted((names.get(i, i) for i in node[1:]), key=repr))
     if node[0] == "sum":
-        return canonical({name: (low, high) for name, low, high in node[1]}, list(renamed(node[2], names)))
+        return canonical({name: (low, high) for name, low, high in node[1]}, list(rename_indices(node[2], names)))
     if all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[1], Fraction) for part in node):
         merged: dict[Any, Fraction] = {}  # a monomial or a polynomial: what has become equal is taken together
         for part, k in node:
-            new = renamed(part, names)
+            new = rename_indices(part, names)
             merged[new] = merged.get(new, Fraction(0)) + k
         return tuple(sorted(((part, k) for part, k in merged.items() if k), key=repr))
-    return tuple(renamed(part, names) for part in node)
+    return tuple(rename_indices(part, names) for part in node)
 
 
 def canonical(spans: Mapping[str, Range], atoms: list[tuple[Atom, Fraction]]) -> Atom:
@@ -94,7 +94,7 @@ def canonical(spans: Mapping[str, Range], atoms: list[tuple[Atom, Fraction]]) ->
     level = 1 + max((depth(a) for a, _ in atoms), default=0)  # no sum inside uses the names of this level
     for order in permutations(spans):
         names: dict[Index, Index] = {old: f"#{level}.{place}" for place, old in enumerate(order)}
-        body = renamed(tuple(atoms), names)
+        body = rename_indices(tuple(atoms), names)
         candidate: Atom = ("sum", tuple((names[old], *spans[old]) for old in order), body)
         if best is None or repr(candidate) < repr(best):
             best = candidate
@@ -123,7 +123,7 @@ class Sums:
         for mono, c in poly.items():
             factors = [constant(c)]
             for atom, k in mono:
-                new = renamed(atom, names)
+                new = rename_indices(atom, names)
                 if new[0] == "delta":
                     factors.append(delta(new[1], new[2], self.apart))
                 elif new[0] == "poly":
@@ -153,10 +153,10 @@ class Sums:
                     raise CannotProve
                 rest = tuple(p for p in inside if p[0] != atom)
                 return times({outside: c}, self.rename({rest: Fraction(1)}, {index: other}))
-        binders, atoms = self.flattened(index, inside)
+        binders, atoms = self.flatten(index, inside)
         return times({outside: c}, self.component(binders, atoms, count))
 
-    def flattened(self, index: str, inside: Factors) -> tuple[list[str], Factors]:
+    def flatten(self, index: str, inside: Factors) -> tuple[list[str], Factors]:
         """Sums inside the sum become part of it, with indices of their own."""
         binders: list[str] = [index]
         atoms: Factors = []
@@ -165,7 +165,7 @@ class Sums:
                 for _ in range(int(k)):
                     names = {name: self.fresh((low, high)) for name, low, high in atom[1]}
                     binders += list(names.values())
-                    atoms += list(renamed(atom[2], names))
+                    atoms += list(rename_indices(atom[2], names))
             else:
                 atoms.append((atom, k))
         return binders, atoms

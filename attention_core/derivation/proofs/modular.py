@@ -48,10 +48,10 @@ def at_large_size(problem: Problem) -> Large | None:
         site = problem.site(env)
     except TooLarge:
         return None
-    if site is None or _restricted(site):
+    if site is None or _is_restricted(site):
         return None
     graph, sizes = site.low.graph, {n: env[n] for n in problem.tuples.sizes}
-    if not all(graph.ops[n] in RATIONAL and not _listed(site, n) for n in site.order):
+    if not all(graph.ops[n] in RATIONAL and not _has_listed_values(site, n) for n in site.order):
         return None
     rng = random.Random(problem.effort.seed)
     for _ in range(POINTS):
@@ -70,14 +70,14 @@ def _large(problem: Problem) -> dict[str, int] | None:
     return next(iter(problem.tuples.with_indices(sizes, limit=1)), None) if sizes else None
 
 
-def _restricted(site: Site) -> bool:
+def _is_restricted(site: Site) -> bool:
     """Whether a hypothesis speaks about an entry of the claim."""
     claimed = {n for n in site.order if site.low.graph.ops[n] == "leaf"}
     constraints = (*site.plan.constraints, *site.plan.checks)
     return any(c.leaves & claimed for c in constraints) or bool(site.plan.gram.leaves() & claimed)
 
 
-def _listed(site: Site, node: int) -> bool:
+def _has_listed_values(site: Site, node: int) -> bool:
     """Whether a node is a leaf with listed values only; an interval is no restriction here."""
     return site.low.graph.ops[node] == "leaf" and bool(site.plan.entries[node][0].values)
 

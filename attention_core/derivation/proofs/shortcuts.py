@@ -21,15 +21,15 @@ from attention_core.derivation.proofs.size_signs import ordered_at_all_sizes
 
 def is_proved_everywhere(problem: Problem) -> bool:
     """Whether the equation is proved for all sizes."""
-    return _settled(problem, "equal", holds_at_all_sizes)
+    return _settle_once(problem, "equal", holds_at_all_sizes)
 
 
 def is_ordered_everywhere(problem: Problem) -> bool:
     """Whether the inequality is proved for all sizes."""
-    return _settled(problem, "ordered", ordered_at_all_sizes)
+    return _settle_once(problem, "ordered", ordered_at_all_sizes)
 
 
-def _settled(problem: Problem, name: str, proof: Callable[..., bool]) -> bool:
+def _settle_once(problem: Problem, name: str, proof: Callable[..., bool]) -> bool:
     """The outcome of a proof at all sizes, which is looked for once."""
     if name not in problem.settled:
         about = problem.context, problem.claim, problem.hypotheses, problem.tuples
@@ -45,7 +45,7 @@ def identical(site: Site, deadline: float, op: str = "=") -> bool:
     graph = site.low.graph
     if site.identical is None:
         differences = [graph.sub(a, b) for a, b in site.pairs]
-        given = site.plan.given()
+        given = site.plan.collect_facts()
         site.identical = is_zero(graph, differences, given, deadline)
         if not site.identical and op in ("<=", ">="):
             signed = [graph.neg(d) for d in differences] if op == "<=" else differences

@@ -33,7 +33,7 @@ def no_sizes(tuples: Tuples) -> bool:
         rows = {r for r in rows if not dict(r[0]).get(name, 0)}
         if len(rows) + len(above) * len(below) > MAX_ROWS:
             return False
-        rows |= {_joined(a, b, name) for a, b in product(above, below)}
+        rows |= {_eliminate(a, b, name) for a, b in product(above, below)}
     return any(not terms and constant < 0 for terms, constant in rows)
 
 
@@ -75,7 +75,7 @@ def _row(form: Linear, strict: bool = False) -> Row:
     return tuple(sorted((n, c // common) for n, c in terms.items())), floor(Fraction(constant, common))
 
 
-def _joined(above: Row, below: Row, name: str) -> Row:
+def _eliminate(above: Row, below: Row, name: str) -> Row:
     up, down = dict(above[0])[name], -dict(below[0])[name]
     names = {n for n, _ in (*above[0], *below[0])}
     form = {n: Fraction(dict(above[0]).get(n, 0) * down + dict(below[0]).get(n, 0) * up) for n in names}

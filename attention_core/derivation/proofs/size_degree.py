@@ -50,10 +50,10 @@ class _Degrees:
         found = self.known.get(id(term))
         if found is None:
             on_time()
-            found = self.known[id(term)] = self.found(term)
+            found = self.known[id(term)] = self.compute(term)
         return found
 
-    def found(self, term: Term) -> Degree:
+    def compute(self, term: Term) -> Degree:
         op, args = term.op, term.args
         if op in ENTRIES:
             return NONE
@@ -66,9 +66,9 @@ class _Degrees:
         if op in PLACED:
             return self.of(args[0])
         if op in PARTS:
-            return self.added([self.of(a) for a in (args if op == "blocks" else args[2:3])])
+            return self.add([self.of(a) for a in (args if op == "blocks" else args[2:3])])
         if op == "add":
-            return self.added([self.of(a) for a in args])
+            return self.add([self.of(a) for a in args])
         if op in ("mul", "hadamard", "matmul"):
             (a, b), (c, d) = (self.of(x) for x in args)
             return a + c + (self.loop(args) if op == "matmul" else 0), b + d
@@ -80,7 +80,7 @@ class _Degrees:
         if op in LOOPS:
             return _plus(self.of(args[0]), self.loop(args))
         if op == "reduce":
-            return self.reduced(term)
+            return self.reduce(term)
         if op == "pow":
             return self.power(term)
         return self.other(term)
@@ -95,7 +95,7 @@ class _Degrees:
         )
         return NONE if over_entries and all(self.of(a) == NONE for a in term.args) else NEVER
 
-    def added(self, parts: list[Degree]) -> Degree:
+    def add(self, parts: list[Degree]) -> Degree:
         below = sum(d for _, d in parts)
         return max((n + below - d if below < inf else inf for n, d in parts), default=0.0), below
 
@@ -113,7 +113,7 @@ class _Degrees:
         above, below = base if k >= 0 else base[::-1]
         return above * abs(float(k)), below * abs(float(k))
 
-    def reduced(self, term: Term) -> Degree:
+    def reduce(self, term: Term) -> Degree:
         op, name = term.data
         body, ends = self.of(term.args[2]), [self.of(a) for a in term.args[:2]]
         if all(e == NONE for e in ends):

@@ -13,7 +13,7 @@ from math import comb
 
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.proofs.all_sizes import SHARE, entries_under
-from attention_core.derivation.proofs.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scaled
+from attention_core.derivation.proofs.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scale
 from attention_core.derivation.proofs.size_conditions import linear
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import relation_names
@@ -40,7 +40,7 @@ def ordered_at_all_sizes(
         low, high = entries.number(claim.left, {}), entries.number(claim.right, {})
         if claim.op in (">", ">="):
             low, high = high, low
-        return _never_negative(plus(high, scaled(low, Fraction(-1))), tuples, strict=claim.op in ("<", ">"))
+        return _never_negative(plus(high, scale(low, Fraction(-1))), tuples, strict=claim.op in ("<", ">"))
     except (CannotProve, RecursionError, ZeroDivisionError, KeyError):
         return False
     finally:
@@ -59,13 +59,13 @@ def _never_negative(poly: Poly, tuples: Tuples, strict: bool) -> bool:
         table[tuple(sorted((n, int(k)) for n, k in powers.items()))] = c
     if not all(_positive(rest) for rest in groups):
         return False
-    shifted = {rest: _shifted(table, tuples) for rest, table in groups.items()}
+    shifted = {rest: _shift(table, tuples) for rest, table in groups.items()}
     if any(c < 0 for table in shifted.values() for c in table.values()):
         return False
     return not strict or shifted.get((), {}).get((), Fraction(0)) > 0
 
 
-def _shifted(table: dict[Powers, Fraction], tuples: Tuples) -> dict[Powers, Fraction]:
+def _shift(table: dict[Powers, Fraction], tuples: Tuples) -> dict[Powers, Fraction]:
     """A polynomial in sizes, times powers of them, with n = lowest + m."""
     names = {n for powers in table for n, _ in powers}
     least = {n: min(0, *(dict(p).get(n, 0) for p in table)) for n in names}

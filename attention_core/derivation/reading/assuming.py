@@ -82,7 +82,7 @@ def standings(parts: list[str]) -> list[Standing]:
         ['assumed', 'assumed', 'said']
     """
     out = [Standing.OPEN] * len(parts)
-    asked = _asked(parts)
+    asked = _flag_questions(parts)
     found = Standing.OPEN
     for place in range(1, len(parts), 2):
         ends = list(_END.finditer(parts[place - 1]))
@@ -90,7 +90,7 @@ def standings(parts: list[str]) -> list[Standing]:
         found = Standing.OPEN if opens else found
         relation = bool(_RELATION.search(parts[place]))
         if found is not Standing.SAID:
-            found = _carried(parts[place - 1][ends[-1].end() if ends else 0 :], found, opens, relation)
+            found = _carry_standing(parts[place - 1][ends[-1].end() if ends else 0 :], found, opens, relation)
         behind = parts[place + 1] if place + 1 < len(parts) else ""
         talked_about = relation and found is Standing.ASSUMED and not _left_alone(behind)
         out[place] = Standing.SAID if asked[place] or talked_about else found
@@ -114,7 +114,7 @@ def clause_before(parts: list[str], place: int) -> str:
     return " ".join("$$".join(reversed(words)).split())
 
 
-def _asked(parts: list[str]) -> list[bool]:
+def _flag_questions(parts: list[str]) -> list[bool]:
     """Whether the sentence that holds a formula ends as a question."""
     out, asked = [False] * len(parts), False
     for place in range(len(parts) - 1, 0, -1):
@@ -131,7 +131,7 @@ def _lexemes(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def _carried(text: str, before: Standing, opens: bool, relation: bool) -> Standing:
+def _carry_standing(text: str, before: Standing, opens: bool, relation: bool) -> Standing:
     """How a formula stands behind `text`, if what stands before `text` stands as `before`."""
     found, describes, known, joined = before, False, True, opens
     for word in _lexemes(text):

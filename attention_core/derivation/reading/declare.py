@@ -13,7 +13,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.assuming import Standing, clause_before, standings, words_before
@@ -25,7 +25,7 @@ from attention_core.derivation.reading.prose import words
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.terms.terms import ShapeMismatch
-from attention_core.derivation.words.caveats import declared_names, is_claim, quoted
+from attention_core.derivation.words.caveats import declared_names, is_claim, shorten_quote
 from attention_core.derivation.words.paragraphs import (
     BINDING,
     condition_parts,
@@ -83,7 +83,7 @@ class Reader(ReaderState):
                 self.standing, self.behind = stand[place], words_before(parts, place)
                 self.clause = clause_before(parts, place)
                 if binding and self.standing is Standing.SAID and is_condition(part, line):
-                    self.not_assumed(part, line)
+                    self.leave_out(part, line)
                 elif binding and self.pending:
                     self.bind(condition_parts(part, line), part, line)
                 elif binding and self.law_index:
@@ -170,8 +170,8 @@ class Reader(ReaderState):
     def item(self, item: Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""
         op = item.chain.ops[0]
-        if self.only_said(item, op, line):
-            self.not_assumed(written(item.chain), line)
+        if self.is_only_stated(item, op, line):
+            self.leave_out(to_latex(item.chain), line)
         elif op == "in" and len(item.chain.ops) == 1:
             self.settle()
             membership(self, item, text, line)
@@ -187,16 +187,16 @@ class Reader(ReaderState):
             for expr in item.left:
                 chain = Chain((expr, *item.chain.exprs[1:]), item.chain.ops, item.chain.lines)
                 bare_scalar(self, chain, line)
-                self.pending.append(Pending(chain, line, written(chain), []))
+                self.pending.append(Pending(chain, line, to_latex(chain), []))
 
-    def only_said(self, item: Item, op: str, line: int) -> bool:
+    def is_only_stated(self, item: Item, op: str, line: int) -> bool:
         """Whether a relation is no assumption; a symbol may be introduced behind any words, but not restated."""
         if op in ("in", "sim"):
             known = any(name_of(e) in self.context.symbols for e in item.left)
             return self.standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
         return op != ":=" and self.standing is not Standing.ASSUMED
 
-    def not_assumed(self, text: str, line: int) -> None:
+    def leave_out(self, text: str, line: int) -> None:
         """Say that a relation is left out."""
         behind = f" (behind '{self.behind}')" if self.behind else ""
         advice = "a paragraph assumes behind Let, Assume, with, where, such that, and what these words carry on"
@@ -204,7 +204,7 @@ class Reader(ReaderState):
         if not is_claim(self.clause):
             about = declared_names(self.context, text, line)
             if about:
-                quote = quoted(f"{self.clause} ${text}$")
+                quote = shorten_quote(f"{self.clause} ${text}$")
                 self.context.caveats.append(Caveat(line, quote, self.context.level, about, text))
 
     def define_chain(self, chain: Chain, text: str, line: int) -> None:

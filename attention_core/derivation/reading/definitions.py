@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.expressions import Elaborator
-from attention_core.derivation.elaborate.functions import closed, function_form, require_known
-from attention_core.derivation.elaborate.hypotheses import defined
+from attention_core.derivation.elaborate.functions import function_form, rename_bound_indices, require_used_parameters
+from attention_core.derivation.elaborate.hypotheses import find_defined_name
 from attention_core.derivation.elaborate.index_ranges import inferred_range
 from attention_core.derivation.elaborate.subscripts import index_items
-from attention_core.derivation.latex.printer import all_names, name_of, written
+from attention_core.derivation.latex.printer import all_names, name_of, to_latex
 from attention_core.derivation.latex.syntax import Expr, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.reading.memberships import introduce
 from attention_core.derivation.terms.context import Declared
@@ -31,7 +31,7 @@ DEFINING = ("let", "put", "define", "where")
 def defines(reader: ReaderState, item: Item) -> bool:
     """Whether `=` defines: after Let or Put with an undeclared symbol on the left."""
     form = function_form(item.left[-1])
-    squared = _squared(item.left[-1])
+    squared = _find_squared_name(item.left[-1])
     if form or squared:
         fresh = (form[0] if form else squared) not in reader.context.symbols
         return fresh and reader.verb in DEFINING and len(item.left) == 1 and len(item.chain.ops) == 1
@@ -52,14 +52,14 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     left, right = item.left[-1], item.chain.exprs[-1]
     reader.context.applied = 0
     elab = Elaborator(with_same_sizes(reader.context), line=line)
-    form, squared = function_form(left), _squared(left)
+    form, squared = function_form(left), _find_squared_name(left)
     if form is not None and len(item.chain.ops) == len(item.left) == 1:
         _define_function(reader, form, right, line)
         return
     if squared:
         assert isinstance(left, Sup)
         left, right = left.base, Root(right)
-    name, params = defined(elab, left, right)
+    name, params = find_defined_name(elab, left, right)
     if name is None or item.chain.ops not in (("=",), (":=",)) or len(item.left) != 1:
         raise Unreadable(f"'{text}' is not understood as a definition: write 'Put $M := ...$'", line)
     ranges: list[tuple[Size, Size]] = []
@@ -76,22 +76,22 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     about = frozenset(all_names(right) - set(params))
     place = (name, "definition", line, reader.context.level)
     symbol = Declared(*place, None, low, high, term=term, params=tuple(params), mentions=about)
-    introduce(reader, symbol, f"{name} is defined as {written(right)}, {term.type}")
+    introduce(reader, symbol, f"{name} is defined as {to_latex(right)}, {term.type}")
 
 
 def _define_function(reader: ReaderState, form: tuple[str, tuple[str, ...]], right: Expr, line: int) -> None:
     """`f(t) := ...`."""
     name, params = form
     elab = Elaborator(reader.context, line=line)
-    require_known(elab, right, params)
+    require_used_parameters(elab, right, params)
     if name in names_in(right):
         raise Unreadable(f"{name} is defined by itself", line)
     about = frozenset(all_names(right) - set(params))
-    body = closed(reader.context, right, params)
+    body = rename_bound_indices(reader.context, right, params)
     symbol = Declared(name, "function", line, reader.context.level, params=params, body=body, mentions=about)
-    introduce(reader, symbol, f"{name}({', '.join(params)}) is defined as {written(right)}")
+    introduce(reader, symbol, f"{name}({', '.join(params)}) is defined as {to_latex(right)}")
 
 
-def _squared(expr: Expr) -> str:
+def _find_squared_name(expr: Expr) -> str:
     r"""The name in `\sigma^2`, which defines sigma as the root; '' of anything else."""
     return (name_of(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""

@@ -12,7 +12,7 @@ from attention_core.derivation.latex.printer import name_of
 from attention_core.derivation.latex.syntax import Dots, Expr, Group, Sub, Unreadable
 from attention_core.derivation.reading.properties import Said, properties_in
 from attention_core.derivation.terms.context import Caveat, Declared
-from attention_core.derivation.words.caveats import LAW_IN_WORDS, quoted, relation_in
+from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY, RANDOM
 
@@ -160,5 +160,5 @@ def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, l
 
 
 def _caveat(reader: ReaderState, quote: str, names: frozenset[str] | None, line: int) -> None:
-    about = (line, quoted(quote), reader.context.level, names)
+    about = (line, shorten_quote(quote), reader.context.level, names)
     reader.context.caveats.append(Caveat(*about, random=bool(RANDOM.search(quote)), plain=True))

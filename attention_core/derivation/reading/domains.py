@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import index_ends
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import (
     Call,
     Chain,
@@ -73,7 +73,7 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
             lower, upper = _interval(elab, expr)
             return Domain("array", SCALAR, None, None, lower, upper, mentions=mentions)
     known = r"\mathbb{N}, \mathbb{R}^{d}, [a, b] or \{1, \dots, n\}"
-    raise elab.fail(f"'{written(expr)}' is not understood as a domain: write {known}")
+    raise elab.fail(f"'{to_latex(expr)}' is not understood as a domain: write {known}")
 
 
 def _shape(elab: Elaborator, exponent: Expr) -> Type:
@@ -86,23 +86,23 @@ def _shape(elab: Elaborator, exponent: Expr) -> Type:
         sizes = [elab.size(Times(f, o) if o else f[0]) for f, o in zip(parts, ops, strict=True)]
         return matrix(sizes[0], sizes[1])
     if isinstance(exponent, Times) and "*" in exponent.ops:
-        raise elab.fail(f"arrays have two dimensions at most, not '{written(exponent)}'")
+        raise elab.fail(f"arrays have two dimensions at most, not '{to_latex(exponent)}'")
     return matrix(elab.size(exponent), ONE)
 
 
 def _positive(elab: Elaborator, expr: Sub) -> Domain:
-    mark = written(expr.items[0])
+    mark = to_latex(expr.items[0])
     text = "".join(mark.split())
     if text in ("> 0", ">0", "+", "++"):
         return Domain("array", SCALAR, lower=(integer(0), True))
     if text in (">=0",):
         return Domain("array", SCALAR, lower=(integer(0), False))
-    raise elab.fail(f"'{written(expr)}' is not understood: write 'x \\in \\mathbb{{R}}$, $x > 0'")
+    raise elab.fail(f"'{to_latex(expr)}' is not understood: write 'x \\in \\mathbb{{R}}$, $x > 0'")
 
 
 def _interval(elab: Elaborator, expr: Group) -> tuple[tuple[Term, bool] | None, tuple[Term, bool] | None]:
     if len(expr.items) != 2 or not all(i.alone for i in expr.items) or expr.bracket == "{":
-        raise elab.fail(f"'{written(expr)}' is not an interval")
+        raise elab.fail(f"'{to_latex(expr)}' is not an interval")
     low, high = (i.exprs[0] for i in expr.items)
     infinite = Name(r"\infty")
     lower = None if low == Minus(infinite) else (elab.term(low), expr.bracket == "(")
@@ -119,7 +119,7 @@ def _set(elab: Elaborator, expr: Expr, cells: list[Expr], mentions: frozenset[st
         values = tuple(int(t.data) for t in terms if t.data.denominator == 1)
         if len(values) == len(cells):
             return Domain("array", SCALAR, values=values)
-    raise elab.fail(f"'{written(expr)}' is not understood as a set: write \\{{1, \\dots, n\\}}")
+    raise elab.fail(f"'{to_latex(expr)}' is not understood as a set: write \\{{1, \\dots, n\\}}")
 
 
 def law_of(elab: Elaborator, expr: Expr) -> tuple[Type, str, tuple[Term, ...], set[str]]:
@@ -144,13 +144,13 @@ def law_of(elab: Elaborator, expr: Expr) -> tuple[Type, str, tuple[Term, ...], s
         r"\mathcal{N}(m, s^2 I_d), \operatorname{Uniform}[a, b], \operatorname{Uniform}\{a, \dots, b\}, "
         r"\operatorname{Bernoulli}(p), \operatorname{Geometric}(p), \operatorname{Categorical}(p_1, p_2)"
     )
-    raise elab.fail(f"'{written(expr)}' is not a law that is known: {known}")
+    raise elab.fail(f"'{to_latex(expr)}' is not a law that is known: {known}")
 
 
 def _number(elab: Elaborator, expr: Expr) -> Term:
     found = elab.term(expr)
     if not found.type.scalar:
-        raise elab.fail(f"'{written(expr)}' is {found.type}, where the law needs a number")
+        raise elab.fail(f"'{to_latex(expr)}' is {found.type}, where the law needs a number")
     return found
 
 

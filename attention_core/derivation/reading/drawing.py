@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import index_ends, inferred_range, spread
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Sub, Unreadable
 from attention_core.derivation.reading.domains import law_of
 from attention_core.derivation.terms.context import Context, Declared, Law
-from attention_core.derivation.terms.random_symbols import implied, is_random
+from attention_core.derivation.terms.random_symbols import derive_conditions, is_random
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import Relation, Size
 
@@ -36,7 +36,7 @@ def drawn_symbols(context: Context, left: Sequence[Expr], right: Expr, line: int
         before = context.symbols.get(name_of(first.base) or "")
         if before is not None and before.kind != "family":
             context = _without(context, before.name)
-        return [_drawn(context, first.base, right, line, extent, "")]
+        return [_declare_random(context, first.base, right, line, extent, "")]
     return [_single(context, expr, right, line) for expr in left]
 
 
@@ -49,10 +49,10 @@ def _single(context: Context, expr: Expr, right: Expr, line: int) -> Drawn:
             index = inner.text
             if family is not None and family.kind == "family":
                 assert family.lowest is not None and family.highest is not None
-                return _drawn(context, expr.base, right, line, (family.lowest, family.highest), index)
+                return _declare_random(context, expr.base, right, line, (family.lowest, family.highest), index)
             if index in _subscripts(right):
                 extent = inferred_range(Elaborator(context, line=line), index, right)
-                return _drawn(_without(context, base), expr.base, right, line, extent, index)
+                return _declare_random(_without(context, base), expr.base, right, line, extent, index)
             if family is not None:
                 raise Unreadable(
                     f"write the law of {base} as a whole, such as {base} \\sim \\mathcal{{N}}(m, s^2 I_d)", line
@@ -68,7 +68,7 @@ def _single(context: Context, expr: Expr, right: Expr, line: int) -> Drawn:
     range_: tuple[Size, Size] | None = None
     if before is not None and before.lowest is not None and before.highest is not None:
         range_ = before.lowest, before.highest
-    return _drawn(context, expr, right, line, range_, "")
+    return _declare_random(context, expr, right, line, range_, "")
 
 
 def _without(context: Context, name: str) -> Context:
@@ -91,7 +91,7 @@ def _subscripts(node: object) -> set[str]:
     return found
 
 
-def _all_mentioned(context: Context, names: set[str]) -> set[str]:
+def _collect_mentions(context: Context, names: set[str]) -> set[str]:
     """The declared names among some, and those that their definitions mention."""
     found: set[str] = set()
     todo = [n for n in names if n in context.symbols]
@@ -103,20 +103,20 @@ def _all_mentioned(context: Context, names: set[str]) -> set[str]:
     return found
 
 
-def _drawn(
+def _declare_random(
     context: Context, target: Expr, right: Expr, line: int, extent: tuple[Size, Size] | None, index: str
 ) -> Drawn:
     name = name_of(target)
     if name is None:
-        raise Unreadable(f"'{written(target)}' is not a symbol that can be random", line)
+        raise Unreadable(f"'{to_latex(target)}' is not a symbol that can be random", line)
     elab = Elaborator(context, {index: None} if index else None, line)
     kind, law_name, parameters, mentions = law_of(elab, right)
-    hidden = sorted(n for n in _all_mentioned(context, mentions) if n != name and is_random(context.symbols[n]))
+    hidden = sorted(n for n in _collect_mentions(context, mentions) if n != name and is_random(context.symbols[n]))
     if hidden:
         raise Unreadable(f"the law of {name} depends on {hidden[0]}, which is random: that is not understood", line)
     before = context.symbols.get(name)
     actual = before.type if before is not None and before.type is not None else kind
-    turned = actual == kind.transposed and parameters[0].type.kind != "matrix"  # a row whose mean is a number
+    turned = actual == kind.transpose and parameters[0].type.kind != "matrix"  # a row whose mean is a number
     if actual != kind and not kind.scalar and not turned:
         raise Unreadable(f"{name} is {actual}, but the law draws {kind}", line)
     low, high = extent if extent is not None else (None, None)
@@ -125,7 +125,7 @@ def _drawn(
     about = frozenset((mentions | more) - {index})
     shape = "family" if high is not None else "array"
     symbol = Declared(name, shape, line, context.level, actual, low, high, law=law, mentions=about)
-    relations = implied(law, line)
+    relations = derive_conditions(law, line)
     if index and low is not None and high is not None:
         relations = [replace(r, over=((index, size_term(low), size_term(high)),)) for r in relations]
     return symbol, relations

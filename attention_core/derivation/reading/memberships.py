@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.indicators import declared_as, entry_type_fits, extent, missing_index
 from attention_core.derivation.elaborate.subscripts import index_items
-from attention_core.derivation.latex.printer import name_of, written
+from attention_core.derivation.latex.printer import name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Times, Unreadable
 from attention_core.derivation.reading.domains import Domain, domain_of
 from attention_core.derivation.terms.context import Declared, Hypothesis, has_entries
@@ -53,7 +53,7 @@ def _family_run(reader: ReaderState, left: list[Expr], start: int, dots: int, do
     low, high = elab.size(first.items[0].exprs[0]), elab.size(last.items[0].exprs[0])
     name = name_of(first.base)
     if name is None or domain.type is None:
-        raise Unreadable(f"'{written(first)}, ..., {written(last)}' is not understood as a family", line)
+        raise Unreadable(f"'{to_latex(first)}, ..., {to_latex(last)}' is not understood as a family", line)
     mentions = frozenset(high.symbols() | low.symbols() | domain.mentions)
     introduce(
         reader,
@@ -70,17 +70,17 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
     if name is None:
         two = isinstance(expr, Times) and not any(expr.ops)
         advice = ": it is read as a product; write one symbol, such as W_\\Delta for \\Delta W" if two else ""
-        raise Unreadable(f"'{written(expr)}' is not a symbol that can be declared{advice}", line)
+        raise Unreadable(f"'{to_latex(expr)}' is not a symbol that can be declared{advice}", line)
     family = reader.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
     if isinstance(expr, Sub) and family is not None and (has_entries(family)):
         items = index_items(Elaborator(reader.context, line=line), expr.items)
         if items is not None:
-            raise Unreadable(f"{written(expr)} is a part of {family.name}, which is declared already", line)
+            raise Unreadable(f"{to_latex(expr)} is a part of {family.name}, which is declared already", line)
         letter = missing_index(reader.context, expr)
         scalar = domain.type is not None and domain.type.scalar
         if letter and domain.kind == "array" and entry_type_fits(family, expr, scalar):
             raise Unreadable(
-                f"{written(expr)} is an entry of {family.name} (line {family.line}), not a symbol of its own: "
+                f"{to_latex(expr)} is an entry of {family.name} (line {family.line}), not a symbol of its own: "
                 f"leave this out, and where it is used {declared_as(letter, extent(family, expr, letter))}",
                 line,
             )

@@ -15,7 +15,7 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
-from attention_core.derivation.words.caveats import caveats_of, declared_names, quoted, relation_in
+from attention_core.derivation.words.caveats import caveats_of, declared_names, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import is_declaration
 from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, PROPERTY
 
@@ -100,7 +100,7 @@ def read_prose(context: Context, paragraph: Paragraph, leads: bool) -> list[Hypo
     return local
 
 
-def divided(paragraph: Paragraph, leads: bool) -> tuple[Paragraph | None, Paragraph | None]:
+def split_paragraph(paragraph: Paragraph, leads: bool) -> tuple[Paragraph | None, Paragraph | None]:
     """A declaration, and prose: the last sentence of a declaration may be a condition of the display below it."""
     if not is_declaration(paragraph):
         return None, paragraph
@@ -154,7 +154,7 @@ def _raw(sentence: Sentence) -> str:
     return "$".join(sentence.parts)
 
 
-def _masked(raw: str) -> str:
+def _blank_formulas(raw: str) -> str:
     """The text with formulas blanked out, place by place."""
     parts = _FORMULAS.split(raw)
     return "$".join(part if place % 2 == 0 else "\1" * len(part) for place, part in enumerate(parts))
@@ -181,7 +181,7 @@ def _assume(context: Context, sentence: Sentence) -> bool:
 def _condition(context: Context, sentence: Sentence) -> list[Hypothesis] | None:
     """The hypotheses of the condition in a sentence around a display; None where there is none that can be read."""
     raw = _raw(sentence)
-    masked = _masked(raw)
+    masked = _blank_formulas(raw)
     for found in CONDITION.finditer(masked):
         word = " ".join(found.group("word").lower().split())
         if word in _UNREAD:
@@ -229,4 +229,4 @@ def unread_declaration(context: Context, paragraph: Paragraph) -> Caveat:
     names = frozenset().union(
         *(declared_names(context, formula, paragraph.line) for formula in _FORMULAS.split(paragraph.text)[1::2])
     )
-    return Caveat(paragraph.line, quoted(paragraph.text), context.level, names or None, random=True, plain=True)
+    return Caveat(paragraph.line, shorten_quote(paragraph.text), context.level, names or None, random=True, plain=True)

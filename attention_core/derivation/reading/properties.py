@@ -54,7 +54,7 @@ def _family_of(symbol: Declared, vectors: bool) -> bool:
     return symbol.type.vector and symbol.type.column if vectors else symbol.type.scalar
 
 
-def _signed(sign: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+def _make_sign_rule(sign: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
     """Every entry has a sign."""
 
     def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
@@ -110,7 +110,7 @@ def _sums_to_one(context: Context, symbols: list[Declared]) -> list[Formula] | N
 
 
 def _probabilities(context: Context, symbols: list[Declared]) -> list[Formula] | None:
-    total, signs = _sums_to_one(context, symbols), _signed(r"\ge 0")(context, symbols)
+    total, signs = _sums_to_one(context, symbols), _make_sign_rule(r"\ge 0")(context, symbols)
     return None if total is None or signs is None else [*signs, *total]
 
 
@@ -224,7 +224,7 @@ def _standard_normal(context: Context, symbols: list[Declared]) -> list[Formula]
     return out
 
 
-def _compared(op: str, value: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+def _make_comparison_rule(op: str, value: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
     """A number, or every number of a family, beside a number."""
 
     def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
@@ -238,7 +238,10 @@ def _compared(op: str, value: str) -> Callable[[Context, list[Declared]], list[F
 
 def _chance(context: Context, symbols: list[Declared]) -> list[Formula] | None:
     """A number between 0 and 1."""
-    below, above = _compared("<=", "1")(context, symbols), _compared(">=", "0")(context, symbols)
+    below, above = (
+        _make_comparison_rule("<=", "1")(context, symbols),
+        _make_comparison_rule(">=", "0")(context, symbols),
+    )
     if below is None or above is None or any(one.kind == "size" for one in symbols):
         return None
     return [(text.replace("<=", r"\le").replace(">=", r"\ge"), "") for text, _ in (*above, *below)]
@@ -267,7 +270,7 @@ def _comparisons() -> tuple[Property, ...]:
                 r"(?=\s*(?:[.,;:)]|$|and\b|or\b))",
                 re.IGNORECASE,
             ),
-            _compared(op, str(value)),
+            _make_comparison_rule(op, str(value)),
         )
         for op, words in _COMPARED
         for value in range(len(_VALUES))
@@ -304,14 +307,14 @@ PROPERTIES: tuple[Property, ...] = (
     Property("upper triangular", _words(r"upper[ -]triangular"), _zero_where(">")),
     Property("lower triangular", _words(r"lower[ -]triangular"), _zero_where("<")),
     Property("diagonal", _words(r"diagonal"), _zero_where(r"\ne")),
-    Property("nonnegative", _words(rf"non-?negative{_ENTRIES}?"), _signed(r"\ge 0")),
-    Property("nonpositive", _words(rf"non-?positive{_ENTRIES}?"), _signed(r"\le 0")),
-    Property("nonzero entries", _words(rf"non-?zero{_ENTRIES}"), _signed(r"\ne 0")),
+    Property("nonnegative", _words(rf"non-?negative{_ENTRIES}?"), _make_sign_rule(r"\ge 0")),
+    Property("nonpositive", _words(rf"non-?positive{_ENTRIES}?"), _make_sign_rule(r"\le 0")),
+    Property("nonzero entries", _words(rf"non-?zero{_ENTRIES}"), _make_sign_rule(r"\ne 0")),
     Property("nonzero", _words(r"non-?zero|different from (?:0|zero)|not (?:0|zero)"), _nonzero),
     Property("positive", _words(
-        rf"(?:strictly )?positive{_ENTRIES}?(?! (?:semi|definite))"), _signed("> 0")),
+        rf"(?:strictly )?positive{_ENTRIES}?(?! (?:semi|definite))"), _make_sign_rule("> 0")),
     Property("negative", _words(
-        rf"(?:strictly )?negative{_ENTRIES}?(?! (?:semi|definite))"), _signed("< 0")),
+        rf"(?:strictly )?negative{_ENTRIES}?(?! (?:semi|definite))"), _make_sign_rule("< 0")),
 )  # fmt: skip
 PROPERTIES += _comparisons()
 _FILL = (

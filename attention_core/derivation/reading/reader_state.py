@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.elaborate.hypotheses import relations_of
-from attention_core.derivation.latex.printer import all_names, written
+from attention_core.derivation.latex.printer import all_names, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.properties import Said
@@ -70,7 +70,7 @@ class ReaderState:
                 mentions = frozenset(named - bound)
                 hypothesis = Hypothesis(relation, one.line, self.context.level, one.text, mentions)
                 self.context.assume(hypothesis)
-            where = " for " + ", ".join(written(c) for c in one.conditions) if one.conditions else ""
+            where = " for " + ", ".join(to_latex(c) for c in one.conditions) if one.conditions else ""
             self.context.understood.append((one.line, f"assumed: {one.text}{where}"))
 
     def distinct(self, line: int) -> None:

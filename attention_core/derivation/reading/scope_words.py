@@ -19,7 +19,7 @@ from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.terms.context import Caveat, Context
-from attention_core.derivation.words.caveats import caveats_of, quoted
+from attention_core.derivation.words.caveats import caveats_of, shorten_quote
 from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
@@ -192,7 +192,7 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
         )
         if words or whole:
             line = display.line + before.count("\n")
-            out.append(Caveat(line, quoted(found.group("words")), context.level, None, words=words, whole=whole))
+            out.append(Caveat(line, shorten_quote(found.group("words")), context.level, None, words=words, whole=whole))
     return out
 
 
@@ -207,7 +207,7 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
     out: list[Caveat] = []
     if is_title(heading.text):
         said = conditional_words((heading.text,))
-        return [Caveat(heading.line, quoted(heading.text), context.level, None, maybe=said)] if said else []
+        return [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=said)] if said else []
     for one in sentences_of(Paragraph(heading.line, heading.text)):
         found = _caveat(context, one, frozenset(), was_read(context, one, False), title=True)
         out += [] if found is None else [found]
@@ -282,7 +282,7 @@ def _caveat(
     title: bool = False,
     leads: bool = False,
 ) -> Caveat | None:
-    quote, maybe = quoted(sentence.text), conditional_words(sentence.parts)
+    quote, maybe = shorten_quote(sentence.text), conditional_words(sentence.parts)
     claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
     if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
         return Caveat(sentence.line, quote, context.level, None, maybe=maybe) if maybe else None

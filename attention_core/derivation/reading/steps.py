@@ -15,16 +15,16 @@ from attention_core.derivation.document.sentences import sentences_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
-from attention_core.derivation.latex.printer import SIGNS, all_names, name_of, written
+from attention_core.derivation.latex.printer import SIGNS, all_names, name_of, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining
 from attention_core.derivation.reading.premises import (
-    divided,
     later,
     read_behind,
     read_prose,
     reads_on,
+    split_paragraph,
     unread_declaration,
 )
 from attention_core.derivation.reading.scope_words import (
@@ -91,7 +91,7 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     walk = _Walk(context, blocks)
     for place in range(len(blocks)):
         walk.block(place)
-    return _named(walk.out), context.understood
+    return _name_steps(walk.out), context.understood
 
 
 @dataclass
@@ -133,7 +133,7 @@ class _Walk:
             self.local = list(self.last) if leads else []
             return
         self.last, self.around_next = [], []
-        declaring, rest = divided(block, leads)
+        declaring, rest = split_paragraph(block, leads)
         if declaring is not None:
             self.out += _declare(self.context, declaring)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
@@ -283,15 +283,15 @@ def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator
     one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
     for claim in claims:  # it may be a condition all the same
         about = frozenset(all_names(claim) & set(context.symbols))
-        quote = f"{one.source}, {written(claim)}"
-        context.caveats.append(Caveat(one.line, quote, context.level, about, written(claim)))
+        quote = f"{one.source}, {to_latex(claim)}"
+        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim)))
     for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(
                 one.tag,
                 one.line,
                 one.source,
-                f"beside the statement, '{written(condition)}' could be a condition or a claim: write \\text{{for}} "
+                f"beside the statement, '{to_latex(condition)}' could be a condition or a claim: write \\text{{for}} "
                 "before a condition, and give a claim a row of its own",
             )
             return
@@ -311,7 +311,7 @@ def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator
         return
     yield from _chain_steps(context, one, chain, [])
     for claim in claims:  # `a = b, \\quad c = d`
-        parts = tuple(written(e) for e in claim.exprs)
+        parts = tuple(to_latex(e) for e in claim.exprs)
         apart = replace(one, statement=Statement((claim,)), parts=parts, conditions=(), line=claim.lines[0])
         yield from _chain_steps(context, apart, claim, [])
 
@@ -344,25 +344,25 @@ def _chain_steps(
 
 def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
     """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
-    statement, groups = one.statement, one.statement.grouped()
+    statement, groups = one.statement, one.statement.group_chains()
     conditions = list(one.conditions)
     for k, arrow in enumerate(statement.arrows):
         before, after, line = groups[k], groups[k + 1], statement.lines[k]
         ways = [(before, after), (after, before)] if arrow == "<=>" else [(before, after)]
         lone = next((chain for chain in (*before, *after) if chain.alone), None)
         if lone is not None:
-            message = f"'{written(lone)}' has no relation: there is nothing to check on that side of the implication"
+            message = f"'{to_latex(lone)}' has no relation: there is nothing to check on that side of the implication"
             yield Unread(one.tag, line, one.source, message)
             continue
         for premises, conclusions in ways:
-            antecedent = " and ".join(written(p) for p in premises)
+            antecedent = " and ".join(to_latex(p) for p in premises)
             for conclusion in conclusions:
                 for step in _chain_steps(context, one, conclusion, [(p, conditions) for p in premises]):
                     options = step.options or one.options.get(line, [])
                     yield replace(step, line=line, text=f"{antecedent} \\implies {step.text}", options=options)
 
 
-def _named(steps: list[Step | Unread]) -> list[Step | Unread]:
+def _name_steps(steps: list[Step | Unread]) -> list[Step | Unread]:
     """Give every step a name of its own: its tag, numbered where several share it, else its line."""
     base = [s.id or f"line-{s.line}" for s in steps]
     counts = {name: base.count(name) for name in base}

@@ -70,7 +70,7 @@ def document(report: DocumentReport, text: str) -> str:
         left = [pair for pair in left if pair not in here]
         out.append(paragraph(block, here) if isinstance(block, Paragraph) else display(block, here))
         if isinstance(block, Paragraph):
-            noted = [text for line, text in report.not_assumed if block.line <= line <= last_line(block)]
+            noted = [text for line, text in report.ignored_relations if block.line <= line <= last_line(block)]
             out += [f"<p class='line'>{prose(text)}</p>" for text in noted]
     out += [problem(step, source) for step, source in left]
     return "".join(out) + "</article>"

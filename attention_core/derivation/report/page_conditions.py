@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.connectives import ARROWS, bare
 from attention_core.derivation.document.display import _without_frames, relation_lines
-from attention_core.derivation.document.rows import gathered
+from attention_core.derivation.document.rows import split_statements
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.mathml import chain, operator, words
 from attention_core.derivation.latex.parse import parse_tokens
@@ -40,14 +40,16 @@ def conditions(block: Display) -> list[Conditions]:
     """Where the document has the conditions of a display's statements."""
     try:
         tokens = tokenize(_without_frames(block.text), block.line)
-        pieces = gathered(tokens)
-        return [Conditions(parse_tokens(piece.tokens), tuple(_said(piece.tokens, runs, tokens)))
+        pieces = split_statements(tokens)
+        return [Conditions(parse_tokens(piece.tokens), tuple(_parse_conditions(piece.tokens, runs, tokens)))
                 for piece in pieces if (runs := [*piece.conditions, *piece.offered])]  # fmt: skip
     except (Unreadable, RecursionError):
         return []
 
 
-def _said(statement: list[Tok], runs: list[list[Tok]], tokens: list[Tok]) -> Iterator[tuple[str, Chain, int]]:
+def _parse_conditions(
+    statement: list[Tok], runs: list[list[Tok]], tokens: list[Tok]
+) -> Iterator[tuple[str, Chain, int]]:
     first = statement[0].start
     arrows = [t for t in tokens if t.kind == "ARROW" or (t.kind == "TEXT" and bare(t.value) in ARROWS)]
     for run in sorted(runs, key=lambda run: run[0].start):
@@ -61,7 +63,7 @@ def _said(statement: list[Tok], runs: list[list[Tok]], tokens: list[Tok]) -> Ite
             word = ","
 
 
-def placed(step: Step, known: Sequence[Conditions]) -> tuple[list[str], list[str], list[str]]:
+def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str], list[str], list[str]]:
     """A step's conditions in front of it, behind its premises and behind its conclusion, as the document has them."""
     front: list[str] = []
     premise: list[str] = []
@@ -69,7 +71,7 @@ def placed(step: Step, known: Sequence[Conditions]) -> tuple[list[str], list[str
     whole = next((one for one in known if one.belong_to(step)), None)
     if whole is None:
         return front, premise, [operator("," if k else "∀") + chain(one) for k, one in enumerate(step.conditions)]
-    groups = whole.statement.grouped()
+    groups = whole.statement.group_chains()
     given = tuple(one for one, _ in step.assumed)
     at = groups.index(given) if given in groups else -1
     ahead = at + 1 < len(groups) and any(step.left in one.exprs for one in groups[at + 1])

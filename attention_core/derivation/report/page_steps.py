@@ -14,7 +14,7 @@ from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.latex.mathml import amount, chain, math, mathml, name, operator, relation, row, words
 from attention_core.derivation.reading.steps import Step, Unread
 from attention_core.derivation.records import GOOD
-from attention_core.derivation.report.page_conditions import Conditions, placed
+from attention_core.derivation.report.page_conditions import Conditions, place_conditions
 from attention_core.derivation.report.page_prose import inline, prose, readable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Conditions] = ()) -> str:
     """One relation with its verdict; a chain that goes on does not repeat its left side."""
-    front, premise, behind = placed(source, known)
+    front, premise, behind = place_conditions(source, known)
     left = "" if goes_on else mathml(source.left)
     if source.assumed:
         given = words("and").join(chain(one) for one, _ in source.assumed)

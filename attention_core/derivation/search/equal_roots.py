@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from flint import arb, fmpq, fmpz_poly
 
 from attention_core.derivation.cases.admissible import NoCase, require
-from attention_core.derivation.cases.counterexamples import case_values, described
-from attention_core.derivation.graph.compare import shown
+from attention_core.derivation.cases.counterexamples import case_values, describe_counterexample
+from attention_core.derivation.graph.compare import format_value
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, precision
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
@@ -55,9 +55,9 @@ def equal_at_root(problem: Problem, site: Site, leaf: int, coefficients: Sequenc
                 sides = evaluate(site.low.graph, list(site.pairs[0]), case, site.order)
         except (NoCase, Undefined, Imprecise, TooLarge):
             continue
-        at = shown(next((s for s in sides if exact(s)), sides[0]))
+        at = format_value(next((s for s in sides if exact(s)), sides[0]))
         example = Counterexample(case_values(problem, site, case), at, at, "")
-        text = f"{described(problem.claim.op, example)}, a root of their difference"
+        text = f"{describe_counterexample(problem.claim.op, example)}, a root of their difference"
         return Finding(Verdict.REFUTED, Evidence(text, {"cases": problem.tally.cases + 1}), example)
     return None
 

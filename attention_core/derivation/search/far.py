@@ -58,7 +58,7 @@ def far(problem: Problem) -> Finding | None:
     if problem.moves or problem.claim.op == "->":
         return None
     end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
-    named = _named(problem)
+    named = _collect_numbers(problem)
     small = problem.tuples.small()
     for env in (small[:1] + small[-1:])[:SITES]:
         try:
@@ -70,7 +70,7 @@ def far(problem: Problem) -> Finding | None:
     return None
 
 
-def _named(problem: Problem) -> list[fmpq]:
+def _collect_numbers(problem: Problem) -> list[fmpq]:
     """The numbers of the claim, and what is next to them, twice and squared."""
     found: dict[tuple[int, int], fmpq] = {}
     numbers = constants(problem.context, [problem.claim], highest=2**NAMED_BITS)
@@ -118,11 +118,11 @@ def _points(problem: Problem, made: Completion, named: list[fmpq]) -> Iterator[d
     for level in levels:
         for base in bases:
             ends = {n: _ends(made, n, base, level) for n in free}
-            for chosen in _chosen(free, ends):
+            for chosen in _choose_ends(free, ends):
                 yield {**base, **chosen}
 
 
-def _chosen(free: Sequence[int], ends: dict[int, list[Any]]) -> Iterator[dict[int, Any]]:
+def _choose_ends(free: Sequence[int], ends: dict[int, list[Any]]) -> Iterator[dict[int, Any]]:
     """Entries at their ends: all alike, one alone, the first few in every way."""
     for k in range(max((len(e) for e in ends.values()), default=0)):
         yield {n: ends[n][min(k, len(ends[n]) - 1)] for n in free if ends[n]}

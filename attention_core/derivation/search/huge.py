@@ -215,7 +215,7 @@ def _bind(at: Huge, term: Term, env: Env) -> Any:
 @handles("neg")
 def _neg(at: Huge, term: Term, env: Env) -> Any:
     inner = at.value(term.args[0], env)
-    return inner.scaled(fmpq(-1)) if isinstance(inner, Blocks) else -inner
+    return inner.scale(fmpq(-1)) if isinstance(inner, Blocks) else -inner
 
 
 @handles("add")
@@ -225,7 +225,7 @@ def _add(at: Huge, term: Term, env: Env) -> Any:
         other = at.value(arg, env)
         if isinstance(total, Blocks) != isinstance(other, Blocks):
             raise Unsupported
-        total = total.joined(other, lambda a, b: a + b) if isinstance(total, Blocks) else total + other
+        total = total.combine(other, lambda a, b: a + b) if isinstance(total, Blocks) else total + other
     return total
 
 
@@ -235,8 +235,8 @@ def _mul(at: Huge, term: Term, env: Env) -> Any:
     if isinstance(left, Blocks) and isinstance(right, Blocks):
         raise Unsupported
     if isinstance(left, Blocks):
-        return left.scaled(right)
-    return right.scaled(left) if isinstance(right, Blocks) else left * right
+        return left.scale(right)
+    return right.scale(left) if isinstance(right, Blocks) else left * right
 
 
 @handles("hadamard")
@@ -244,7 +244,7 @@ def _hadamard(at: Huge, term: Term, env: Env) -> Any:
     left, right = (at.array(a, env) for a in term.args)
     left.require_flat()
     right.require_flat()
-    return left.joined(right, lambda a, b: a * b)
+    return left.combine(right, lambda a, b: a * b)
 
 
 @handles("matmul")
@@ -256,13 +256,13 @@ def _matmul(at: Huge, term: Term, env: Env) -> Any:
 
 @handles("transpose")
 def _transpose(at: Huge, term: Term, env: Env) -> Any:
-    return at.array(term.args[0], env).transposed
+    return at.array(term.args[0], env).transpose
 
 
 @handles("div")
 def _div(at: Huge, term: Term, env: Env) -> Any:
     top, over = at.value(term.args[0], env), APPLY["inv"]([at.number(term.args[1], env)], None)
-    return top.scaled(over) if isinstance(top, Blocks) else top * over
+    return top.scale(over) if isinstance(top, Blocks) else top * over
 
 
 @handles("pow")
@@ -279,18 +279,18 @@ def _pow(at: Huge, term: Term, env: Env) -> Any:
 
 @handles("sqrt", "abs", "max", "min", "pi")
 def _plain_function(at: Huge, term: Term, env: Env) -> Any:
-    return _applied(term.op, *(at.number(a, env) for a in term.args))
+    return _apply(term.op, *(at.number(a, env) for a in term.args))
 
 
 @handles("exp", "log", "sin", "cos", "sign", "floor")
 def _entrywise(at: Huge, term: Term, env: Env) -> Any:
     inner = at.value(term.args[0], env)
     if isinstance(inner, Blocks):
-        return inner.entrywise(lambda v: _applied(term.op, v))
-    return _applied(term.op, inner)
+        return inner.entrywise(lambda v: _apply(term.op, v))
+    return _apply(term.op, inner)
 
 
-def _applied(op: str, *args: Value) -> Value:
+def _apply(op: str, *args: Value) -> Value:
     from attention_core.derivation.graph.numbers import square_root_of
 
     if op == "sqrt":
@@ -307,7 +307,7 @@ def _activation(at: Huge, term: Term, env: Env) -> Any:
             return APPLY["max"]([x, fmpq(0)], 1)
         if term.op == "tanh":
             return ball(x).tanh()
-        return APPLY["inv"]([1 + _applied("exp", -x)], None)
+        return APPLY["inv"]([1 + _apply("exp", -x)], None)
 
     inner = at.value(term.args[0], env)
     return inner.entrywise(of) if isinstance(inner, Blocks) else of(inner)
@@ -325,14 +325,14 @@ def total(groups: list[tuple[int, Value]]) -> Value:
 def _norm(at: Huge, term: Term, env: Env) -> Any:
     groups = at.array(term.args[0], env).groups()
     if term.op == "norm":
-        return _applied("sqrt", total([(n, v * v) for n, v in groups]))
+        return _apply("sqrt", total([(n, v * v) for n, v in groups]))
     sizes = [(n, abs(v)) for n, v in groups]
     return total(sizes) if term.op == "norm1" else APPLY["max"]([v for _, v in sizes], 1)
 
 
 @handles("maxof", "minof")
 def _extreme_of(at: Huge, term: Term, env: Env) -> Any:
-    return _applied(term.op[:3], *(v for _, v in at.array(term.args[0], env).groups()))
+    return _apply(term.op[:3], *(v for _, v in at.array(term.args[0], env).groups()))
 
 
 @handles("tr")
@@ -343,22 +343,22 @@ def _trace(at: Huge, term: Term, env: Env) -> Any:
 @handles("lse")
 def _lse(at: Huge, term: Term, env: Env) -> Any:
     groups = at.array(term.args[0], env).groups()
-    return _applied("log", total([(n, _applied("exp", v)) for n, v in groups]))
+    return _apply("log", total([(n, _apply("exp", v)) for n, v in groups]))
 
 
 @handles("softmax")
 def _softmax(at: Huge, term: Term, env: Env) -> Any:
     inner = at.array(term.args[0], env)
     inner.require_flat()
-    turned = inner.transposed if term.type.column else inner
+    turned = inner.transpose if term.type.column else inner
     rows = []
     for line in turned.flat:
         most = APPLY["max"](list(line), 1)
-        powers = [_applied("exp", v - most) for v in line]
+        powers = [_apply("exp", v - most) for v in line]
         over = APPLY["inv"]([total(list(zip(turned.cols, powers, strict=True)))], None)
         rows.append(tuple(p * over for p in powers))
     found = Blocks(turned.rows, turned.cols, tuple(rows), turned.diagonal)
-    return found.transposed if term.type.column else found
+    return found.transpose if term.type.column else found
 
 
 @handles("eye")
@@ -370,7 +370,7 @@ def _eye(at: Huge, term: Term, env: Env) -> Any:
 
 
 @handles("ones", "zeros")
-def _filled(at: Huge, term: Term, env: Env) -> Any:
+def _fill_constant(at: Huge, term: Term, env: Env) -> Any:
     rows, cols = at.shape(term.type)
     return blocks_of(rows, cols, lambda r, c: fmpq(int(term.op == "ones")))
 
@@ -394,7 +394,7 @@ def _entry(at: Huge, term: Term, env: Env) -> Any:
 def _slice(at: Huge, term: Term, env: Env) -> Any:
     base = at.array(term.args[0], env)
     low, high, left, right = (at.spot(a, env) for a in term.args[1:])
-    rows, cols = _covered(base.rows, low, high), _covered(base.cols, left, right)
+    rows, cols = _cover_blocks(base.rows, low, high), _cover_blocks(base.cols, left, right)
     if any(base.diagonal[r][c] != 0 for r, _ in rows for c, _ in cols):
         raise Unsupported
     return blocks_of(
@@ -402,7 +402,7 @@ def _slice(at: Huge, term: Term, env: Env) -> Any:
     )
 
 
-def _covered(lengths: tuple[int, ...], low: Spot, high: Spot) -> list[tuple[int, int]]:
+def _cover_blocks(lengths: tuple[int, ...], low: Spot, high: Spot) -> list[tuple[int, int]]:
     """The blocks between two places, with how much of each lies there: one place, or whole blocks."""
     if low == high and (low.name or low.low == low.high):
         return [(_block(lengths, low), 1)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flint import fmpq
 
-from attention_core.derivation.cases.counterexamples import described
+from attention_core.derivation.cases.counterexamples import describe_counterexample
 from attention_core.derivation.graph.compare import apart, exact_text, relation
 from attention_core.derivation.graph.long_numbers import long_text
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
@@ -66,7 +66,7 @@ def huge(problem: Problem) -> Finding | None:
     for point in islice(_points(problem), POINTS):
         if time.process_time() > end:
             break
-        found = judged(problem, point)
+        found = judge_point(problem, point)
         if isinstance(found, Finding):
             return found
         if found:
@@ -185,7 +185,7 @@ def _indices(problem: Problem, sizes: dict[str, Any]) -> Iterator[Env]:
         yield {n: Spot(v, v) for n, v in zip(problem.tuples.indices, values, strict=True)}
 
 
-def judged(problem: Problem, point: Point, each: int = 0) -> Finding | bool:
+def judge_point(problem: Problem, point: Point, each: int = 0) -> Finding | bool:
     """The finding if the point meets the hypotheses and refutes; else whether it was compared.
 
     Ranges of up to `each` values are taken one by one: that takes long, but knows signs that alternate.
@@ -193,10 +193,10 @@ def judged(problem: Problem, point: Point, each: int = 0) -> Finding | bool:
     for bits, fine in ((128, False), (128, True), (1024, True)):
         try:
             with precision(bits):
-                at, shown = _made(problem, point, fine)
+                at, shown = _evaluate_point(problem, point, fine)
                 if each:
                     at.each, at.operations = each, OPERATIONS * each
-                if not all(_met(at, r, bits) for r in problem.hypotheses):
+                if not all(_is_met(at, r, bits) for r in problem.hypotheses):
                     return False
                 left, right = at.number(problem.claim.left, at.top), at.number(problem.claim.right, at.top)
                 holds, _ = relation(left, problem.claim.op, right, bits)
@@ -217,11 +217,13 @@ def _finding(problem: Problem, point: Point, shown: dict[str, Any], sides: tuple
     values |= {n: str(s.low) for n, s in point.env.items()} | shown
     example = Counterexample({n: v for n, v in values.items() if n in problem.close}, *sides, "")
     return Finding(
-        Verdict.REFUTED, Evidence(described(problem.claim.op, example), {"cases": problem.tally.cases + 1}), example
+        Verdict.REFUTED,
+        Evidence(describe_counterexample(problem.claim.op, example), {"cases": problem.tally.cases + 1}),
+        example,
     )
 
 
-def _met(at: Huge, relation_: Relation, bits: int) -> bool:
+def _is_met(at: Huge, relation_: Relation, bits: int) -> bool:
     """Whether a hypothesis certainly holds, for all values of its indices at once."""
     env = dict(at.top)
     for name, first, last in relation_.over:
@@ -279,7 +281,7 @@ def _certain(left: Any, op: str, right: Any, bits: int) -> bool:
     return relation(left, op, right, bits)[0] is True
 
 
-def _made(problem: Problem, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
+def _evaluate_point(problem: Problem, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
     """The point's values, and what is shown of them; raises where one is not within its declared bounds."""
     at = Huge(problem.context, point.sizes, leaves := {}, point.split, fine)
     at.top, shown = point.env, {}
@@ -335,4 +337,4 @@ def _array(at: Huge, symbol: Declared, kind: int) -> tuple[Blocks, str]:
     return blocks_of(rows, cols, lambda r, c: one if r == c == 0 else rest), text
 
 
-__all__ = ["Point", "huge", "judged"]
+__all__ = ["Point", "huge", "judge_point"]

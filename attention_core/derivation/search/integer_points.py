@@ -37,7 +37,7 @@ def integer_points(problem: Problem) -> Finding | None:
         return None
     try:
         for one, other in (names, names[::-1]):
-            for env in _solved(problem, one, other):
+            for env in _solve(problem, one, other):
                 if found := exactly(problem, env):
                     return found
         for m, n in _pell(_form(problem, names)):
@@ -55,7 +55,7 @@ def _difference(problem: Problem, columns: dict[str, Any]) -> tuple[Any, Any]:
     return left - right, np.maximum(np.abs(left), np.abs(right))
 
 
-def _solved(problem: Problem, one: str, other: str) -> Iterator[dict[str, int]]:
+def _solve(problem: Problem, one: str, other: str) -> Iterator[dict[str, int]]:
     """Places where the sides meet, the smallest first: `one` is solved for at each value of `other`."""
     values = np.arange(1, VALUES + 1, dtype=float)
     with np.errstate(all="ignore"):

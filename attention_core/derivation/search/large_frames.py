@@ -90,7 +90,7 @@ def _at(problem: Problem, site: Site, end: float) -> Finding | None:
             if time.process_time() > end:
                 return None
             try:
-                case = framed(site.plan, frame, fill)
+                case = fill_frame(site.plan, frame, fill)
                 outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=512)
             except (NoCase, Undefined, Imprecise, ZeroDivisionError):
                 continue
@@ -104,7 +104,7 @@ def _at(problem: Problem, site: Site, end: float) -> Finding | None:
     return None
 
 
-def framed(made: Plan, frame: Frame, fill: fmpq) -> Case:
+def fill_frame(made: Plan, frame: Frame, fill: fmpq) -> Case:
     """The case with every group of orthogonal vectors along a frame and every other entry alike; or `NoCase`."""
     values: Case = {}
     pinned = set(made.gram.leaves())

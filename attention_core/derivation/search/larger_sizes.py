@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flint import fmpq
 
 from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.counterexamples import refutation, refuted
+from attention_core.derivation.cases.counterexamples import refutation, shrink_and_report
 from attention_core.derivation.cases.generate import draw, flat
 from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.compare import compare
@@ -92,7 +92,9 @@ def _at(problem: Problem, site: Site) -> tuple[Finding | None, int]:
         except (Undefined, Imprecise):
             continue
         if outcome.holds is False:
-            return (refutation(problem, site, case, outcome) if made is None else refuted(problem, site, made)), tried
+            return (
+                refutation(problem, site, case, outcome) if made is None else shrink_and_report(problem, site, made)
+            ), tried
         tried += outcome.holds is True
     if max((site.env[n] for n in problem.tuples.sizes), default=0) not in ARRANGED:
         return None, tried

@@ -17,7 +17,7 @@ from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.complete import Completion, completion
 from attention_core.derivation.cases.counterexamples import refutation
 from attention_core.derivation.graph.compare import compare
-from attention_core.derivation.graph.floats import Column, columns, supported
+from attention_core.derivation.graph.floats import Column, columns, is_supported
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Imprecise
 
@@ -71,7 +71,7 @@ class Search:
                 break
             self.tried += 1
             for values in self.simple(points[:, place]):
-                if found := self.compared(values):
+                if found := self.compare_case(values):
                     return found
         return None
 
@@ -88,7 +88,7 @@ class Search:
                 yield values
         yield dict(zip(self.made.free, (fmpq(v.numerator, v.denominator) for v in exact), strict=True))
 
-    def compared(self, free: dict[int, fmpq]) -> Finding | None:
+    def compare_case(self, free: dict[int, fmpq]) -> Finding | None:
         """The finding if the exact case refutes."""
         try:
             case = self.made.case(free)
@@ -116,6 +116,6 @@ def search_of(problem: Problem, site: Site) -> Search | None:
         return None
     orders = [site.order, *(c.order for c in site.plan.constraints)]
     orders += [tuple(graph.reachable([s])) for s in site.plan.assigned.values()]
-    if not all(supported(graph, order) for order in orders):
+    if not all(is_supported(graph, order) for order in orders):
         return None
     return Search(problem, site, made, np.random.default_rng(problem.effort.seed))

@@ -19,7 +19,7 @@ from attention_core.derivation.lowering.block_arrays import Unsupported
 from attention_core.derivation.records import Finding
 from attention_core.derivation.search.columns_of_terms import TESTS, TermColumns, size_column
 from attention_core.derivation.search.huge import Spot
-from attention_core.derivation.search.huge_search import Point, judged
+from attention_core.derivation.search.huge_search import Point, judge_point
 
 if TYPE_CHECKING:
     from attention_core.derivation.cases.problem import Problem
@@ -49,7 +49,7 @@ def size_sweep(problem: Problem) -> Finding | None:
             return None
         except (TooLarge, OverflowError, ValueError):
             continue
-        if found := _certified(problem, columns, gaps):
+        if found := _certify(problem, columns, gaps):
             return found
         if not reached:
             reached = {name: int(columns[name].max()) for name in problem.tuples.sizes}
@@ -92,7 +92,7 @@ def _gaps(problem: Problem, columns: Columns) -> Any:
         return np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf)
 
 
-def _certified(problem: Problem, columns: Columns, gaps: Any) -> Finding | None:
+def _certify(problem: Problem, columns: Columns, gaps: Any) -> Finding | None:
     """The finding if one of the most promising tuples, and of the smallest that look false, refutes."""
     least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(problem.claim.op, SURE)
     failing = np.flatnonzero(gaps >= least)
@@ -114,7 +114,7 @@ def exactly(problem: Problem, env: dict[str, int]) -> Finding | None:
         return None
     sizes: dict[str, Any] = {n: env[n] for n in problem.tuples.sizes}
     point = Point(sizes, {n: Spot(env[n], env[n]) for n in problem.tuples.indices}, 0, (0,), ())
-    found = judged(problem, point) or judged(problem, point, each=EACH)
+    found = judge_point(problem, point) or judge_point(problem, point, each=EACH)
     return found if isinstance(found, Finding) else None
 
 

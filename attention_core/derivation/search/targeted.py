@@ -104,7 +104,7 @@ def _at_turning_points(problem: Problem, site: Site, search: Search) -> Finding 
     """A difference that is a polynomial in one number, where it turns and where it vanishes."""
     coefficients = polynomial(site, search.made.free)
     for value in turning_points(coefficients):
-        if finding := search.compared({search.made.free[0]: value}):
+        if finding := search.compare_case({search.made.free[0]: value}):
             return finding
     if coefficients and problem.claim.op in ("<", ">", "!="):
         from attention_core.derivation.search.equal_roots import equal_at_root
@@ -119,7 +119,7 @@ def _at_defined_points(search: Search, points: Any, scores: Any) -> Finding | No
 
     for place in np.flatnonzero(np.isfinite(scores))[:DEFINED]:
         floats = zip(search.made.free, points[:, place], strict=True)
-        if finding := search.compared({n: fmpq(*float(v).as_integer_ratio()) for n, v in floats}):
+        if finding := search.compare_case({n: fmpq(*float(v).as_integer_ratio()) for n, v in floats}):
             return finding
     return None
 
@@ -197,7 +197,7 @@ def _start(search: Search, marks: list[float]) -> Points:
     base = np.array(drawn).T if drawn else np.ones((len(free), 1))
     out = [base, patterns(search.site, free, search.rng, 24)]
     rows = [k for k, n in enumerate(free) if not search.site.plan.entries[n][0].values]
-    for chosen in _chosen(rows[:MARKED] if len(rows) <= 3 * MARKED else rows[:1], len(marks)):
+    for chosen in _choose_rows(rows[:MARKED] if len(rows) <= 3 * MARKED else rows[:1], len(marks)):
         for start in (base[:, :1], np.ones((len(free), 1)), np.zeros((len(free), 1))):
             block = np.repeat(start, len(chosen[1]), axis=1)
             for place, row in enumerate(chosen[0]):
@@ -206,7 +206,7 @@ def _start(search: Search, marks: list[float]) -> Points:
     return np.concatenate(out, axis=1)
 
 
-def _chosen(rows: list[int], count: int) -> Iterator[tuple[tuple[int, ...], list[tuple[int, ...]]]]:
+def _choose_rows(rows: list[int], count: int) -> Iterator[tuple[tuple[int, ...], list[tuple[int, ...]]]]:
     """Which rows take which numbers: one row each of them, the first two rows each pair of the first few."""
     for row in rows:
         if count:

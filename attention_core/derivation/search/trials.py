@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 
 from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.counterexamples import refuted
+from attention_core.derivation.cases.counterexamples import shrink_and_report
 from attention_core.derivation.cases.generate import draw
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.cases.sites import Site, outsized
+from attention_core.derivation.cases.sites import Site, is_outsized
 from attention_core.derivation.cases.tally import Best
-from attention_core.derivation.graph.choices import Choices, altered
+from attention_core.derivation.graph.choices import Choices, alter
 from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Case
@@ -81,12 +81,12 @@ def _judge(problem: Problem, site: Site, choices: Choices, case: Case, best: Bes
         problem.tally.enclosed += 1  # limits are decided at rational values of the other symbols
         return None
     if outcome.holds is None:
-        if not outcome.note and outsized(site, case):
+        if not outcome.note and is_outsized(site, case):
             problem.tally.outsized += 1  # smaller values decide as well, and say more
             return None
         problem.tally.unclear, problem.tally.note = site.env, outcome.note
     elif not outcome.holds:
-        return refuted(problem, site, choices.made)
+        return shrink_and_report(problem, site, choices.made)
     else:
         best.add(choices.made, outcome.slack)
     problem.tally.add(outcome)
@@ -104,7 +104,7 @@ def _climb(problem: Problem, site: Site, steps: int, best: Best) -> Finding | No
         if time.process_time() > problem.deadline or (start := best.start(step)) is None:
             break
         problem.tally.altered += 1
-        choices = Choices(replay=altered(start, rng))
+        choices = Choices(replay=alter(start, rng))
         try:
             case = draw(site.plan, choices)
         except (NoCase, Undefined, ZeroDivisionError, TooLarge):

@@ -12,7 +12,7 @@ from attention_core.derivation.terms.terms import SCALAR, Relation, Term, intege
 MAX_SUPPORT = 2000
 
 
-def implied(law: Law, line: int) -> list[Relation]:
+def derive_conditions(law: Law, line: int) -> list[Relation]:
     """What the parameters of a law must satisfy."""
     zero, one = integer(0), integer(1)
     p = law.parameters

@@ -20,7 +20,7 @@ def relevant(
     """The symbols a step depends on, the hypotheses about them, and the names of sizes and indices among them."""
     names: set[str] = set()
     for root in roots:
-        names |= mentioned(context, root)
+        names |= find_mentioned_names(context, root)
     pool = [*(h.relation for h in context.hypotheses), *extra]
     chosen: list[Relation] = list(extra)
     for relation in extra:
@@ -42,9 +42,9 @@ def relevant(
                 names |= more
                 changed = True
     sides = [side for relation in chosen for side in (relation.left, relation.right)]
-    free = set().union(*(exposed(context, root) for root in [*roots, *sides]))
+    free = set().union(*(find_exposed_symbols(context, root) for root in [*roots, *sides]))
     averaged = set().union(*(averaged_over(context, root) for root in roots))
-    tied = averaged & set().union(*(exposed(context, side) for side in sides))
+    tied = averaged & set().union(*(find_exposed_symbols(context, side) for side in sides))
     if tied:
         raise Unsettled(
             f"{sorted(tied)[0]} is averaged and a hypothesis restricts it: conditional averages are not understood"
@@ -59,7 +59,7 @@ def relevant(
     return symbols, ordered, {n for n in names if context.symbols[n].kind in ("size", "index")}
 
 
-def exposed(context: Context, term: Term) -> set[str]:
+def find_exposed_symbols(context: Context, term: Term) -> set[str]:
     """The random symbols outside expectations: the claim is about every value they can take."""
     found: set[str] = set()
     seen: set[int] = set()
@@ -75,7 +75,7 @@ def exposed(context: Context, term: Term) -> set[str]:
     return found
 
 
-def connected(context: Context, claims: Sequence[Relation], hypotheses: Sequence[Relation]) -> set[str]:
+def find_connected_names(context: Context, claims: Sequence[Relation], hypotheses: Sequence[Relation]) -> set[str]:
     """The names that a counterexample shows: those of the claim, and what hypotheses tie to its arrays and numbers.
 
     Hypotheses that only share a size with the claim still hold at every case, but their symbols say nothing about it.
@@ -104,15 +104,15 @@ def averaged_over(context: Context, term: Term) -> set[str]:
 
 def relation_names(context: Context, relation: Relation) -> set[str]:
     """The declared names a relation mentions."""
-    found = mentioned(context, relation.left) | mentioned(context, relation.right)
+    found = find_mentioned_names(context, relation.left) | find_mentioned_names(context, relation.right)
     for _, first, last in relation.over:
-        found |= mentioned(context, first) | mentioned(context, last)
+        found |= find_mentioned_names(context, first) | find_mentioned_names(context, last)
     for test in relation.where:
-        found |= mentioned(context, test)
+        found |= find_mentioned_names(context, test)
     return found
 
 
-def mentioned(context: Context, term: Term) -> set[str]:
+def find_mentioned_names(context: Context, term: Term) -> set[str]:
     """The declared names in a term, those in its shapes included."""
     found: set[str] = set()
     for part in term.walk():
@@ -136,8 +136,8 @@ def symbol_names(context: Context, name: str) -> set[str]:
             found |= size.symbols()
     for bound in (symbol.lower, symbol.upper):
         if bound is not None:
-            found |= mentioned(context, bound[0])
+            found |= find_mentioned_names(context, bound[0])
     if symbol.law is not None:
         for parameter in symbol.law.parameters:
-            found |= mentioned(context, parameter)
+            found |= find_mentioned_names(context, parameter)
     return {n for n in found if n in context.symbols}

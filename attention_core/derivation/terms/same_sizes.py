@@ -27,10 +27,10 @@ def equal_sizes(context: Context, extra: Iterable[Relation] = ()) -> dict[str, S
         left, right = _size(context, relation.left), _size(context, relation.right)
         if left is None or right is None:
             continue
-        solved = _solved(_written(left + (-right), table))
+        solved = _solve_equation(_rewrite_size(left + (-right), table))
         if solved is not None:
             name, size = solved
-            table = {**{n: _written(s, {name: size}) for n, s in table.items()}, name: size}
+            table = {**{n: _rewrite_size(s, {name: size}) for n, s in table.items()}, name: size}
     return table
 
 
@@ -41,11 +41,11 @@ def with_same_sizes(context: Context, extra: Sequence[Relation] = ()) -> Context
         return context
     view = context.copy()
     view.same = table
-    view.symbols = {name: _restated(symbol, table) for name, symbol in context.symbols.items()}
+    view.symbols = {name: _restate(symbol, table) for name, symbol in context.symbols.items()}
     return view
 
 
-def _written(size: Size, table: Table) -> Size:
+def _rewrite_size(size: Size, table: Table) -> Size:
     """A size with those of the table replaced; as it is where a quotient cannot be written, or would be too long."""
     on_time()
     powers = [abs(k) for monomial, _ in size.terms for name, k in monomial if name in table]
@@ -67,10 +67,10 @@ def _written(size: Size, table: Table) -> Size:
 
 def same_size(context: Context, size: Size) -> Size:
     """A size, written in those that no equation settles."""
-    return _written(size, context.same) if context.same else size
+    return _rewrite_size(size, context.same) if context.same else size
 
 
-def _solved(difference: Size) -> tuple[str, Size] | None:
+def _solve_equation(difference: Size) -> tuple[str, Size] | None:
     """A size that an equation `difference = 0` gives, and what it is; polynomials before quotients."""
     found = [*_alone(difference), *_within_product(difference)]
     found = [(name, size) for name, size in found if size.terms and size != ONE]
@@ -125,10 +125,10 @@ def _size(context: Context, term: Term) -> Size | None:
         return None
     parts = [_size(context, a) for a in args]
     known = [p for p in parts if p is not None]
-    return _joined(op, known) if len(known) == len(parts) else None
+    return _combine(op, known) if len(known) == len(parts) else None
 
 
-def _joined(op: str, parts: list[Size]) -> Size | None:
+def _combine(op: str, parts: list[Size]) -> Size | None:
     if op == "neg":
         return -parts[0]
     if op == "add":
@@ -150,7 +150,7 @@ def _joined(op: str, parts: list[Size]) -> Size | None:
     return found
 
 
-def _restated(symbol: Declared, table: Table) -> Declared:
+def _restate(symbol: Declared, table: Table) -> Declared:
     """A symbol whose shape is written in the sizes that are left."""
     if symbol.type is not None:
         return replace(symbol, type=_type(symbol.type, table))
@@ -163,7 +163,7 @@ def _restated(symbol: Declared, table: Table) -> Declared:
 def _type(kind: Type, table: Table) -> Type:
     if kind.kind != "matrix":
         return kind
-    rows, cols = _written(kind.rows, table), _written(kind.cols, table)
+    rows, cols = _rewrite_size(kind.rows, table), _rewrite_size(kind.cols, table)
     return kind if (rows, cols) == (kind.rows, kind.cols) else Type("matrix", rows, cols)
 
 

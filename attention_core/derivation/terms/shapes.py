@@ -14,7 +14,7 @@ def size_term(size: Size) -> Term:
     return Term("size", (), SCALAR, size)
 
 
-def joined(left: Type, right: Type, what: str) -> Type:
+def join_types(left: Type, right: Type, what: str) -> Type:
     """The common type of two things that are added or compared."""
     if left == right or right.kind == "zero":
         return left
@@ -29,7 +29,7 @@ def joined(left: Type, right: Type, what: str) -> Type:
     )
 
 
-def fitted(term: Term, kind: Type) -> Term:
+def fit(term: Term, kind: Type) -> Term:
     """A term of a type it adapts to: zeros and identities take the size that is needed."""
     if kind.kind == "matrix" and term.type.kind == "zero":
         return Term("zeros", (), kind)
@@ -68,7 +68,7 @@ def negative(term: Term) -> Term:
 
 def transpose(term: Term) -> Term:
     """The transpose; of a number the number."""
-    return Term("transpose", (term,), term.type.transposed) if term.type.kind == "matrix" else term
+    return Term("transpose", (term,), term.type.transpose) if term.type.kind == "matrix" else term
 
 
 def product(left: Term, right: Term, dot: bool = False) -> Term:
@@ -113,7 +113,7 @@ def hadamard(left: Term, right: Term) -> Term:
     """The entrywise product."""
     if left.type.scalar or right.type.scalar:
         return product(left, right)
-    return Term("hadamard", (left, right), joined(left.type, right.type, "multiplied entry by entry"))
+    return Term("hadamard", (left, right), join_types(left.type, right.type, "multiplied entry by entry"))
 
 
 def scalar_function(name: str, body: Term) -> Term:
@@ -128,7 +128,7 @@ def quotient(top: Term, bottom: Term) -> Term:
     return Term("div", (top, bottom), top.type if top.type.kind != "zero" else SCALAR)
 
 
-def assembled(table: list[list[Term]]) -> Term:
+def assemble_blocks(table: list[list[Term]]) -> Term:
     """Blocks put together; a 0 takes the size of its row and column."""
     heights = [_edge([t.type for t in row], "rows") for row in table]
     widths = [_edge([row[j].type for row in table], "cols") for j in range(len(table[0]))]
@@ -138,7 +138,7 @@ def assembled(table: list[list[Term]]) -> Term:
         for cell, width in zip(row, widths, strict=True):
             want = matrix(height, width)
             cells.append(
-                fitted(cell, joined(cell.type, want, "put into one row and column")) if want != SCALAR else cell
+                fit(cell, join_types(cell.type, want, "put into one row and column")) if want != SCALAR else cell
             )
     return Term("blocks", tuple(cells), matrix(rows, cols), len(table[0]))
 

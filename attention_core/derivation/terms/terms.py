@@ -119,7 +119,7 @@ class Type:
         return self.kind in ("scalar", "zero")
 
     @property
-    def transposed(self) -> Type:
+    def transpose(self) -> Type:
         """The shape of the transpose."""
         return Type(self.kind, self.cols, self.rows)
 

@@ -42,7 +42,7 @@ _DENIED = re.compile(r"\b(?:unless|except|without|not|never|no)\b[^,;]*$", re.IG
 _RELATES = frozenset({"=", "!=", "<", "<=", ">", ">=", "~", ">>", "<<", "in", "sim", "perp", "->"})
 
 
-def quoted(text: str) -> str:
+def shorten_quote(text: str) -> str:
     """The words to show of a sentence."""
     text = " ".join(text.split())
     return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE].rsplit(" ", 1)[0] + " ..."
@@ -98,7 +98,7 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
             if about:
                 assumes = ASSUMES.match(claimed.strip())
                 plain = assumes is not None and assumes.group("verb").lower() in _VERBS
-                quote = quoted(sentence.text)
+                quote = shorten_quote(sentence.text)
                 part = "" if _DENIED.search(claimed) else part
                 out.append(Caveat(sentence.line, quote, context.level, about, part, "sim" in part, plain))
     return out
@@ -144,7 +144,7 @@ def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads
         found = bool(vague and (names or leads) and (condition or _VAGUE.search(prose)))
     if not found:
         return None
-    about = (sentence.line, quoted(sentence.text), context.level, names or None)
+    about = (sentence.line, shorten_quote(sentence.text), context.level, names or None)
     return Caveat(*about, random=bool(RANDOM.search(prose)), plain=assumes)
 
 

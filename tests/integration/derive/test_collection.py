@@ -18,7 +18,7 @@ import pytest
 
 import attention_core
 from attention_core.derivation import check_document
-from attention_core.derivation.collection import matches, told
+from attention_core.derivation.collection import describe_failure, matches
 
 HOME = Path(attention_core.__file__).parents[1]
 GOOD = r"""# Squares
@@ -158,5 +158,5 @@ def test_a_star_stays_within_a_folder(path: str, pattern: str, yes: bool) -> Non
 
 def test_matrices_of_a_counterexample_are_told_as_rows() -> None:
     text = "Let $A \\in \\mathbb{R}^{2 \\times 2}$ and $x \\in \\mathbb{R}^2$.\n\n$$ A x = A^\\top x $$\n"
-    lines = told(check_document(text).steps[0])
+    lines = describe_failure(check_document(text).steps[0])
     assert "  A = [0, 0; 1, 0]" in lines and "  x = [0; 1]" in lines

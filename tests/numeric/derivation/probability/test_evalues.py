@@ -14,7 +14,7 @@ import pytest
 from lazy import lazily
 
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.probability.evalues import Bets, Errors, psi, samples_needed
+from attention_core.derivation.probability.evalues import Bets, Errors, count_samples, psi
 from attention_core.derivation.probability.evalues import test_mean as run_test
 
 stats = lazily("scipy.stats")
@@ -93,11 +93,11 @@ def test_rounding_that_could_tip_the_test_is_refused() -> None:
     with pytest.raises(Unsettled, match="too inaccurate"):
         run_test(lambda n: (np.zeros(n), np.full(n, 0.1)), 1.0, Errors(0.1, 0.1, 0.3), True)
     with pytest.raises(Unsettled, match="samples would be needed"):
-        samples_needed(1.0, Errors(1e-9, 1e-6, 1e-3), 2)
+        count_samples(1.0, Errors(1e-9, 1e-6, 1e-3), 2)
 
 
 def test_the_number_of_samples_is_the_formula() -> None:
-    needed, rate = samples_needed(4.0, Errors(1e-3, 1e-2, 0.1), 2)
+    needed, rate = count_samples(4.0, Errors(1e-3, 1e-2, 0.1), 2)
     gap = 0.2
     assert rate == pytest.approx(gap / (8 + gap**2))
     assert needed == pytest.approx((math.log(2e3) + math.log(100)) * 2 * (8 + gap**2) / gap**2, rel=5e-3)

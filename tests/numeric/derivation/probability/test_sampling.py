@@ -17,7 +17,7 @@ from flint import arb, fmpq
 from attention_core.derivation.graph.bounds import bounds
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Imprecise, ball, evaluate, precision
-from attention_core.derivation.probability.sampling import draws, sampled
+from attention_core.derivation.probability.sampling import draws, evaluate_samples
 
 OPS = ("add", "mul", "inv", "powi", "exp", "log", "sqrt", "abs", "max", "min", "sin", "cos", "erf", "sign", "indicator",
        "argmax", "floor", "share")  # fmt: skip
@@ -59,7 +59,7 @@ def test_errors_and_ranges_hold(seed: int) -> None:
         off = {n: noise.choice([0.0, 1e-9, -1e-5], 16) for n in leaves}  # samples that are off by a known error
         moved = {n: v + off[n] for n, v in points.items()}
         slack = {n: np.abs(off[n]) * (1 + 1e-6) + 1e-15 * np.abs(points[n]) for n in leaves}
-        ((values, errors),) = sampled(graph, [root], {n: (moved[n], slack[n]) for n in leaves})
+        ((values, errors),) = evaluate_samples(graph, [root], {n: (moved[n], slack[n]) for n in leaves})
     except Unsettled:
         return
     low, high = bounds(graph, [root], dict.fromkeys(leaves, (-20.0, 20.0)))[0]

@@ -119,7 +119,7 @@ def test_a_claim_in_a_declaration_is_no_hypothesis() -> None:
     for words in ("Then", "Hence", "It follows that", "We have", "Therefore"):
         report = check_document(f"Let $a, b \\in \\mathbb{{R}}$. {words} $a = b$.\n\n$$ 2 a = a + b $$\n")
         assert [step.verdict for step in report.steps] == ["REFUTED"], words
-        assert [line for line, _ in report.not_assumed] == [1] and words in report.not_assumed[0][1]
+        assert [line for line, _ in report.ignored_relations] == [1] and words in report.ignored_relations[0][1]
 
 
 # -- every relation token, in documents and in displays put together at random ----------------------------------------

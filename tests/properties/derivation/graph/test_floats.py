@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from attention_core.derivation.graph.floats import KNOWN, columns, number, supported
+from attention_core.derivation.graph.floats import KNOWN, columns, is_supported, number
 from attention_core.derivation.graph.nodes import Graph, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, ball, evaluate, precision
 
@@ -42,7 +42,7 @@ def built(op: str) -> tuple[Graph, int, int]:
 def test_float64_follows_the_exact_values(op: str) -> None:
     graph, x, root = built(op)
     order = graph.reachable([root, x])
-    assert supported(graph, order)
+    assert is_supported(graph, order)
     found = np.broadcast_to(columns(graph, order, {x: np.array([number(p) for p in POINTS])})[root], len(POINTS))
     defined = 0
     for place, point in enumerate(POINTS):

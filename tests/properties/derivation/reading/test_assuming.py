@@ -62,7 +62,7 @@ TALK = [
 def verdicts(said: str) -> tuple[list[str], int]:
     head = f"Let $n \\in \\mathbb{{N}}$. Let $x, y \\in \\mathbb{{R}}$ {said}."
     report = check_document(head + "\n\n$$ 2 x = x + y $$\n")  # `x = y` alone reads as a definition
-    return [str(step.verdict) for step in report.steps], len(report.not_assumed)
+    return [str(step.verdict) for step in report.steps], len(report.ignored_relations)
 
 
 @pytest.mark.parametrize("words", CLAIMS)
@@ -89,21 +89,21 @@ def test_what_is_assumed_is_assumed(said: str) -> None:
 def test_a_symbol_is_not_restated_by_a_claim() -> None:
     head = "Let $a, b > 0$. Put $p := a / (b + 1)$. "
     report = check_document(head + "We show that $p \\in [0, 1]$.\n\n$$ p \\le 1 $$\n")
-    assert [str(step.verdict) for step in report.steps] == ["REFUTED"] and report.not_assumed
+    assert [str(step.verdict) for step in report.steps] == ["REFUTED"] and report.ignored_relations
     report = check_document("Let $a > 0$. It is well known that $p \\in [0, 1]$.\n\n$$ p \\le 1 $$\n")
-    assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.not_assumed
+    assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.ignored_relations
 
 
 def test_a_claim_restates_nothing_where_sizes_are_said_later() -> None:
     text = "Let $x \\in \\mathbb{R}^{n}$. Often $p \\in [0, 1]$. Let $n \\in \\mathbb{N}$.\n\n$$ p \\le 1 $$\n"
     report = check_document(text)
-    assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.not_assumed
+    assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.ignored_relations
 
 
 def test_a_claim_defines_nothing_and_its_condition_binds_nothing() -> None:
     report = check_document("Let $x \\in \\mathbb{R}$. We claim that $s = x$ for $x > 0$.\n\n$$ s = x $$\n")
     assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"]
-    assert [text.split("$")[1] for _, text in report.not_assumed] == ["s = x", "x > 0"]
+    assert [text.split("$")[1] for _, text in report.ignored_relations] == ["s = x", "x > 0"]
 
 
 def test_the_report_says_what_is_not_assumed(tmp_path: Path) -> None:
