@@ -204,10 +204,10 @@ def _expand_targets(targets: tuple[str, ...]) -> list[str]:
 @click.option("--markdown", is_flag=True, help="As Markdown tables, with the mutant each law was seen to refute.")
 def list_laws(contract: str | None, markdown: bool) -> None:
     """List every law: name, sentence, formula and source."""
-    from attention_core.conformance.contracts import contract_named, contracts
+    from attention_core.conformance.contracts import contracts, find_contract
     from attention_core.conformance.report.render_laws import laws_as_markdown
 
-    chosen = [exit_on_target_error(lambda: contract_named(contract))] if contract else list(contracts().values())
+    chosen = [exit_on_target_error(lambda: find_contract(contract))] if contract else list(contracts().values())
     if markdown:
         click.echo(laws_as_markdown(chosen), nl=False)
         return

@@ -17,7 +17,7 @@ from textwrap import fill
 from types import ModuleType
 from typing import Any
 
-from attention_core.conformance.contracts import Contract, contract_named
+from attention_core.conformance.contracts import Contract, find_contract
 from attention_core.declaration.implementation import TargetError, summarize_error
 from attention_core.declaration.options import APPLIES, PARAMETERS, option_of
 
@@ -47,7 +47,7 @@ def interface(name: str) -> str:
 
     Raises: TargetError where there is no such contract, or it cannot be loaded.
     """
-    contract = contract_named(name)
+    contract = find_contract(name)
     head = f"{name} ({len(contract.laws)} laws: attention-core laws --contract {name})"
     own = sections()
     return "\n\n".join([head, *(_built_in(name, own[name]) if name in own else _collect_docstrings(name, contract))])

@@ -108,13 +108,13 @@ class TargetNode(pytest.Collector):
         self.results: dict[str, LawResult] = {}  # of the laws that ran in this process
 
     def collect(self) -> Iterator[pytest.Item]:
-        from attention_core.conformance.contracts import contract_named
+        from attention_core.conformance.contracts import find_contract
         from attention_core.declaration.implementation import TargetError
         from attention_core.registry.resolve import implementation_for
 
         try:
             implementation, _ = implementation_for(self.name, self.fields())
-            laws = contract_named(implementation.contract).laws
+            laws = find_contract(implementation.contract).laws
         except TargetError as error:
             self.error, laws = error, ()
         yield LawItem.from_parent(self, name="core", law=None)

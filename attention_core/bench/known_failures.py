@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from attention_core.bench.targets import Named
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.known_failures import KnownFailure
 
@@ -25,7 +25,7 @@ def known_of(name: str, listed: Mapping[str, Known]) -> dict[str, KnownFailure]:
 
 def check_known(kernel: Named, known: Known) -> None:
     """Refuse a law that the kernel is not asked about. Raises: TargetError."""
-    laws = {law.name for law in contract_named(kernel.implementation.contract).laws} if known else set()
+    laws = {law.name for law in find_contract(kernel.implementation.contract).laws} if known else set()
     for name in known:
         if name not in laws:
             raise TargetError(f"known failures name {name!r} of {kernel.name}, which is not a law of its contract")

@@ -210,7 +210,7 @@ def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
     if w.mask.kind == "causal" and w.n_q == 1 and not named.structured:
         return kwargs  # the last query sees every key
     if w.mask.kind == "causal" and flag and "is_causal" in binding.claims and not named.structured:
-        return {**kwargs, binding.spelled("is_causal"): True}
+        return {**kwargs, binding.target_name("is_causal"): True}
     if "attn_mask" not in binding.claims:
         also = ", or is_causal" if w.mask.kind == "causal" and flag else ""
         raise CannotRun(f"it claims no mask (a parameter attn_mask{also})")
@@ -218,7 +218,7 @@ def arguments(named: Named, binding: Binding, inputs: Inputs) -> dict[str, Any]:
     dense = None if structure is not None else inputs.mask_tensor()
     if dense is not None and dense.dtype == torch.bool and i.mask_true == "ignore":
         dense = ~dense
-    return {**kwargs, binding.spelled("attn_mask"): structure if dense is None else dense}
+    return {**kwargs, binding.target_name("attn_mask"): structure if dense is None else dense}
 
 
 def handed_over(tensor: Tensor, layout: str, form: str) -> Tensor:

@@ -242,11 +242,11 @@ def contracts() -> dict[str, Contract]:
 
     Raises: TargetError where one that a package adds cannot be loaded.
     """
-    added = (_loaded(entry) for entry in entry_points(group="attention_core.contracts"))
+    added = (_load_contract(entry) for entry in entry_points(group="attention_core.contracts"))
     return {**built_in(), **{contract.name: contract for contract in added}}
 
 
-def contract_named(name: str) -> Contract:
+def find_contract(name: str) -> Contract:
     """One contract; those of other packages are loaded only where they are asked for.
 
     Raises:
@@ -258,10 +258,10 @@ def contract_named(name: str) -> Contract:
     entries = {entry.name: entry for entry in entry_points(group="attention_core.contracts")}
     if name not in entries:
         raise TargetError(f"no contract {name!r}; there are: {', '.join([*known, *entries])}")
-    return _loaded(entries[name])
+    return _load_contract(entries[name])
 
 
-def _loaded(entry: EntryPoint) -> Contract:
+def _load_contract(entry: EntryPoint) -> Contract:
     """The contract that a package adds under a name."""
     try:
         made = entry.load()

@@ -10,7 +10,7 @@ import figures
 import matplotlib as mpl
 import numpy as np
 
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.faults.row import Row
 
 
@@ -26,7 +26,7 @@ def draw(quick: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Row], path: 
     grid = fig.add_gridspec(max(len(names) - 1, 1), 2, width_ratios=[4, 1])
     for place, (contract, own) in enumerate(names.items()):
         axes = fig.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
-        laws = [law.name for law in contract_named(contract).laws]
+        laws = [law.name for law in find_contract(contract).laws]
         hit = np.zeros((len(own), len(laws)))
         for i, name in enumerate(own):
             for law in quick[name]["refuting"]:

@@ -28,7 +28,7 @@ import picture
 import run
 import store
 
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.faults.known import NOT_REDUCIBLE
 from finetune.faults.catalogue import CORRECT, FAULTS
 
@@ -315,7 +315,7 @@ def laws(quick: Mapping[str, Line]) -> Iterator[Sequence[object]]:
     """What each law does: the rows of power_laws.csv."""
     uses = figures.law_uses((line for n, line in quick.items() if ROWS[n].faulty), ROWS)
     for contract in figures.by_contract((row.name for row in FAULTS), ROWS):
-        for law in contract_named(contract).laws:
+        for law in find_contract(contract).laws:
             use = uses.get((contract, law.name), figures.LawUse())
             yield contract, law.name, use.kills, use.first, " ".join(sorted(use.alone))
 

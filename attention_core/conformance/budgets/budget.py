@@ -61,7 +61,7 @@ class BackwardBounds:
     finite: BoolArray  # (*batch, H, n_q) no intermediate can overflow: inf or NaN is wrong
 
 
-def _judged(bound: Array, truth: Array, huge: float) -> Array:
+def _allow_overflow(bound: Array, truth: Array, huge: float) -> Array:
     """The bound, and infinity where it is undefined or the result may leave the format (overflow)."""
     bound = np.where(np.isnan(bound), np.inf, bound)
     return np.where(np.abs(truth) + bound < huge, bound, np.inf)
@@ -121,10 +121,10 @@ def forward_bound(
         # A kernel that splits the keys merges its parts by a rounded log-sum-exp, as the backward pass does (stored).
         inside = Forwarded(rows, *forward(rows, truth, stored_lse=True))
         out, lse = inside.error, inside.lse
-        out = _judged(out.reshape(truth.out.shape), truth.out, fmt.huge)
+        out = _allow_overflow(out.reshape(truth.out.shape), truth.out, fmt.huge)
         lse = lse.reshape(rows.heads)
         if truth.dead.any():
-            at_dead = np.broadcast_to(_dead(rows, _means(truth, dead_rows), blocks), rows.grouped(out).shape)
+            at_dead = np.broadcast_to(_dead(rows, _means(truth, dead_rows), blocks), rows.group_heads(out).shape)
             out = np.where(truth.dead[..., None], at_dead.reshape(out.shape), out)
             lse = np.where(truth.dead, 0.0, lse)
         finite = truth.dead | (rows.finite.reshape(rows.heads) & np.isfinite(out).all(axis=-1))
@@ -145,7 +145,7 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
 def _last(error: Array, truth: Array, count: int, f: Format, scale: float = 1.0) -> Array:
     """The last roundings of a gradient, and underflow, which a scale may enlarge afterwards (last)."""
     g = gamma(count, f.u)
-    return _judged((1 + g) * error + g * np.abs(truth) + f.flush * max(1.0, scale), truth, f.huge)
+    return _allow_overflow((1 + g) * error + g * np.abs(truth) + f.flush * max(1.0, scale), truth, f.huge)
 
 
 def _dead_value(rows: Rows, means: bool, cot: Array) -> Array | float:
@@ -189,7 +189,7 @@ def lse_backward_bound(
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
         rows = Rows((query, key, key), truth, mask, scale, fmt, None, merges)
-        back = Backward(rows, truth, rows.grouped(np.zeros_like(truth.out)))
+        back = Backward(rows, truth, rows.group_heads(np.zeros_like(truth.out)))
         size = np.abs(np.asarray(cotangent, dtype=np.float64)).reshape(rows.rows)[..., None]
         back.ds = rows.hide(size * back.p)
         error = (1 + gamma(3, fmt.u)) * back.weight_error + gamma(3, fmt.u) * back.p + fmt.flush
@@ -237,7 +237,7 @@ def backward_bound(
         inside = None if forward_bounds is None else forward_bounds.inside
         rows = inside.rows if inside else Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
         full = np.broadcast_to(np.asarray(cotangent, dtype=np.float64), truth.out.shape)
-        back = Backward(rows, truth, rows.grouped(full), inside)
+        back = Backward(rows, truth, rows.group_heads(full), inside)
         lost = np.where(back.judged, 0.0, np.inf)
         unknown = back.unknown_keys()
         d_value = back.value() + _dead_value(rows, _means(truth, dead_rows), back.cot)

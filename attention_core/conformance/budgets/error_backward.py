@@ -64,7 +64,7 @@ class Backward:
         largest = (size.max(axis=-1, initial=0.0) + dp.max(axis=-1, initial=0.0))[..., None]
         size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
         grown = p + self.weight_error
-        out = np.where(np.isfinite(out_error), np.abs(rows.grouped(truth.out)), 0.0)
+        out = np.where(np.isfinite(out_error), np.abs(rows.group_heads(truth.out)), 0.0)
         out = np.where(rows.dead[..., None] | rows.bad[..., None], 0.0, out)
         fused = (self.cot * ((product + f.u) * (out + out_error) + out_error)).sum(axis=-1)
         rounded = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.u

@@ -106,10 +106,10 @@ class Rows:
         self.dead = truth.dead.reshape(self.rows)
         lost = self.dead | self.bad
         self.lost: BoolArray | None = lost if lost.any() else None
-        self.q, self.k, self.v = magnitude(self.grouped(q)), magnitude(k), magnitude(v)
+        self.q, self.k, self.v = magnitude(self.group_heads(q)), magnitude(k), magnitude(v)
         self.signed_v = finite_part(v)
-        self.p, self.s = self.grouped(truth.weights), self.grouped(truth.scores)
-        self.lse = self.unless_lost(truth.lse.reshape(self.rows)[..., None])
+        self.p, self.s = self.group_heads(truth.weights), self.group_heads(truth.scores)
+        self.lse = self.zero_lost_rows(truth.lse.reshape(self.rows)[..., None])
         hidden = self.masked = self.s == -np.inf
         if self.bad.any():
             self.p = np.where(self.bad[..., None], 0.0, self.p)
@@ -118,7 +118,7 @@ class Rows:
         self.bias = None
         if mask is not None and np.asarray(mask).dtype != np.bool_:
             full = np.broadcast_to(magnitude(np.asarray(mask, dtype=np.float64)), truth.scores.shape)
-            self.bias = self.grouped(full)
+            self.bias = self.group_heads(full)
         self.blocks = block_count(self.n_kv, blocks)
         self.c_sum = gamma(2 * sum_count(self.n_kv, blocks), fmt.a)
         self.merge: Merge | None = None
@@ -127,7 +127,7 @@ class Rows:
             how = {"a": fmt.a, "w": fmt.w, "c_sum": self.c_sum}
             self.merge = merge_errors(self.s, self.lse, self.hidden, **how)
 
-    def grouped(self, x: Array) -> Array:
+    def group_heads(self, x: Array) -> Array:
         """(*batch, H, n_q, c) -> (*batch, H_kv, G n_q, c)."""
         return x.reshape(*self.rows, x.shape[-1])
 
@@ -137,7 +137,7 @@ class Rows:
             np.putmask(x, self.hidden, 0.0)  # in half the time of copyto
         return x
 
-    def unless_lost(self, x: Array) -> Array:
+    def zero_lost_rows(self, x: Array) -> Array:
         """x (grouped, one row of numbers for each query), and 0 in rows that are dead or bad."""
         return x if self.lost is None else np.where(self.lost[..., None], 0.0, x)
 
@@ -263,7 +263,7 @@ def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, A
     f = rows.fmt
     delta = rows.delta(stored_lse)
     excess, L = rows.excess(delta)
-    out = rows.unless_lost(rows.grouped(truth.out))
+    out = rows.zero_lost_rows(rows.group_heads(truth.out))
     rho = (1 + rows.c_sum) * (1 + gamma(2, f.w)) * (1 + gamma(2, f.u)) - 1 + rows.n_kv * f.flush  # (rho)
     mixed = rows.p + excess
     mixed += f.flush / rho  # (underflow) of a weight

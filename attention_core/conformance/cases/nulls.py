@@ -82,6 +82,6 @@ def power(case: Case, truth: oracle.Truth, bound: NDArray, alignment: str = "top
     return Power(found, seen, int(judged.sum()))
 
 
-def separated(case: Case, truth: oracle.Truth, bound: NDArray, alignment: str = "top_left") -> dict[str, int]:
+def count_separations(case: Case, truth: oracle.Truth, bound: NDArray, alignment: str = "top_left") -> dict[str, int]:
     """Null model -> number of slices of the case that separate it from the truth."""
     return dict(power(case, truth, bound, alignment).separated)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attention_core.conformance.engine.second_judgement import judge_other_form, judge_under_found
+from attention_core.conformance.engine.second_judgement import judge_other_form, judge_under_conventions
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.results import Report
@@ -46,7 +46,7 @@ def check_implementation(
         name = getattr(implementation.function, "__qualname__", type(implementation.function).__name__)
         implementation = implementation.with_(name=name)
     try:
-        return _judged(implementation, effort, seed, laws, progress)
+        return _judge(implementation, effort, seed, laws, progress)
     except OtherForm as error:
         if laws:
             raise
@@ -62,12 +62,12 @@ def _in_form(
     if implementation.dead_rows == usual_dead_rows(implementation.contract):  # where nobody declared it
         changes = {"dead_rows": "", **changes}
     try:
-        return _judged(implementation.with_(**changes), effort, seed, (), progress)
+        return _judge(implementation.with_(**changes), effort, seed, (), progress)
     except TargetError as error:
         return Report(implementation.name, seed=seed, effort=effort, problem=str(error), failed=True, isolated=False)
 
 
-def _judged(
+def _judge(
     implementation: Implementation, effort: str, seed: int, laws: Sequence[str], progress: Progress | None
 ) -> Report:
     """The report on a target in the form that is declared, and under the conventions found of it."""
@@ -78,5 +78,5 @@ def _judged(
             if progress is not None:
                 progress(result)
         report = session.report([found[law.name] for law in chosen], complete=not laws)
-        judge_under_found(session, report, [law.name for law in chosen], complete=not laws)
+        judge_under_conventions(session, report, [law.name for law in chosen], complete=not laws)
         return report

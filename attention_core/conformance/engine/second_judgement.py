@@ -16,7 +16,7 @@ from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
 
 
-def session_under_found(session: Session, look: FirstLook | None) -> Session | None:
+def adopt_conventions(session: Session, look: FirstLook | None) -> Session | None:
     """A session under the conventions that the first look found; None where they explain nothing.
 
     Raises:
@@ -40,7 +40,7 @@ def is_of_another_contract(session: Session) -> bool:
     return session.first_look is not None and "contract" in session.first_look.found
 
 
-def results_under_found(
+def results_under_conventions(
     session: Session, names: Sequence[str], look: FirstLook | None = None
 ) -> list[LawResult]:  # fmt: skip
     """The results of some laws under the conventions found; none where these explain nothing.
@@ -49,14 +49,14 @@ def results_under_found(
         TargetError, Unavailable: as for `Session`.
     """
     look = look or session.first_look
-    other = session_under_found(session, look) if not is_of_another_contract(session) else None
+    other = adopt_conventions(session, look) if not is_of_another_contract(session) else None
     if other is None:
         return []
     with other:
         return list(other.results(select_laws(other.laws, names)))
 
 
-def judge_under_found(
+def judge_under_conventions(
     session: Session, report: Report, names: Sequence[str], *, complete: bool, earlier: Sequence[LawResult] = (),
     look: FirstLook | None = None,
 ) -> None:  # fmt: skip
@@ -66,10 +66,10 @@ def judge_under_found(
     other conventions than the first look's.
     """
     try:
-        other = session_under_found(session, look or session.first_look) if not report.passed else None
+        other = adopt_conventions(session, look or session.first_look) if not report.passed else None
         if other is None:
             if look is None and complete:
-                judge_as_merged(session, report, names)
+                judge_as_merge(session, report, names)
             return
         with other:
             names = [law.name for law in other.laws] if is_of_another_contract(session) else names
@@ -82,12 +82,12 @@ def judge_under_found(
     except (TargetError, Unavailable) as error:
         report.advice.insert(0, f"the conventions found cannot be judged: {error}")
         return
-    say_what_is_explained(session, report, look or session.first_look)
+    explain_refutations(session, report, look or session.first_look)
     if look is None and complete:
-        judge_as_merged(session, report, names)
+        judge_as_merge(session, report, names)
 
 
-def judge_as_merged(session: Session, report: Report, names: Sequence[str]) -> None:
+def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> None:
     """Judge a function as one that merges parts by `exp(lse - total)`, where this explains every refuted law.
 
     Only the rounding of a log-sum-exp separates such code from what is declared: a few laws of large scores refute it.
@@ -99,13 +99,13 @@ def judge_as_merged(session: Session, report: Report, names: Sequence[str]) -> N
         return
     look = replace(first, lines=(*first.lines, MERGES), found={**first.found, "merges": "lse"})
     try:
-        results = results_under_found(session, refuted, look)
+        results = results_under_conventions(session, refuted, look)
     except (TargetError, Unavailable):
         return
     if results and all(result.status == "held" for result in results):
         report.advice = [line for line in report.advice if "; consistent with " not in line]
         report.first_look = look
-        judge_under_found(session, report, names, complete=True, look=look)
+        judge_under_conventions(session, report, names, complete=True, look=look)
 
 
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
@@ -157,11 +157,11 @@ def judge_other_form(report: Report, error: OtherForm, judge: Callable[[Mapping[
     report.advice.insert(0, f"not judged as it is declared; {how} {report.first_look.options()}")
 
 
-def say_what_is_explained(session: Session, report: Report, look: FirstLook | None) -> None:
+def explain_refutations(session: Session, report: Report, look: FirstLook | None) -> None:
     """The sentence "refuted as ...; consistent with ...", and the laws that it explains."""
     under = report.under_found
     assert look is not None and under is not None
-    old = ", ".join(f"{name}={spelled(getattr(session.implementation, name))}" for name in look.found)
+    old = ", ".join(f"{name}={format_field(getattr(session.implementation, name))}" for name in look.found)
     refuted = [r.law for r in report.with_status("refuted")]
     still = [r.law for r in under.with_status("refuted")]
     explained = [law for law in refuted if law not in still]
@@ -172,7 +172,7 @@ def say_what_is_explained(session: Session, report: Report, look: FirstLook | No
     report.explained = explained
 
 
-def spelled(value: object) -> str:
+def format_field(value: object) -> str:
     """A value of the record as the report writes it."""
     if value is None or value == {}:
         return "none"

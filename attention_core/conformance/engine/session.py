@@ -17,13 +17,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from attention_core.conformance.cases.small import plain_case
-from attention_core.conformance.contracts import Contract, contract_named
+from attention_core.conformance.contracts import Contract, find_contract
 from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library, unjudged_masks
 from attention_core.conformance.engine.other_arrays import array_advice, own_library
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
-from attention_core.conformance.report.ranking import chosen
+from attention_core.conformance.report.ranking import choose_counterexamples
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.report.untested import (
     RecordingRunner,
@@ -86,7 +86,7 @@ class Session:
             raise TargetError(f"effort={effort!r} is not one of {', '.join(EFFORTS)}")
         self.implementation, self.effort, self.seed, self.shrink = implementation, effort, seed, shrink
         self.origin, self.timeout, self.looks, self.owns_runner = origin, timeout, looks, runner is None
-        self.contract: Contract = contract_named(implementation.contract)
+        self.contract: Contract = find_contract(implementation.contract)
         options: dict[str, Any] = {"array": implementation.array, "device": implementation.device}
         options["x64"] = implementation.array == "jax" and implementation.asks_float64
         self.runner: Runner
@@ -105,8 +105,8 @@ class Session:
             implementation = self.implementation
             self.recorder = RecordingRunner(self.runner)
             self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
-            self._check_untested()
-            self._check_known()
+            self._require_parameters()
+            self._check_known_failures()
         except BaseException:
             self.close()
             raise
@@ -139,13 +139,13 @@ class Session:
         return [f"gradients are not tested: no law of {self.contract.name} asks for any"] if silent else []
 
     @property
-    def fixed(self) -> list[str]:
+    def fixed_parameters(self) -> list[str]:
         """What every module was built with beside its sizes, each as NAME=VALUE."""
         return fixed_in_constructor(self.recorder.fates, self.recorder.built, self.subject.form)
 
-    def _about_fixed(self) -> list[str]:
+    def _describe_fixed_parameters(self) -> list[str]:
         """What is to be said of a constructor's values of which no other is tested."""
-        fixed = self.fixed
+        fixed = self.fixed_parameters
         return [f"fixed in the constructor, where no other value is tested: {', '.join(fixed)}"] if fixed else []
 
     def _about_stand_in(self) -> list[str]:
@@ -206,7 +206,7 @@ class Session:
         """The laws of the target's contract."""
         return self.contract.laws
 
-    def _check_untested(self) -> None:
+    def _require_parameters(self) -> None:
         """Refuse accepted names that the target does not have, where its own signature is all there is.
 
         A factory has a signature of its own, too: the report knows both.
@@ -217,7 +217,7 @@ class Session:
             known = [p["name"] for p in parameters if not p["kind"].startswith("VAR_")]
             check_names(self.implementation.untested, [*known, *others], self.implementation.name)
 
-    def untested(self, results: Sequence[LawResult]) -> list[str]:
+    def list_untested_parameters(self, results: Sequence[LawResult]) -> list[str]:
         """What no law tests: parameters that no call gave a value, and what laws without a case would have judged."""
         status = {r.law: r.status for r in results}
         silent = silent_parameters(self.recorder.fates, self.implementation, self.subject.binding)
@@ -227,7 +227,7 @@ class Session:
         ]  # fmt: skip
         return list(dict.fromkeys([*silent, *unjudged]))
 
-    def _check_known(self) -> None:
+    def _check_known_failures(self) -> None:
         names = [law.name for law in self.laws]
         unknown = [name for name in self.implementation.known_failures if name not in names]
         if unknown:
@@ -244,7 +244,7 @@ class Session:
         for result in self._results(laws):
             given.append(result)
             yield result
-        self.shrink_chosen(given)
+        self.shrink_counterexamples(given)
 
     def _results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         look = self.first_look
@@ -313,7 +313,7 @@ class Session:
                 elif result.status in JUDGED:
                     before[law.name] = effort, result
 
-    def shrink_chosen(self, results: Sequence[LawResult]) -> None:
+    def shrink_counterexamples(self, results: Sequence[LawResult]) -> None:
         """Make the counterexamples small that are written out; what is small may say more or less about the cause.
 
         Where laws were shared with another process, this is done once more over the results of both.
@@ -352,7 +352,7 @@ class Session:
 
     def _unshrunk(self, results: Sequence[LawResult]) -> list[Counterexample]:
         """The counterexamples that are written out and not as small as can be."""
-        return [c for c in chosen(results) if not c.shrunk] if self.shrink and SHRINK_CALLS else []
+        return [c for c in choose_counterexamples(results) if not c.shrunk] if self.shrink and SHRINK_CALLS else []
 
     def run(self, law: Law, effort: str = "", *, lightly: bool = False, fewest: bool = False) -> LawResult:
         """One law's result (at the session's effort); what was done at a lower effort before is not done again.
@@ -386,7 +386,7 @@ class Session:
                 return self._run(law, effort, lightly)
             self.refuted += result.status == "refuted"
             return result
-        return self._run_known(law, as_known_failure(known), effort)
+        return self._run_known_failure(law, as_known_failure(known), effort)
 
     @staticmethod
     def _not_run(law: Law, why: str) -> LawResult:
@@ -406,7 +406,7 @@ class Session:
                 self.misnamed = array_advice(self.implementation.array, own) if own else ""
         return bool(self.misnamed)
 
-    def _run_known(self, law: Law, known: KnownFailure, effort: str) -> LawResult:
+    def _run_known_failure(self, law: Law, known: KnownFailure, effort: str) -> LawResult:
         """A known failure must still fail: on its saved case where there is one, else somewhere in the law's cases."""
         if known.case is not None:
             result = self.replay(law, known.case)
@@ -467,11 +467,11 @@ class Session:
             advice = [*other_library(self.implementation, self.description), *advice]
         if not problem and not any(r.status in JUDGED for r in results):
             problem = "no law could be judged: " + next((r.message for r in results if r.message), "no law applies")
-        untested, accepted = self.untested(results) if complete else [], self.implementation.untested
+        untested, accepted = self.list_untested_parameters(results) if complete else [], self.implementation.untested
         if complete and self.recorder.fates:
             known = [*(name for _, name in self.recorder.fates), *(law.untested for law in self.laws), *untested]
             check_names(accepted, dict.fromkeys(name for name in known if name), self.implementation.name)
-        problem = problem or (uncompared(self.laws, results) if complete else "")
+        problem = problem or (explain_no_comparison(self.laws, results) if complete else "")
         masks = [mask.name for mask in getattr(getattr(subject, "form", None), "masks", ())]
         problem = problem or (unjudged_masks(self.recorder.fates, masks, results) if complete else "")
         return Report(
@@ -479,10 +479,12 @@ class Session:
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(subject.ratios.items())},
             advice, partial=not complete, first_look=look,
-            notes=[*self.notes, *self._about_absent(results), *self._about_fixed(), *self._about_fewest()],
+            notes=[
+                *self.notes, *self._about_absent(results), *self._describe_fixed_parameters(), *self._about_fewest()
+            ],
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
-            constructed=left_in_constructor(self.recorder.fates), fixed=self.fixed,
+            constructed=left_in_constructor(self.recorder.fates), fixed=self.fixed_parameters,
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:
@@ -533,7 +535,7 @@ def rank_as_any(results: Sequence[LawResult]) -> None:
             result.counterexample = replace(result.counterexample, alone=True)
 
 
-def uncompared(laws: Sequence[Law], results: Sequence[LawResult]) -> str:
+def explain_no_comparison(laws: Sequence[Law], results: Sequence[LawResult]) -> str:
     """Why no output was compared with a truth; "" where one was, or where something is refuted or wrong anyway."""
     comparing = {law.name: law for law in laws if law.compares}
     seen = [r for r in results if r.law in comparing]

@@ -19,12 +19,12 @@ from pathlib import Path
 from threading import Timer, current_thread, main_thread
 from typing import Any
 
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.second_judgement import (
     judge_other_form,
-    judge_under_found,
+    judge_under_conventions,
     look_at_form,
-    results_under_found,
+    results_under_conventions,
 )
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook
@@ -86,7 +86,7 @@ def verify_target(
     """
     options: dict[str, Any] = {"effort": effort, "seed": seed, "timeout": timeout, "known": known, "shrink": shrink}
     try:
-        chosen = select_laws(contract_named(implementation_for(target, fields)[0].contract).laws, laws)
+        chosen = select_laws(find_contract(implementation_for(target, fields)[0].contract).laws, laws)
         own, other = (chosen[0::2], chosen[1::2]) if jobs > 1 and len(chosen) >= SHARED_FROM else (chosen, [])
         with Helper(target, fields, options, [law.name for law in other]) as helper:
             session = helper.enter_context(open_session(target, fields, **options))
@@ -101,10 +101,10 @@ def verify_target(
                 refuted = any(result.status == "refuted" for result in found.values())
                 session.fewest += helper.fewest
                 found |= {result.law: result for result in session.judge_fully(session.fewest, refuted=refuted)}
-                session.shrink_chosen(list(found.values()))
+                session.shrink_counterexamples(list(found.values()))
             report = session.report([found[law.name] for law in chosen], complete=not laws)
             names = [law.name for law in chosen]
-            judge_under_found(session, report, names, complete=not laws, earlier=helper.under_found)
+            judge_under_conventions(session, report, names, complete=not laws, earlier=helper.under_found)
             return report
     except Unavailable as error:
         return Report(target, seed=seed, effort=effort, unavailable=str(error))
@@ -164,7 +164,7 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
         try:
             with open_session(target, fields, **options) as session:
                 results = list(session.results(select_laws(session.laws, laws)))
-                under = results_under_found(session, laws)
+                under = results_under_conventions(session, laws)
                 ratios = dict(session.subject.ratios)
                 sender.send((results, ratios, session.recorder.fates, under, session.fewest))
         except (TargetError, Unavailable) as error:

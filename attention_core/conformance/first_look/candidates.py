@@ -37,7 +37,7 @@ def of_plain_calls(record: Implementation) -> list[Changes]:
         for layout, out_layout in LAYOUTS[axes]:
             way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}
             ways.append({**way, **causal})
-    return changed(record, ways)
+    return list_changes(record, ways)
 
 
 def of_masks_and_causality(record: Implementation, claims: Iterable[str]) -> list[Changes]:
@@ -46,10 +46,10 @@ def of_masks_and_causality(record: Implementation, claims: Iterable[str]) -> lis
     polarities = CHOICES["mask_true"] if "attn_mask" in claims else (record.mask_true,)
     corners = CHOICES["causal"] if "is_causal" in claims else (record.causal,)
     names = ("masks", "mask_true", "causal", "dead_rows")
-    return changed(record, [dict(zip(names, v, strict=True)) for v in product(masks, polarities, corners, DEAD)])
+    return list_changes(record, [dict(zip(names, v, strict=True)) for v in product(masks, polarities, corners, DEAD)])
 
 
-def changed(record: Implementation, ways: Sequence[Changes]) -> list[Changes]:
+def list_changes(record: Implementation, ways: Sequence[Changes]) -> list[Changes]:
     """What each way changes of a record, each once, those with the fewest changes first."""
     all_changes: list[dict[str, Any]] = [{}]
     for way in ways:

@@ -106,11 +106,11 @@ def command(target: str, declared: Mapping[str, Any]) -> str:
         >>> command("mine.py:f", Implementation(None, name="mine.py:f", layout="bnhd").declared())
         'attention-core verify mine.py:f --layout bnhd'
     """
-    options = [option_text(name, value) for name, value in changed(target, declared).items()]
+    options = [option_text(name, value) for name, value in select_non_defaults(target, declared).items()]
     return " ".join(["attention-core verify", shlex.quote(target), *options])
 
 
-def changed(target: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+def select_non_defaults(target: str, declared: Mapping[str, Any]) -> dict[str, Any]:
     """What is declared and is not the default of the record."""
     # What follows from the array library or from the contract needs no option.
     own = {"array": declared.get("array", "torch"), "contract": declared.get("contract", "attention")}

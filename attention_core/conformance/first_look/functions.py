@@ -10,15 +10,15 @@ import numpy as np
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import (
     Changes,
-    changed,
+    list_changes,
     of_masks_and_causality,
     of_plain_calls,
     records,
 )
 from attention_core.conformance.first_look.findings import FirstLook
-from attention_core.conformance.first_look.operations import of_allowed, operations
-from attention_core.conformance.first_look.probes import ONE_QUERY, SIZES, Asker, masked, problem
-from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, agrees, meant
+from attention_core.conformance.first_look.operations import apply_masks, operations
+from attention_core.conformance.first_look.probes import ONE_QUERY, SIZES, Asker, iterate_masks, problem
+from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, agrees, apply_record
 from attention_core.conformance.first_look.restrictions import (
     declined_sizes,
     is_single_inside,
@@ -69,7 +69,9 @@ def calls_of(kind: str, record: Implementation, case: Case) -> list[tuple[Case, 
         return [(case.with_(is_causal=True), allowed)] if allowed.any(axis=-1).all() else []
     if kind == "masks":
         masks = [
-            one.mask for name, one in masked(case) if name == "bool" and one.mask is not None and one.mask.ndim == 2
+            one.mask
+            for name, one in iterate_masks(case)
+            if name == "bool" and one.mask is not None and one.mask.ndim == 2
         ]
         return [(case.with_(mask=mask), mask) for mask in masks]
     return []
@@ -108,7 +110,7 @@ WRONG_LSE = "its output agrees with softmax attention, but its second result is 
 def output_agrees(comparer: Comparer, record: Implementation, case: Case) -> bool | None:
     """Whether the output of a call agrees with the truth, whatever else comes back; None where it is declined."""
     try:
-        subject, case = comparer.subject(record), meant(record, case)
+        subject, case = comparer.subject(record), apply_record(record, case)
         found = subject.forward(case, fresh=True)
     except (NotApplicable, Refused):
         return None
@@ -180,7 +182,7 @@ class Look:
         """The finite number that it writes over masked scores."""
         if "attn_mask" not in bind(record, self.description).claims or "masks" in self.unsettled:
             return {}
-        return next((mask_fill(self.comparer, record, case) for case in self.accepted(record)), {})
+        return next((mask_fill(self.comparer, record, case) for case in self.find_accepted_cases(record)), {})
 
     def masks_and_causality(self, record: Implementation) -> Changes:
         """How masks and the causal flag are taken, and what rows without a key hold."""
@@ -189,9 +191,9 @@ class Look:
         if "attn_mask" not in claims and "attn_mask" in bind(added, self.description).claims:  # a parameter `bias`
             return {"masks": "additive", **self.masks_and_causality(added)}
         groups: dict[str, list[Case]] = {}
-        for case in self.accepted(record):
+        for case in self.find_accepted_cases(record):
             if "attn_mask" in claims:
-                for kind, one in masked(case):
+                for kind, one in iterate_masks(case):
                     groups.setdefault("dead" if kind == "dead" else "masks", []).append(one)
             if "is_causal" in claims and not record.always_causal:
                 more = case.sizes[0] > case.sizes[1]
@@ -200,12 +202,12 @@ class Look:
         best = self.best_of_masks(record, free, groups)
         best = self.and_without_keys(record, free, groups, best)
         other = record.with_(**best)
-        self.unsettled = [name for name, cases in groups.items() if not self.comparer.settled(other, cases)]
+        self.unsettled = [name for name, cases in groups.items() if not self.comparer.is_confirmed(other, cases)]
         if "masks" in self.unsettled and DECLINED not in record.declines:  # masks of four axes alone, say
             declining = {"declines": (*record.declines, DECLINED)}
             ways = self.best_of_masks(record.with_(**declining), free, groups)
             other = record.with_(**declining, **ways)
-            if all(self.comparer.settled(other, cases) for cases in groups.values()):
+            if all(self.comparer.is_confirmed(other, cases) for cases in groups.values()):
                 best, self.unsettled = {**declining, **ways}, []
         if len(self.unsettled) > 1:  # what is wrong in every row is wrong in these too
             self.unsettled = [name for name in self.unsettled if name != "dead"]
@@ -219,14 +221,17 @@ class Look:
         best: Changes,
     ) -> Changes:
         """The conventions that hold without any key, too, where these explain no group of calls less than the best."""
-        cases = [case.with_(key=case.key[..., :0, :], value=case.value[..., :0, :]) for case in self.accepted(record)]
+        cases = [
+            case.with_(key=case.key[..., :0, :], value=case.value[..., :0, :])
+            for case in self.find_accepted_cases(record)
+        ]
         empty = [case for case in cases[:1] if self.gives(record, case) == "gives"]
-        if not empty or self.comparer.settled(record.with_(**best), empty):
+        if not empty or self.comparer.is_confirmed(record.with_(**best), empty):
             return best
         other = self.best_of_masks(record, claims, {**groups, "empty": empty})
-        named = [name for name, some in groups.items() if self.comparer.settled(record.with_(**best), some)]
-        kept = all(self.comparer.settled(record.with_(**other), groups[name]) for name in named)
-        return other if kept and self.comparer.settled(record.with_(**other), empty) else best
+        named = [name for name, some in groups.items() if self.comparer.is_confirmed(record.with_(**best), some)]
+        kept = all(self.comparer.is_confirmed(record.with_(**other), groups[name]) for name in named)
+        return other if kept and self.comparer.is_confirmed(record.with_(**other), empty) else best
 
     def best_of_masks(
         self, record: Implementation, claims: frozenset[str] | set[str], groups: Mapping[str, Sequence[Case]]
@@ -234,7 +239,7 @@ class Look:
         """The conventions of masks and causality under which most groups of cases agree."""
         return self.comparer.best(record, of_masks_and_causality(record, claims), groups) if groups else {}
 
-    def accepted(self, record: Implementation) -> list[Case]:
+    def find_accepted_cases(self, record: Implementation) -> list[Case]:
         """A few plain problems that the target takes, of different relations between n_q and n_kv."""
         taken: dict[int, Case] = {}
         for case in self.problems(self.dtype):
@@ -250,14 +255,14 @@ class Look:
             return {}
         groups = {"grouped": [problem(declared[0], self.dtype, heads=2)]}
         ways = [{"grouping": "interleaved"}, {"grouping": "modular"}]
-        return self.comparer.best(record, changed(record, ways), groups)
+        return self.comparer.best(record, list_changes(record, ways), groups)
 
     def weights(self, record: Implementation) -> Changes:
         """Whether the weights that it returns are those after dropout."""
         if record.returns != "out,weights" or "dropout_p" not in bind(record, self.description).claims:
             return {}
-        for case in self.accepted(record)[:1]:
-            subject, case = self.comparer.subject(record), meant(record, case)
+        for case in self.find_accepted_cases(record)[:1]:
+            subject, case = self.comparer.subject(record), apply_record(record, case)
             try:
                 kept, dropped = (subject.forward(case, dropout=p, seed=1, fresh=True).weights for p in (0.0, 0.5))
             except (NotApplicable, Refused, TargetError, Violation):
@@ -268,9 +273,9 @@ class Look:
 
     def gradients(self, record: Implementation) -> Changes:
         """Whether the output carries a gradient where one is declared."""
-        cases = self.accepted(record)[:1] if record.gradients else []
+        cases = self.find_accepted_cases(record)[:1] if record.gradients else []
         for case in cases:
-            subject, case = self.comparer.subject(record), meant(record, case)
+            subject, case = self.comparer.subject(record), apply_record(record, case)
             try:
                 request = subject.binding.request(case, wrt=("0", "1", "2"), cotangent=subject.binding.cotangent(case))
             except NotApplicable:
@@ -303,9 +308,13 @@ class Look:
             return {}
         unspecified = record.with_(dead_rows="unspecified")
         for dtype in record.dtypes:
-            cases = [one for case in self.problems(dtype)[:ENOUGH] for kind, one in masked(case) if kind == "dead"]
-            mean = self.comparer.settled(record, cases) and not any(self.queries_matter(record, c) for c in cases[:1])
-            if not mean and self.comparer.settled(unspecified, cases):
+            cases = [
+                one for case in self.problems(dtype)[:ENOUGH] for kind, one in iterate_masks(case) if kind == "dead"
+            ]
+            mean = self.comparer.is_confirmed(record, cases) and not any(
+                self.queries_matter(record, c) for c in cases[:1]
+            )
+            if not mean and self.comparer.is_confirmed(unspecified, cases):
                 return {"dead_rows": "unspecified"}
         return {}
 
@@ -313,7 +322,7 @@ class Look:
         """Whether the query of a row without a key gets a gradient."""
         if not record.gradients:
             return False
-        subject, case = self.comparer.subject(record), meant(record, case)
+        subject, case = self.comparer.subject(record), apply_record(record, case)
         try:
             got = subject.backward(case).gradients["query"].values
         except (NotApplicable, Refused, TargetError, Violation):
@@ -326,7 +335,7 @@ class Look:
     def gives(self, record: Implementation, case: Case) -> str:
         """Whether a plain call "gives" a result of the right form, "declines", or "fails"."""
         try:
-            self.comparer.subject(record).forward(meant(record, case), fresh=True)
+            self.comparer.subject(record).forward(apply_record(record, case), fresh=True)
         except (NotApplicable, Refused):
             return "declines"
         except Violation as violation:  # who writes into an input takes its dtype all the same: a fault for the laws
@@ -367,7 +376,7 @@ class Look:
         """Kind of calls that no convention explains -> what agrees with them instead."""
         found = {}
         for kind in self.unsettled:
-            calls = [call for case in self.accepted(record) for call in calls_of(kind, record, case)]
+            calls = [call for case in self.find_accepted_cases(record) for call in calls_of(kind, record, case)]
             matching = [set(self.names_of(record, case, allowed)) for case, allowed in calls]
             common = set.intersection(*matching) if matching else set()
             if common:
@@ -377,18 +386,18 @@ class Look:
     def names_of(self, record: Implementation, case: Case, allowed: NDArray) -> list[str]:
         """What agrees with the answer to one call."""
         try:
-            out = self.comparer.subject(record).forward(meant(record, case), fresh=True).out.values
+            out = self.comparer.subject(record).forward(apply_record(record, case), fresh=True).out.values
         except (NotApplicable, Refused, TargetError, Violation):
             return []
         case = case.with_(default_scale=record.scale)
-        return [name for name, result in of_allowed(case, allowed) if result.agrees(out)]
+        return [name for name, result in apply_masks(case, allowed) if result.agrees(out)]
 
     def outputs(self, record: Implementation) -> Iterable[tuple[Case, Any]]:
         """Two plain problems that the target takes, each with its output."""
         taken = []
         for case in self.problems(self.dtype):
             try:
-                found = self.comparer.subject(record).forward(meant(record, case), fresh=True)
+                found = self.comparer.subject(record).forward(apply_record(record, case), fresh=True)
             except (NotApplicable, Refused, TargetError, Violation):
                 continue
             taken.append((case, found.out.values))

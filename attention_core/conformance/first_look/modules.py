@@ -15,7 +15,7 @@ def findings(subject: MultiHead) -> FirstLook:
     lines = [f"built as {construction_text(form.construction)}, called as {form.call()}"]
     lines += [f"masks: {'; '.join(mask.describe() for mask in form.masks)}"] if form.masks else []
     lines += [f"gives its weights where {form.weights} asks for them"] if form.weights else []
-    lines += options_found(form)
+    lines += describe_options(form)
     if form.others:
         lines.append(f"left at their defaults: {', '.join(form.others)}")
     found = subject.fields_of(changes or {})
@@ -42,7 +42,7 @@ def _text(argument: Any) -> str:
     return repr(argument)
 
 
-def options_found(form: Form) -> list[str]:
+def describe_options(form: Form) -> list[str]:
     """One line on what else is known of the form."""
     facts = []
     if form.output:

@@ -25,7 +25,7 @@ def operations(case: Case) -> Named:
     n_q, n_kv = case.sizes[:2]
     everything = np.ones((n_q, n_kv), bool)
     q, k, v = (Tracked.exact(x, case.dtype) for x in (case.query, case.key, case.value))
-    dot = q @ k.transposed()
+    dot = q @ k.transpose()
     for scale, unscaled in ((case.factor, ""), (1.0, "unscaled ")):
         scores = dot.times(scale) if scale != 1.0 else dot
         for allowed, causal in ((everything, ""), (np.tri(n_q, n_kv, dtype=bool), "causal ")):
@@ -37,10 +37,10 @@ def operations(case: Case) -> Named:
         yield from ((f"{causal}{name}", out) for name, out in of_directions(q, k, v, allowed, case))
 
 
-def of_allowed(case: Case, allowed: NDArray) -> Named:
+def apply_masks(case: Case, allowed: NDArray) -> Named:
     """(name, what it gives on a case where some pairs are allowed), of what may be made of a mask or a causal flag."""
     q, k, v = (Tracked.exact(x, case.dtype) for x in (case.query, case.key, case.value))
-    scores, n_kv = (q @ k.transposed()).times(case.factor), allowed.shape[-1]
+    scores, n_kv = (q @ k.transpose()).times(case.factor), allowed.shape[-1]
     everything = np.ones_like(allowed)
     yield "a mask after the softmax", softmax(scores, everything).only(allowed) @ v
     yield "no mask at all", softmax(scores, everything) @ v
@@ -67,7 +67,7 @@ def of_scores(scores: Tracked, allowed: NDArray, value: Tracked, case: Case) -> 
     for cap in CAPS:
         capped = scores.times(1 / cap).of(np.tanh).times(cap)
         yield f"attention with logits soft-capped at {cap}", softmax(capped, allowed) @ value
-    yield from banded(scores, allowed, value)
+    yield from apply_bands(scores, allowed, value)
     for k in range(1, case.sizes[1]):
         yield f"attention to the top {k} key{'s' if k > 1 else ''} of each query", top(scores, allowed, k) @ value
 
@@ -84,7 +84,7 @@ def elementwise(scores: Tracked, n_kv: int) -> Named:
     yield "exponential (not normalised)", scores.of(np.exp)
 
 
-def banded(scores: Tracked, allowed: NDArray, value: Tracked) -> Named:
+def apply_bands(scores: Tracked, allowed: NDArray, value: Tracked) -> Named:
     """Windows of every width and penalties on distance; positions count from either end."""
     n_q, n_kv = allowed.shape
     slopes = alibi_slopes(scores.value.shape[-3])[:, None, None]
@@ -108,17 +108,17 @@ def of_features(q: Tracked, k: Tracked, v: Tracked, allowed: NDArray) -> Named:
     elu = "elu + 1", lambda x: np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
     relu = "ReLU", lambda x: np.maximum(x, 0)
     for name, function in (elu, relu, ("exp", np.exp)):
-        weights = (q.of(function) @ k.of(function).transposed()).only(allowed)
+        weights = (q.of(function) @ k.of(function).transpose()).only(allowed)
         yield f"linear attention (features {name})", weights / weights.sum() @ v
         yield f"linear attention (features {name}, not normalised)", weights @ v
-    features = softmax(q, np.ones(1, bool)) @ softmax(k.transposed(), np.ones(1, bool))
+    features = softmax(q, np.ones(1, bool)) @ softmax(k.transpose(), np.ones(1, bool))
     yield "efficient attention (softmax of queries and of keys)", features.only(allowed) @ v
 
 
 def of_directions(q: Tracked, k: Tracked, v: Tracked, allowed: NDArray, case: Case) -> Named:
     """Cosine scores: queries and keys of length 1."""
     directions = [x / (x * x).sum().of(np.sqrt) for x in (q, k)]
-    cosine = directions[0] @ directions[1].transposed()
+    cosine = directions[0] @ directions[1].transpose()
     for scale in (1.0, case.factor, 1 / case.factor, 10.0, 20.0):
         yield f"attention with cosine scores times {scale:.4g}", softmax(cosine.times(scale), allowed) @ v
 
@@ -137,7 +137,7 @@ def softmax(scores: Tracked, allowed: NDArray, *, sink: bool = False) -> Tracked
 
 def over_queries(scores: Tracked, allowed: NDArray) -> Tracked:
     """Softmax over the queries of each key."""
-    return softmax(scores.transposed(), allowed.T).transposed() if allowed.any(axis=0).all() else scores.times(np.nan)
+    return softmax(scores.transpose(), allowed.T).transpose() if allowed.any(axis=0).all() else scores.times(np.nan)
 
 
 def top(scores: Tracked, allowed: NDArray, k: int) -> Tracked:

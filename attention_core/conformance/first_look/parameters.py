@@ -153,14 +153,14 @@ def candidates(implementation: Implementation) -> Iterator[tuple[Implementation,
     combined = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
     all_changes = []
     for way in combined:
-        changes = {name: value for name, value in way.items() if value != declared(implementation, name)}
+        changes = {name: value for name, value in way.items() if value != get_convention(implementation, name)}
         if not any(value is None for value in changes.values()) and changes not in all_changes:
             all_changes.append(changes)
     for changes in sorted(all_changes, key=lambda changes: ("sizes" in changes, len(changes))):
         yield implementation.with_(**fields_of(implementation, changes)), changes
 
 
-def declared(implementation: Implementation, name: str) -> Any:
+def get_convention(implementation: Implementation, name: str) -> Any:
     """What is declared of a convention, or what holds where nothing is."""
     if name in implementation.__dataclass_fields__:
         return getattr(implementation, name)

@@ -55,11 +55,11 @@ class Asker:
 def signature(request: Request) -> tuple[Any, ...]:
     """What makes two requests the same call."""
     named = [*enumerate(request.args), *sorted(request.kwargs.items())]
-    arguments = tuple((name, spelled(value)) for name, value in named)
+    arguments = tuple((name, as_hashable(value)) for name, value in named)
     return (*arguments, request.wrt, request.mode)
 
 
-def spelled(value: Any) -> Any:
+def as_hashable(value: Any) -> Any:
     """An argument as something that can be compared and hashed."""
     if isinstance(value, Array):
         return value.base.tobytes(), value.dtype, value.shape, value.strides, value.offset
@@ -75,7 +75,7 @@ def problem(sizes: tuple[int, ...], dtype: str, purpose: int = 0, heads: int | N
     return Case(dtype, query, key, value, seed=purpose)
 
 
-def masked(case: Case) -> Iterator[tuple[str, Case]]:
+def iterate_masks(case: Case) -> Iterator[tuple[str, Case]]:
     """The case with masks of every kind: (kind, case); rows of the first two keep a key whatever True means."""
     n_q, n_kv = case.sizes[:2]
     rng = np.random.default_rng([n_q, n_kv, case.seed])
@@ -103,7 +103,7 @@ def low_logits(case: Case, low: float) -> Case:
     return case.with_(query=query, key=key, mask=mask)
 
 
-def high_masked(case: Case, high: float) -> Case:
+def hide_high_scores(case: Case, high: float) -> Case:
     """The case with every second key masked, at a score of `high`, and all others at a score of 0."""
     low = low_logits(case, high)
     size, hidden = low.query[..., :1, :1], ~np.asarray(low.mask)[0]

@@ -40,7 +40,7 @@ class Comparer:
         """ "agrees", "differs", "declines", or "absent" where the record does not have such a call."""
         try:
             subject = self.subject(record)
-            case = meant(record, case)
+            case = apply_record(record, case)
             return "agrees" if agrees(subject, case, subject.forward(case, fresh=True)) else "differs"
         except Refused:
             return "declines"
@@ -69,14 +69,14 @@ class Comparer:
         best: Changes = {}
         most = -1
         for changes, other in records(record, every):
-            score = sum(self.settled(other, cases) for cases in groups.values())
+            score = sum(self.is_confirmed(other, cases) for cases in groups.values())
             if score > most:
                 best, most = changes, score
             if most == len(groups):  # no other record can be better, and those that come later change more
                 break
         return best
 
-    def settled(self, record: Implementation, cases: Sequence[Case]) -> bool:
+    def is_confirmed(self, record: Implementation, cases: Sequence[Case]) -> bool:
         """Whether some of the cases agree, and all others are declined or are no calls under the record."""
         agreed = False
         for case in cases:
@@ -87,7 +87,7 @@ class Comparer:
         return agreed
 
 
-def meant(record: Implementation, case: Case) -> Case:
+def apply_record(record: Implementation, case: Case) -> Case:
     """The case as calls under a record mean it."""
     return case.with_(default_scale=record.scale, is_causal=case.is_causal or record.always_causal)
 

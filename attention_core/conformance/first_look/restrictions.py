@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import Changes
-from attention_core.conformance.first_look.probes import high_masked, low_logits, problem
-from attention_core.conformance.first_look.ranking import Comparer, agrees, meant
+from attention_core.conformance.first_look.probes import hide_high_scores, low_logits, problem
+from attention_core.conformance.first_look.ranking import Comparer, agrees, apply_record
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.declaration.implementation import Implementation, TargetError
 
@@ -55,7 +55,7 @@ def is_single_inside(comparer: Comparer, record: Implementation, cases: Sequence
     Those whose scale float32 has to round come first: who agrees there is right, and who does not may agree elsewhere.
     """
     seen = False
-    rounded = [problem(sizes, "float32") for sizes in SCALE_ROUNDED if allowed(record, sizes)]
+    rounded = [problem(sizes, "float32") for sizes in SCALE_ROUNDED if allows_sizes(record, sizes)]
     for case in (one.with_(dtype="float64") for one in (*rounded, *cases)):
         outcome = comparer.outcome(record, case)
         if outcome == "agrees" and not seen:
@@ -67,7 +67,7 @@ def is_single_inside(comparer: Comparer, record: Implementation, cases: Sequence
     return seen
 
 
-def allowed(record: Implementation, sizes: tuple[int, ...]) -> bool:
+def allows_sizes(record: Implementation, sizes: tuple[int, ...]) -> bool:
     """Whether the sizes (B, H, n_q, n_kv, d, d_v) of a problem are declared."""
     return record.sizes is None or bool(record.sizes(*sizes[2:], sizes[1], sizes[1]))
 
@@ -75,7 +75,7 @@ def allowed(record: Implementation, sizes: tuple[int, ...]) -> bool:
 def agrees_as_single(comparer: Comparer, record: Implementation, case: Case) -> bool:
     """Whether the answer to a float64 case lies within the budget of float32."""
     try:
-        subject, case = comparer.subject(record), meant(record, case)
+        subject, case = comparer.subject(record), apply_record(record, case)
         return agrees(subject, case.with_(dtype="float32"), subject.forward(case, fresh=True))
     except (NotApplicable, Refused, TargetError, Violation):
         return False
@@ -91,12 +91,14 @@ def mask_fill(comparer: Comparer, record: Implementation, case: Case) -> Changes
     for fill in FILLS:
         if comparer.outcome(record, low_logits(case, abs(float(fill)) / 2)) == "agrees":
             filled = record.with_(mask_fill=fill)
-            return {"mask_fill": fill, **mask_added(comparer, filled, case)}
+            return {"mask_fill": fill, **detect_added_mask(comparer, filled, case)}
     return {}
 
 
-def mask_added(comparer: Comparer, record: Implementation, case: Case) -> Changes:
+def detect_added_mask(comparer: Comparer, record: Implementation, case: Case) -> Changes:
     """Whether the finite number is added to masked scores: keys of huge ones come back, those of large ones do not."""
     fill = abs(float(record.mask_fill))
-    added = comparer.outcome(record, high_masked(case, 4 * fill)) == "differs"
-    return {"mask_added": True} if added and comparer.outcome(record, high_masked(case, fill / 4)) == "agrees" else {}
+    added = comparer.outcome(record, hide_high_scores(case, 4 * fill)) == "differs"
+    return (
+        {"mask_added": True} if added and comparer.outcome(record, hide_high_scores(case, fill / 4)) == "agrees" else {}
+    )

@@ -48,7 +48,7 @@ class Tracked:
         """The largest magnitude an entry may have."""
         return np.asarray(np.abs(self.value) + self.error)
 
-    def rounded(self, value: NDArray, error: NDArray, roundings: int = 1) -> Tracked:
+    def round(self, value: NDArray, error: NDArray, roundings: int = 1) -> Tracked:
         """A result whose own computation makes some roundings."""
         with np.errstate(all="ignore"):
             total = error + gamma(roundings, self.unit) * (np.abs(value) + error)
@@ -62,25 +62,25 @@ class Tracked:
         return Tracked(self.value @ other.value, np.maximum(carried, 0) + own, self.dtype)
 
     def __add__(self, other: Tracked) -> Tracked:
-        return self.rounded(self.value + other.value, self.error + other.error)
+        return self.round(self.value + other.value, self.error + other.error)
 
     def __sub__(self, other: Tracked) -> Tracked:
-        return self.rounded(self.value - other.value, self.error + other.error)
+        return self.round(self.value - other.value, self.error + other.error)
 
     def __mul__(self, other: Tracked) -> Tracked:
         error = self.size * other.size - np.abs(self.value) * np.abs(other.value)
-        return self.rounded(self.value * other.value, np.maximum(error, 0))
+        return self.round(self.value * other.value, np.maximum(error, 0))
 
     def __truediv__(self, other: Tracked) -> Tracked:
         with np.errstate(all="ignore"):
             value = self.value / other.value
             low = np.abs(other.value) - other.error
             error = np.where(low > 0, (self.error + np.abs(value) * other.error) / low, np.inf)
-        return self.rounded(value, error)
+        return self.round(value, error)
 
     def times(self, factor: float) -> Tracked:
         """The entries times a number that is itself rounded."""
-        return self.rounded(factor * self.value, abs(factor) * self.error, 3)
+        return self.round(factor * self.value, abs(factor) * self.error, 3)
 
     def of(self, function: Callable[[NDArray], NDArray]) -> Tracked:
         """A monotone function of the entries: what it is at the ends of each entry's interval bounds its error."""
@@ -88,7 +88,7 @@ class Tracked:
             value = function(self.value)
             ends = (function(self.value - self.error), function(self.value + self.error))
             error = np.maximum(*(np.abs(end - value) for end in ends))
-        return self.rounded(value, error, FUNCTION_ROUNDINGS)
+        return self.round(value, error, FUNCTION_ROUNDINGS)
 
     def sum(self, axis: int = -1) -> Tracked:
         """The sum along an axis, which stays."""
@@ -102,7 +102,7 @@ class Tracked:
         """Exact zeros outside of what is allowed."""
         return Tracked(np.where(allowed, self.value, 0.0), np.where(allowed, self.error, 0.0), self.dtype)
 
-    def transposed(self) -> Tracked:
+    def transpose(self) -> Tracked:
         """The last two axes swapped."""
         return Tracked(self.value.swapaxes(-1, -2), self.error.swapaxes(-1, -2), self.dtype)
 

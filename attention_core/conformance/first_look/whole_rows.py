@@ -70,7 +70,7 @@ def look_for_heads(
 def agrees(subject: SelfAttention, cases: tuple[ParameterCase, ...]) -> bool:
     """Whether some case agrees with the truth, with or without causality."""
     for case in cases:
-        case = subject.adapted(case)
+        case = subject.adapt_case(case)
         for causal in (False, True):
             inputs = subject.inputs(case)
             try:

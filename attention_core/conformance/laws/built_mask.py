@@ -25,7 +25,7 @@ PER_SEQUENCE = ("padding", "segments")
 """Kinds whose masks differ from sequence to sequence: (B, 1, n_q, n_kv)."""
 
 
-def _formed(found: Result, message: str) -> Violation:
+def _shape_violation(found: Result, message: str) -> Violation:
     return Violation(message, Evidence((Shown(found.request),), kind="shape"))
 
 
@@ -68,12 +68,12 @@ class MaskBuilder(ParameterSubject):
         args: list[Any] = [case["n_q"], case["n_kv"]]
         kwargs: dict[str, Any] = {}
         if parameter is not None:
-            name = self.spelled(*SPELLINGS[self.kind])
+            name = self.find_name(*SPELLINGS[self.kind])
             if name is None:
                 args.append(parameter)
             else:
                 kwargs[name] = parameter
-        align = self.spelled(*ALIGNMENTS)
+        align = self.find_name(*ALIGNMENTS)
         if align is not None and self.kind != "padding":
             kwargs[align] = self.alignment(case)
         return args, kwargs
@@ -85,7 +85,7 @@ class MaskBuilder(ParameterSubject):
         is called `causal` may be a switch: such builders are asked for what is declared alone. Segments are not asked
         for bottom right where some queries stand before the first key: they would have no id.
         """
-        declared, name = self.implementation.causal, self.spelled(*ALIGNMENTS[:2])
+        declared, name = self.implementation.causal, self.find_name(*ALIGNMENTS[:2])
         if name is None or name in self.implementation.arguments or self.kind == "padding":
             return declared
         (parameter,) = (p for p in self.description["parameters"] if p["name"] == name)
@@ -96,12 +96,12 @@ class MaskBuilder(ParameterSubject):
             return declared
         return other if case.rng("alignment").random() < 0.5 else declared
 
-    def told(self, case: ParameterCase) -> str:
+    def describe_masks(self, case: ParameterCase) -> str:
         """What the masks of a case are called."""
         align = self.alignment(case)
         return f"{self.kind} mask" + (f" aligned {align}" if align != self.implementation.causal else "")
 
-    def built(self, case: ParameterCase, parameter: Any = None, **fields: Any) -> Result:
+    def build_mask(self, case: ParameterCase, parameter: Any = None, **fields: Any) -> Result:
         """The mask the target builds, True where attending, its form checked."""
         args, kwargs = self.arguments(case, self.parameter(case) if parameter is None else parameter)
         found = self.call(*args, **kwargs, **fields)
@@ -111,7 +111,7 @@ class MaskBuilder(ParameterSubject):
         shapes = (form,) if form == full else (flat, (1, 1, *flat))
         got, dtype = found.values.shape, found.extra["dtype"]
         if got not in shapes:
-            raise _formed(found, f"got shape {got}, but should be {form}")
+            raise _shape_violation(found, f"got shape {got}, but should be {form}")
         self.require_kind_of_mask(found, dtype)
         return self.read(found, form)
 
@@ -119,14 +119,14 @@ class MaskBuilder(ParameterSubject):
         """Raise where a mask holds something else than what is declared: bools, 0 and -inf, or 1 and 0."""
         declared = self.implementation.masks
         if declared in ("any", "bool") and dtype != "bool":
-            raise _formed(found, f"got dtype {dtype}, but should be bool")
+            raise _shape_violation(found, f"got dtype {dtype}, but should be bool")
         if declared == "binary" and (dtype == "bool" or not np.isin(found.values, (0.0, 1.0)).all()):
-            raise _formed(found, f"got dtype {dtype}, but should be the numbers 1 and 0")
+            raise _shape_violation(found, f"got dtype {dtype}, but should be the numbers 1 and 0")
         if declared == "additive":
             lowest = {"float16": -65504.0, "float64": -1.7e308}.get(dtype, -3.3e38)
             right = (found.values == 0) | (found.values <= lowest)
             if dtype == "bool" or not right.all():
-                raise _formed(found, f"got dtype {dtype}, but should be 0 and -inf (or the lowest number)")
+                raise _shape_violation(found, f"got dtype {dtype}, but should be 0 and -inf (or the lowest number)")
 
     def read(self, found: Result, form: tuple[int, ...]) -> Result:
         """The mask in its form, 1 where attending, and how to read it off the target's own."""

@@ -11,7 +11,7 @@ import numpy as np
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
-from attention_core.conformance.laws.shapes import as_given, judge_output, judge_weights
+from attention_core.conformance.laws.shapes import attribute_failures, judge_output, judge_weights
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject
@@ -40,7 +40,7 @@ def decoding_problems(subject: Subject, case: Case) -> Iterator[Case]:
     rng, profile = case.rng("decoding"), subject.binding.profile()
     for number, (n_q, n_kv) in enumerate(SHAPES):
         heads = int(rng.integers(1, 4))
-        one = drawn(case, rng, (2 + number % 2, heads, n_q, n_kv, 16))
+        one = draw_plain_problem(case, rng, (2 + number % 2, heads, n_q, n_kv, 16))
         if not profile.allows(one.sizes):
             continue
         forms = FORMS if "attn_mask" in profile.claims else FORMS[:1]
@@ -64,7 +64,9 @@ def wide_problems(case: Case) -> Iterator[Case]:
     rng = case.rng("wide views")
     for view in VIEWS:
         d = int(rng.choice(WIDTHS))
-        one = drawn(case, rng, (2, int(rng.integers(2, 4)), int(rng.integers(1, 4)), int(rng.integers(2, 9)), d))
+        one = draw_plain_problem(
+            case, rng, (2, int(rng.integers(2, 4)), int(rng.integers(1, 4)), int(rng.integers(2, 9)), d)
+        )
         yield one.with_(views=dict.fromkeys(("query", "key", "value"), view))
 
 
@@ -76,7 +78,7 @@ def judge_each(subject: Subject, problems: Iterable[Case]) -> int:
             continue
         n_q, n_kv, d, _, heads, _ = one.sizes
         views = "".join(f" and {view} views" for view in sorted(set(one.views.values())))
-        with suppress(Refused), as_given(one):
+        with suppress(Refused), attribute_failures(one):
             remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}{views}"
             judge_output(subject, one, remark)
             judge_weights(subject, one, remark)
@@ -86,7 +88,7 @@ def judge_each(subject: Subject, problems: Iterable[Case]) -> int:
     return count
 
 
-def drawn(case: Case, rng: np.random.Generator, sizes: tuple[int, int, int, int, int]) -> Case:
+def draw_plain_problem(case: Case, rng: np.random.Generator, sizes: tuple[int, int, int, int, int]) -> Case:
     """A plain problem of the case's dtype and scale, of sizes B, H, n_q, n_kv, d."""
     B, H, n_q, n_kv, d = sizes
     shapes = (B, H, n_q, d), (B, H, n_kv, d), (B, H, n_kv, d)

@@ -18,12 +18,12 @@ from attention_core.declaration.implementation import Implementation
 NO_GRADIENTS = "gradients are declared unsupported"
 
 
-def gradients_declared(implementation: Implementation) -> bool:
+def has_gradients(implementation: Implementation) -> bool:
     """Whether laws of gradients apply."""
     return implementation.gradients
 
 
-def chosen(mask: NDArray | None, axis: int, index: NDArray) -> NDArray | None:
+def take_mask(mask: NDArray | None, axis: int, index: NDArray) -> NDArray | None:
     """The mask with `index` taken along an axis of the scores (-4 ... -1), where the mask has that axis."""
     if mask is None or mask.ndim < -axis or mask.shape[axis] == 1:
         return mask
@@ -34,7 +34,7 @@ def take_batch(case: Case, index: NDArray) -> Case:
     """The case with some batch elements, in the order of `index`."""
     return case.with_(
         query=case.query[index], key=case.key[index], value=case.value[index],
-        mask=chosen(case.mask, -4, index),
+        mask=take_mask(case.mask, -4, index),
     )  # fmt: skip
 
 
@@ -42,18 +42,20 @@ def take_heads(case: Case, heads: NDArray, kv_heads: NDArray) -> Case:
     """The case with some query heads and key heads; who meets whom is the caller's care."""
     return case.with_(
         query=case.query[:, heads], key=case.key[:, kv_heads], value=case.value[:, kv_heads],
-        mask=chosen(case.mask, -3, heads),
+        mask=take_mask(case.mask, -3, heads),
     )  # fmt: skip
 
 
 def take_queries(case: Case, index: NDArray) -> Case:
     """The case with some query rows, in the order of `index`."""
-    return case.with_(query=case.query[..., index, :], mask=chosen(case.mask, -2, index))
+    return case.with_(query=case.query[..., index, :], mask=take_mask(case.mask, -2, index))
 
 
 def take_keys(case: Case, index: NDArray) -> Case:
     """The case with some keys and their values and mask columns, in the order of `index`."""
-    return case.with_(key=case.key[..., index, :], value=case.value[..., index, :], mask=chosen(case.mask, -1, index))
+    return case.with_(
+        key=case.key[..., index, :], value=case.value[..., index, :], mask=take_mask(case.mask, -1, index)
+    )
 
 
 def more_keys(case: Case, count: int, rng: np.random.Generator) -> Case:
@@ -63,7 +65,7 @@ def more_keys(case: Case, count: int, rng: np.random.Generator) -> Case:
     """
     n_kv = case.sizes[1]
     index = np.concatenate([np.arange(n_kv), rng.integers(n_kv, size=count)])
-    found = {"mask": chosen(case.mask, -1, index)}
+    found = {"mask": take_mask(case.mask, -1, index)}
     for name in ("key", "value"):
         old: NDArray = getattr(case, name)
         new = rng.choice(old.reshape(-1), (*old.shape[:-2], count, old.shape[-1])) if old.size else old[..., :0, :]
@@ -71,7 +73,7 @@ def more_keys(case: Case, count: int, rng: np.random.Generator) -> Case:
     return case.with_(**found)
 
 
-def require_declared(subject: Subject, case: Case) -> Case:
+def require_declared_sizes(subject: Subject, case: Case) -> Case:
     """The case, if its sizes are declared as supported."""
     if not subject.binding.profile().allows(case.sizes):
         raise NotApplicable("the derived sizes are not declared")
@@ -99,6 +101,6 @@ def another_order(case: Case, count: int, purpose: str) -> NDArray:
     return np.roll(order, 1) if np.array_equal(order, np.arange(count)) else order
 
 
-def moved(axis: int, order: NDArray) -> Callable[[NDArray], NDArray]:
+def reorder(axis: int, order: NDArray) -> Callable[[NDArray], NDArray]:
     """`np.take` along one axis, as a move of results."""
     return lambda values: np.take(values, order, axis=axis)

@@ -13,8 +13,8 @@ import numpy as np
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.chance import agreements, at_every_distance, margin, unlikely
-from attention_core.conformance.laws.derived import NO_GRADIENTS, gradients_declared, output_bound
-from attention_core.conformance.laws.probe import Observed, drop, in_turn, observe, probe_of, require_kept_or_dropped
+from attention_core.conformance.laws.derived import NO_GRADIENTS, has_gradients, output_bound
+from attention_core.conformance.laws.probe import Observed, drop, in_turn, observe, probe_of, require_dropout_values
 from attention_core.conformance.laws.visibility import judged_rows
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Shown, Violation, require_close
 from attention_core.conformance.subjects.law import Law, needs
@@ -70,7 +70,7 @@ def dropped_weights_are_zero_and_kept_ones_scaled(subject: Subject, case: Case) 
     Mutant: dropout_without_scaling
     """
     probe, p = probe_of(subject, case), float(case.rng("p").choice([0.5, 0.75]))
-    require_kept_or_dropped(subject, probe, p, drop(subject, probe, p, case.seed))
+    require_dropout_values(subject, probe, p, drop(subject, probe, p, case.seed))
 
 
 def dropout_takes_the_stated_share(subject: Subject, case: Case) -> None:
@@ -277,11 +277,11 @@ LAWS = (
     Law(dropout_goes_on_along_rows_and_keys, FAMILY, needs=DROPOUT, space=ONCE, large=1, small=0),
     Law(dropout_differs_from_call_to_call, FAMILY, needs=DROPOUT, space=ONCE, large=2, small=0),
     Law(
-        the_backward_drops_what_the_forward_dropped, FAMILY, needs=DROPOUT, declares=gradients_declared,
+        the_backward_drops_what_the_forward_dropped, FAMILY, needs=DROPOUT, declares=has_gradients,
         because=NO_GRADIENTS, space=ONCE, large=2, small=0,
     ),
     Law(
-        dropped_weights_pass_no_gradient, FAMILY, needs=DROPOUT, declares=gradients_declared,
+        dropped_weights_pass_no_gradient, FAMILY, needs=DROPOUT, declares=has_gradients,
         because=NO_GRADIENTS, space=ONCE, large=2, small=0,
     ),
     Law(

@@ -11,7 +11,7 @@ import numpy as np
 from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.chance import margin, unlikely
-from attention_core.conformance.laws.derived import NO_GRADIENTS, gradients_declared, output_bound, take_queries
+from attention_core.conformance.laws.derived import NO_GRADIENTS, has_gradients, output_bound, take_queries
 from attention_core.conformance.laws.dropout import DROPOUT, FAMILY, ONCE, accuse
 from attention_core.conformance.laws.probe import BATCH, Observed
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
@@ -27,7 +27,7 @@ KINDS = {"all": (0, 1, 2, 3), "one head": (2, 3), "one query": (0, 1, 3), "one k
 """Over what kept weights are counted together."""
 
 
-def configured(subject: Subject, case: Case) -> Case:
+def draw_options(subject: Subject, case: Case) -> Case:
     """A problem in the dtype of `case` whose output is its weights, with a drawn choice of what is claimed.
 
     Scores lie within +-4/sqrt(n) or +-2, so that no weight is small against the others; key 0 is attended by every
@@ -64,7 +64,7 @@ def _mask(rng: np.random.Generator, n_q: int, n: int) -> NDArray:
     return np.where(keep, rng.integers(-1, 2, shape).astype(float), -np.inf)
 
 
-def dropped(subject: Subject, probe: Case, out: Result) -> Observed:
+def observe_dropout(subject: Subject, probe: Case, out: Result) -> Observed:
     """Which weights an output of the probe kept: those over half of what they are without dropout."""
     return Observed(out.values > subject.truth(probe).out / 2, out)
 
@@ -87,7 +87,7 @@ def dropout_heeds_every_option(subject: Subject, case: Case) -> None:
     Source: Srivastava et al., "Dropout" (2014), section 10: the weights are scaled in training
     Mutant: causal_lost_under_dropout
     """
-    probe, p = configured(subject, case), float(case.rng("p").choice(RATES))
+    probe, p = draw_options(subject, case), float(case.rng("p").choice(RATES))
     require_whole_weights(subject, probe, p, list(KINDS))
     alone = take_queries(probe, np.arange(probe.query.shape[-2])[-1:]).with_(is_causal=False)
     if probe.query.shape[-2] > 1 and subject.allows(alone):
@@ -96,7 +96,7 @@ def dropout_heeds_every_option(subject: Subject, case: Case) -> None:
 
 def require_whole_weights(subject: Subject, probe: Case, p: float, counted: list[str]) -> None:
     """Raise unless a call takes or keeps each weight whole, and as many as its rate says in these places."""
-    seen = dropped(subject, probe, subject.forward(probe, dropout=p, seed=probe.seed).out)
+    seen = observe_dropout(subject, probe, subject.forward(probe, dropout=p, seed=probe.seed).out)
     weights = subject.truth(probe).out
     want = np.where(seen.kept, weights / (1 - p), 0.0)
     bound = output_bound(subject, probe) / (1 - p) * (1 + factor_error(probe, p)) + factor_error(probe, p) * want
@@ -132,10 +132,10 @@ def gradients_under_dropout_heed_every_option(subject: Subject, case: Case) -> N
     Source: derivations/softmax_backward.md (softmax-vjp)
     Mutant: backward_mask_of_another_group_member
     """
-    probe, p = configured(subject, case), float(case.rng("p").choice([0.5, 0.75]))
+    probe, p = draw_options(subject, case), float(case.rng("p").choice([0.5, 0.75]))
     down = case.rng("cotangent").integers(0, 4, size=(*probe.query.shape[:-1], probe.value.shape[-1])).astype(float)
     back = subject.backward(probe, down, dropout=p, seed=case.seed)
-    seen = dropped(subject, probe, back.out)
+    seen = observe_dropout(subject, probe, back.out)
     weights = np.where(seen.kept, subject.truth(probe).out / (1 - p), 0.0)
     terms = (weights.swapaxes(-1, -2) @ down).reshape(BATCH, probe.key.shape[1], probe.group, *probe.value.shape[2:])
     bound = subject.gradient_bounds(probe, down, subject.true_gradients(probe, down)).value
@@ -154,7 +154,7 @@ def gradients_under_dropout_heed_every_option(subject: Subject, case: Case) -> N
 LAWS = (
     Law(dropout_heeds_every_option, FAMILY, needs=DROPOUT, space=ONCE, large=6, small=0),
     Law(
-        gradients_under_dropout_heed_every_option, FAMILY, needs=DROPOUT, declares=gradients_declared,
+        gradients_under_dropout_heed_every_option, FAMILY, needs=DROPOUT, declares=has_gradients,
         because=NO_GRADIENTS, space=ONCE, large=4, small=0,
     ),
 )  # fmt: skip

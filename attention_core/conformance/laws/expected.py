@@ -27,7 +27,7 @@ def limit(subject: Subject, case: Case) -> NDArray:
     return bound
 
 
-def told_rows(subject: Subject, case: Case) -> NDArray:
+def finite_rows(subject: Subject, case: Case) -> NDArray:
     """(B, H, n_q, 1): rows that attend to something and in which nothing can overflow."""
     finite = subject.bounds(case).finite
     assert finite is not None
@@ -66,7 +66,7 @@ def require_mean(subject: Subject, case: Case, what: str) -> None:
     value = query_values(case)
     mean = seen @ value / np.maximum(seen.sum(axis=-1, keepdims=True), 1.0)
     bound = limit(subject, case) + float_noise(value)
-    require_close(subject.forward(case).out, mean, bound, what, where=told_rows(subject, case))
+    require_close(subject.forward(case).out, mean, bound, what, where=finite_rows(subject, case))
 
 
 def gaps(scores: NDArray) -> NDArray:
@@ -79,7 +79,7 @@ def gaps(scores: NDArray) -> NDArray:
     return np.where(np.isnan(gap), 0.0, gap)
 
 
-def sharpened(case: Case) -> NDArray:
+def sharpen(case: Case) -> NDArray:
     """Powers of two, (B, H, n_q, 1), that open the gap of each row of plain scores to e^-gap n <= LEFT."""
     scale = case.factor
     key = np.repeat(case.key, case.group, axis=-3)
@@ -110,7 +110,7 @@ def near_the_best(subject: Subject, case: Case, what: str) -> int:
     wide = diameter(value)
     best = np.take_along_axis(value, truth.scores.argmax(axis=-1)[..., None], axis=-2)
     bound = left * wide + limit(subject, case)
-    where = told_rows(subject, case)
+    where = finite_rows(subject, case)
     require_close(subject.forward(case).out, best, bound, what, where=where)
     says = (where & (bound < wide / 2)).any(axis=(-2, -1))
     return int(says.sum())

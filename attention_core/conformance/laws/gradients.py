@@ -226,10 +226,10 @@ def masked_pairs_pass_no_gradient(subject: Subject, case: Case) -> None:
     case = with_a_mask(subject, case)
     chosen, cotangent = one_row(case)
     attended = (subject.truth(case).scores != -np.inf) & chosen[..., None]
-    unseen = {"key": unreached(case, attended), "value": unreached(case, attended)}
+    unseen = {"key": find_unreached_keys(case, attended), "value": find_unreached_keys(case, attended)}
     if subject.implementation.dead_rows == "uniform":  # such a row is the mean of all values, and of no key
         averaged = subject.truth(case).dead[..., None] & chosen[..., None]
-        unseen["value"] = unreached(case, attended | averaged)
+        unseen["value"] = find_unreached_keys(case, attended | averaged)
     if not any(where.any() for where in unseen.values()):
         raise NotApplicable
     _, bounds = limits(subject, case, cotangent)
@@ -239,7 +239,7 @@ def masked_pairs_pass_no_gradient(subject: Subject, case: Case) -> None:
         require_close(found.gradients[name], np.zeros(()), getattr(bounds, name), what, where=where)
 
 
-def unreached(case: Case, pairs: NDArray) -> NDArray:
+def find_unreached_keys(case: Case, pairs: NDArray) -> NDArray:
     """Keys that no pair (*batch, H, n_q, n_kv) reaches through any head of their group: (*batch, H_kv, n_kv, 1)."""
     *batch, _, _, n_kv = pairs.shape
     reached = np.asarray(pairs.reshape(*batch, case.key.shape[-3], -1, n_kv).any(axis=-2))

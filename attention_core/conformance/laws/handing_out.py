@@ -33,7 +33,7 @@ def results_are_the_callers_own(subject: Any, case: ParameterCase) -> None:
 def ask(subject: Any, case: ParameterCase, **fields: Any) -> Result:
     """The plain call of a contract."""
     if subject.implementation.contract == mask_builder.CONTRACT:
-        mask: Result = subject.built(case, **fields)
+        mask: Result = subject.build_mask(case, **fields)
         return mask
     sizes = (case["n"], case["d"]) if subject.implementation.contract == position_table.CONTRACT else _of_bias(case)
     found: Result = subject.call(*sizes, shape=sizes, **fields)

@@ -13,9 +13,9 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
-    gradients_declared,
+    has_gradients,
     output_bound,
-    require_declared,
+    require_declared_sizes,
     require_live,
     take_batch,
     take_heads,
@@ -63,7 +63,7 @@ def a_slice_alone_equals_itself_in_the_batch(subject: Subject, case: Case) -> in
     if rng.random() < 0.4:  # the last slice is the first to be missed by what covers too few
         b, h = batch - 1, heads - 1
     alone = take_batch(take_heads(case, np.array([h]), np.array([h // case.group])), np.array([b]))
-    require_declared(subject, alone)
+    require_declared_sizes(subject, alone)
     here = np.zeros((batch, heads, 1, 1), bool)
     here[b, h] = True
     into = lambda a: np.broadcast_to(a, (batch, heads, *a.shape[2:]))  # noqa: E731
@@ -149,7 +149,7 @@ def coinciding_sizes_are_not_confused(subject: Subject, case: Case) -> int:
 # --- grouped-query attention ------------------------------------------------------------
 
 
-def grouped(case: Case) -> Case:
+def group_heads(case: Case) -> Case:
     """A case with several query heads per key head; surplus key heads are left out where there is none."""
     heads = case.query.shape[1]
     if case.group > 1:
@@ -167,9 +167,9 @@ def grouped_query_equals_repeated_keys(subject: Subject, case: Case) -> None:
     Source: Ainslie et al., "GQA" (2023), section 2.2
     Mutant: tiled_keys
     """
-    shared = require_declared(subject, grouped(case))
+    shared = require_declared_sizes(subject, group_heads(case))
     whose = np.arange(shared.query.shape[1]) // shared.group
-    written = require_declared(subject, take_heads(shared, np.arange(len(whose)), whose))
+    written = require_declared_sizes(subject, take_heads(shared, np.arange(len(whose)), whose))
     what = "output of grouped heads, against keys and values repeated for every query head"
     same_output(subject, written, shared, what, move=lambda a: a, where=judged_rows(subject, shared))
 
@@ -181,10 +181,10 @@ def grouped_gradients_are_summed_over_the_group(subject: Subject, case: Case) ->
     Source: derivations/softmax_backward.md (d-key)
     Mutant: group_gradient_of_the_last_head
     """
-    shared = require_declared(subject, grouped(case))
+    shared = require_declared_sizes(subject, group_heads(case))
     require_live(subject, shared)
     (batch, heads), group = shared.query.shape[:2], shared.group
-    written = require_declared(subject, take_heads(shared, np.arange(heads), np.arange(heads) // group))
+    written = require_declared_sizes(subject, take_heads(shared, np.arange(heads), np.arange(heads) // group))
     fold = lambda a: a.reshape(batch, heads // group, group, *a.shape[2:]).sum(axis=2)  # noqa: E731
     same_gradients(subject, written, shared, "grouped heads", moves={"key": fold, "value": fold})
 
@@ -194,7 +194,7 @@ SEVERAL = Space(min_batch=2, min_heads=2, max_n=129)
 LAWS = (
     Law(a_slice_alone_equals_itself_in_the_batch, "heads_and_batch", space=SEVERAL, large=6),
     Law(
-        a_slice_alone_has_the_gradients_of_its_batch, "heads_and_batch", declares=gradients_declared,
+        a_slice_alone_has_the_gradients_of_its_batch, "heads_and_batch", declares=has_gradients,
         because=NO_GRADIENTS, space=SEVERAL.with_(max_n=65), large=3, small=6,
     ),
     Law(
@@ -207,7 +207,7 @@ LAWS = (
     ),
     Law(
         grouped_gradients_are_summed_over_the_group, "heads_and_batch", needs=needs("enable_gqa"),
-        declares=gradients_declared, because=NO_GRADIENTS,
+        declares=has_gradients, because=NO_GRADIENTS,
         space=SEVERAL.with_(min_heads=4, max_n=65), large=3, small=6,
     ),
 )  # fmt: skip

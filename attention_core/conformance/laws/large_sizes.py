@@ -12,7 +12,7 @@ from typing import NamedTuple
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Profile, Space
-from attention_core.conformance.laws.shapes import as_given, judge_gradients, judge_output, judge_weights
+from attention_core.conformance.laws.shapes import attribute_failures, judge_gradients, judge_output, judge_weights
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject
 
@@ -58,12 +58,12 @@ def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
     """
     profile = subject.binding.profile()
     count = 0
-    for one in [case] if case.given else enlarged(case, profile):
+    for one in [case] if case.given else enlarge(case, profile):
         if not profile.allows(one.sizes):
             continue
         n_q, n_kv, d, _, heads, _ = one.sizes
         remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}"
-        with as_given(one):
+        with attribute_failures(one):
             judge_output(subject, one, remark)
             if n_q * n_kv**2 <= MOST_WEIGHTS:
                 judge_weights(subject, one, remark)
@@ -72,7 +72,7 @@ def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
     return count
 
 
-def enlarged(case: Case, profile: Profile) -> Iterator[Case]:
+def enlarge(case: Case, profile: Profile) -> Iterator[Case]:
     """The problems of `SIZES` with the scale of a case; now and then causal, masked, or with shared heads.
 
     Args: profile, what the target declares and claims.

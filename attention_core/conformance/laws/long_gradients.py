@@ -11,7 +11,7 @@ import numpy as np
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
-from attention_core.conformance.laws.derived import require_declared
+from attention_core.conformance.laws.derived import require_declared_sizes
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
 from attention_core.conformance.subjects.evidence import require_close
 from attention_core.conformance.subjects.law import Law
@@ -51,7 +51,7 @@ def gradients_of_long_sums_keep_their_precision(subject: Subject, case: Case) ->
     else:
         long, cotangent = many_keys(case, PARTS[case.dtype], rng)
     want = (*INPUTS, "mask") if long.mask is not None else INPUTS
-    true, bounds = limits(subject, require_declared(subject, long), cotangent, "mask" in want)
+    true, bounds = limits(subject, require_declared_sizes(subject, long), cotangent, "mask" in want)
     found = subject.backward(long, cotangent, want)
     for name in want:
         what = f"gradient of {name}, a sum of up to {PARTS[case.dtype]} parts"

@@ -19,8 +19,8 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
-    gradients_declared,
-    require_declared,
+    has_gradients,
+    require_declared_sizes,
     take_keys,
     take_queries,
 )
@@ -64,7 +64,7 @@ def few_queries_have_their_lse(subject: Subject, case: Case) -> None:
     rng = case.rng("few queries")
     count = min(1 if rng.random() < 0.5 else int(rng.integers(1, 5)), n_q)
     first = int(rng.integers(n_q - count + 1))
-    few = require_declared(subject, take_queries(case, np.arange(first, first + count)))
+    few = require_declared_sizes(subject, take_queries(case, np.arange(first, first + count)))
     truth = subject.truth(few)
     lse, bound = lse_of(subject, few)
     require_close(lse, truth.lse, bound, "log-sum-exp of few queries", where=~truth.dead)
@@ -215,7 +215,7 @@ def parts_of(subject: Subject, case: Case) -> list[Case]:
     """The case cut along its keys into two or three unequal parts: equal ones hide a wrong base."""
     n_kv = case.key.shape[-2]
     cuts = [0, 1 + n_kv // 6, 1 + n_kv // 2, n_kv] if n_kv >= 6 else [0, 1 if n_kv < 4 else n_kv // 4, n_kv]
-    return [require_declared(subject, take_keys(case, np.arange(*ends))) for ends in pairwise(cuts)]
+    return [require_declared_sizes(subject, take_keys(case, np.arange(*ends))) for ends in pairwise(cuts)]
 
 
 def merged_parts_are_the_whole(subject: Subject, case: Case) -> None:
@@ -254,7 +254,7 @@ LAWS = (
         space=FREE.with_(masks=("bool", "float")),
     ),
     Law(
-        lse_gradient_is_true, "lse", CONTRACT, declares=gradients_declared, because=NO_GRADIENTS, large=4, small=10,
+        lse_gradient_is_true, "lse", CONTRACT, declares=has_gradients, because=NO_GRADIENTS, large=4, small=10,
         untested="lse_gradient",
     ),
     Law(merged_parts_are_the_whole, "lse", CONTRACT, space=FREE.with_(min_kv=3), large=6, small=12),

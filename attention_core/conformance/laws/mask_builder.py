@@ -28,7 +28,7 @@ def mask_is_the_exact_set(subject: MaskBuilder, case: ParameterCase) -> None:
     Source: attention_core/masking/structured.py, the sets in its docstrings
     Mutant: window_one_wider
     """
-    require_close(subject.built(case), subject.truth(case).astype(float), 0.0, subject.told(case))
+    require_close(subject.build_mask(case), subject.truth(case).astype(float), 0.0, subject.describe_masks(case))
 
 
 def rows_count_what_they_may_see(subject: MaskBuilder, case: ParameterCase) -> None:
@@ -38,14 +38,14 @@ def rows_count_what_they_may_see(subject: MaskBuilder, case: ParameterCase) -> N
     Source: huggingface/transformers#39408 (a window one too wide)
     Mutant: window_one_wider
     """
-    built = subject.built(case)
+    built = subject.build_mask(case)
     each = built.expression
     assert each is not None
     counted = Result(built.values.sum(-1), built.request)
     keys = range(case["n_kv"])
     counted.expression = lambda *row: f"sum({each(*row, 'j')} for j in {keys})"
     want = subject.truth(case).sum(-1)
-    require_close(counted, want, 0.0, f"number of keys in each row of a {subject.told(case)}")
+    require_close(counted, want, 0.0, f"number of keys in each row of a {subject.describe_masks(case)}")
 
 
 def mask_alignment_is_as_declared(subject: MaskBuilder, case: ParameterCase) -> None:
@@ -60,7 +60,10 @@ def mask_alignment_is_as_declared(subject: MaskBuilder, case: ParameterCase) -> 
     if subject.kind == "segments" and subject.alignment(case) == "bottom_right" and case["n_q"] > case["n_kv"]:
         raise NotApplicable  # such queries would have no id
     require_close(
-        subject.built(case), subject.truth(case).astype(float), 0.0, f"{subject.told(case)} where n_q != n_kv"
+        subject.build_mask(case),
+        subject.truth(case).astype(float),
+        0.0,
+        f"{subject.describe_masks(case)} where n_q != n_kv",
     )
 
 
@@ -75,12 +78,12 @@ def batch_order_is_kept(subject: MaskBuilder, case: ParameterCase) -> None:
         raise NotApplicable
     parameter = subject.parameter(case)
     order = np.roll(np.arange(case["B"]), 1)
-    first = subject.built(case, parameter)
+    first = subject.build_mask(case, parameter)
     each = first.expression
     assert each is not None
     moved = Result(first.values[order], first.request)
     moved.expression = lambda b, *rest: each(order[b], *rest)
-    require_same(subject.built(case, parameter[order]), moved, 0.0, "mask for a permuted batch")
+    require_same(subject.build_mask(case, parameter[order]), moved, 0.0, "mask for a permuted batch")
 
 
 def masks_outlive_the_next_call(subject: MaskBuilder, case: ParameterCase) -> None:
@@ -92,7 +95,7 @@ def masks_outlive_the_next_call(subject: MaskBuilder, case: ParameterCase) -> No
     """
     parameter = subject.parameter(case)
     args, kwargs = subject.arguments(case, np.roll(parameter, 1, axis=0))
-    found = subject.built(case, parameter, between_=subject.request(*args, **kwargs))
+    found = subject.build_mask(case, parameter, between_=subject.request(*args, **kwargs))
     want = subject.truth(case, parameter).astype(float)
     require_close(found, want, 0.0, f"{subject.kind} mask, looked at after another call")
 
@@ -108,9 +111,9 @@ def sizes_may_change_between_calls(subject: MaskBuilder, case: ParameterCase) ->
     earlier = list(subject.first)
     for one in (case, other, case):
         with after(earlier):
-            earlier.append(subject.built(one))
+            earlier.append(subject.build_mask(one))
             want = subject.truth(one).astype(float)
-            require_close(earlier[-1], want, 0.0, f"{subject.told(one)} after other sizes")
+            require_close(earlier[-1], want, 0.0, f"{subject.describe_masks(one)} after other sizes")
 
 
 def _fitting(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
@@ -137,7 +140,7 @@ def _per_sequence(implementation: Implementation) -> bool:
     return implementation.parameters.get("kind") in PER_SEQUENCE
 
 
-def _aligned(implementation: Implementation) -> bool:
+def _is_aligned(implementation: Implementation) -> bool:
     return implementation.parameters.get("kind") != "padding"
 
 
@@ -151,7 +154,7 @@ LAWS = (
     Law(rows_count_what_they_may_see, "mask_builder", **ROW),
     Law(
         mask_alignment_is_as_declared, "mask_builder", **{**ROW, "space": UNEQUAL},
-        declares=_aligned, because="a padding mask has no diagonal",
+        declares=_is_aligned, because="a padding mask has no diagonal",
     ),
     Law(
         batch_order_is_kept, "mask_builder", **{**ROW, "space": MANY},

@@ -132,7 +132,7 @@ def decoding(subject: Subject, case: Case) -> Case:
     return few if rng.random() < 0.6 and cheap and subject.allows(few) else case
 
 
-def padded(case: Case) -> tuple[Case, int, NDArray]:
+def pad(case: Case) -> tuple[Case, int, NDArray]:
     """The batch padded to different lengths, one drawn row of it, and the real keys of that row.
 
     Padding lies left, right, on both sides, or as a gap between keys; of half of the rows little is left.
@@ -167,7 +167,7 @@ def padding_changes_nothing(subject: Subject, case: Case) -> None:
     Source: derivations/laws.md (masked)
     Mutant: right_padding_assumed
     """
-    whole, row, keys = padded(decoding(subject, case))
+    whole, row, keys = pad(decoding(subject, case))
     single = alone(whole, row, keys)
     if not subject.binding.profile().allows(single.sizes):
         raise NotApplicable("the sequence without its padding lies outside the declared sizes")
@@ -188,7 +188,7 @@ def padding_changes_no_gradient(subject: Subject, case: Case) -> None:
     Source: derivations/laws.md (masked-value-gradient)
     Mutant: backward_ignores_mask
     """
-    whole, row, keys = padded(decoding(subject, case))
+    whole, row, keys = pad(decoding(subject, case))
     single = alone(whole, row, keys)
     if not subject.binding.profile().allows(single.sizes):
         raise NotApplicable("the sequence without its padding lies outside the declared sizes")

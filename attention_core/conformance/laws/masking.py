@@ -94,7 +94,7 @@ def masked_nan_propagates_where_declared(subject: Subject, case: Case) -> None:
         raise Violation(
             "a NaN in a masked key and value reaches no output, but masked NaN is declared to propagate "
             "(declare --masked-nan ignored, in Python masked_nan='ignored')",
-            Evidence((got.shown(index),), float(got.values[index]), float("nan"), None),
+            Evidence((got.show(index),), float(got.values[index]), float("nan"), None),
         )
 
 

@@ -27,7 +27,7 @@ SHARED = (("key", "value"), ("key", "value"), ("key",), ("value",), ("query",), 
 """Inputs that lie expanded: keys and values of one head for all heads, most often."""
 
 
-def unchanged(subject: Subject, case: Case, other: Case, what: str) -> None:
+def compare_layouts(subject: Subject, case: Case, other: Case, what: str) -> None:
     """Output and gradients for `other`, which differs from `case` in memory alone, are those for `case`."""
     judged = ~subject.truth(case).dead[..., None] | (subject.implementation.dead_rows != "unspecified")
     bound = subject.bounds(case).out
@@ -35,11 +35,11 @@ def unchanged(subject: Subject, case: Case, other: Case, what: str) -> None:
     first, second = subject.forward(case).out, subject.forward(other).out
     require_same(second, first, 2 * bound, f"output for {what}", where=judged)
     if differentiable(subject.implementation):
-        gradients_unchanged(subject, case, other, what)
+        compare_gradients(subject, case, other, what)
 
 
-def gradients_unchanged(subject: Subject, case: Case, other: Case, what: str) -> None:
-    """The part of `unchanged` that is about gradients; nothing where the contract leaves them open."""
+def compare_gradients(subject: Subject, case: Case, other: Case, what: str) -> None:
+    """The part of `compare_layouts` that is about gradients; nothing where the contract leaves them open."""
     try:
         _, bounds = limits(subject, case)
     except NotApplicable:
@@ -49,7 +49,7 @@ def gradients_unchanged(subject: Subject, case: Case, other: Case, what: str) ->
         require_same(after[name], before[name], 2 * getattr(bounds, name), f"gradient of {name} for {what}")
 
 
-def viewed(case: Case, kinds: Sequence[str]) -> tuple[Case, Case]:
+def draw_views(case: Case, kinds: Sequence[str]) -> tuple[Case, Case]:
     """The case with one of its arguments, and with some of them, laid out as one of `kinds`.
 
     One kind for all: where a kernel refuses one of them, the cases of the others are still judged. One alone, since a
@@ -95,7 +95,7 @@ def longer(subject: Subject, case: Case, purpose: str) -> Case:
     return grown if subject.allows(grown) else case
 
 
-def told(case: Case) -> str:
+def describe_views(case: Case) -> str:
     """The views of a case in words."""
     return ", ".join(f"{view} {name}" for name, view in case.views.items())
 
@@ -108,8 +108,8 @@ def transposed_views_change_nothing(subject: Subject, case: Case) -> None:
     Mutant: strides_ignored
     """
     case = of_one_shape(subject, case)
-    for other in viewed(case, ("transposed", "heads_last", "rows_first", "heads_first")):
-        unchanged(subject, case, other, told(other))
+    for other in draw_views(case, ("transposed", "heads_last", "rows_first", "heads_first")):
+        compare_layouts(subject, case, other, describe_views(other))
 
 
 def surroundings_of_views_are_not_read(subject: Subject, case: Case) -> None:
@@ -120,8 +120,8 @@ def surroundings_of_views_are_not_read(subject: Subject, case: Case) -> None:
     Mutant: offset_ignored
     """
     case = of_one_shape(subject, case)
-    for other in viewed(case, ("sliced", "padded", "offset")):
-        unchanged(subject, case, other, told(other))
+    for other in draw_views(case, ("sliced", "padded", "offset")):
+        compare_layouts(subject, case, other, describe_views(other))
 
 
 def expanded_views_change_nothing(subject: Subject, case: Case) -> None:
@@ -136,17 +136,17 @@ def expanded_views_change_nothing(subject: Subject, case: Case) -> None:
     whole = for_every_head(case) if -3 in axes else case
     case = longer(subject, whole if subject.allows(whole) else case, "expanded length")
     names = SHARED[rng.integers(len(SHARED))]
-    same: dict[str, NDArray] = {name: _repeated(getattr(case, name), axes) for name in names}
+    same: dict[str, NDArray] = {name: _repeat_first(getattr(case, name), axes) for name in names}
     if case.mask is not None:
         scores = (*case.query.shape[:-1], case.sizes[1])
         rows = (-2,) if rng.random() < 0.6 else ()
-        same["mask"] = _repeated(np.broadcast_to(case.mask, scores), (*axes, *rows))
+        same["mask"] = _repeat_first(np.broadcast_to(case.mask, scores), (*axes, *rows))
     copies = case.with_(**same)
     other = copies.with_(views=dict.fromkeys(same, "broadcast"))
-    unchanged(subject, copies, other, told(other))
+    compare_layouts(subject, copies, other, describe_views(other))
 
 
-def _repeated(x: NDArray, axes: Sequence[int] = (-4,)) -> NDArray:
+def _repeat_first(x: NDArray, axes: Sequence[int] = (-4,)) -> NDArray:
     """The array with the first element of some axes in place of all."""
     once = x
     for axis in axes:
@@ -165,9 +165,9 @@ def layout_of_the_cotangent_changes_nothing(subject: Subject, case: Case) -> Non
     view = str(case.rng("cotangent view").choice(kinds))
     cotangent = case.cotangent()
     if view == "expanded":
-        cotangent = _repeated(cotangent)
+        cotangent = _repeat_first(cotangent)
     elif view == "pooled":  # as that of a mean over the rows
-        view, cotangent = "broadcast", _repeated(cotangent, (-2,))
+        view, cotangent = "broadcast", _repeat_first(cotangent, (-2,))
     elif view == "repeated":
         cotangent = np.full_like(cotangent, 1.0 if cotangent.flat[0] == 0 else cotangent.flat[0])
     _, bounds = limits(subject, case, cotangent)

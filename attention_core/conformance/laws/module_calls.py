@@ -37,7 +37,7 @@ def options_end_with_their_call(subject: MultiHead, case: ParameterCase) -> None
     Source: the definition of a function; a mask or a context that a module keeps in an attribute for later steps
     Mutant: mask_kept_for_later_calls
     """
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     options: list[dict[str, Any]] = [flags for flags, _, _ in ways(subject, case)[1:]]
     if subject.form.crosses and not subject.always_causal:
         options.append({"context": subject.input(case, "context")})
@@ -68,7 +68,7 @@ def values_come_from_their_own_input(subject: MultiHead, case: ParameterCase) ->
         raise NotApplicable("the module does not take keys and values apart")
     if subject.always_causal:
         raise NotApplicable("the module is declared to be causal, which says nothing of other sequences")
-    found, x = subject.recognised(case), subject.input(case)
+    found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
     keys, values = (subject.input(case, purpose, case["m"]) for purpose in ("key", "value"))
     want, bound = subject.truth(case, found.parts, x, context=keys, values=values)
@@ -83,14 +83,14 @@ def large_scores_are_kept(subject: MultiHead, case: ParameterCase) -> None:
     Source: Milakov and Gimelshein (2018); scores clamped so that the exponential stays finite
     Mutant: scores_clamped_at_thirty
     """
-    found = subject.recognised(case)
+    found = subject.recognise(case)
     assert found.parts is not None
-    x = enlarged(subject, case, found.parts, subject.input(case))
+    x = enlarge_input(subject, case, found.parts, subject.input(case))
     want, bound = subject.truth(case, found.parts, x)
     require_close(subject.module(case, found, x), want, bound, "output for large scores")
 
 
-def enlarged(subject: MultiHead, case: ParameterCase, parts: Projections, x: NDArray) -> NDArray:
+def enlarge_input(subject: MultiHead, case: ParameterCase, parts: Projections, x: NDArray) -> NDArray:
     """The input times the first power of two that makes some score `LARGE`; norms of heads may keep it from that."""
     scale = scale_of(subject.implementation.scale, case["d"])
     for power in range(8):
@@ -114,7 +114,7 @@ def biases_are_added_to_scaled_scores(subject: MultiHead, case: ParameterCase) -
         raise NotApplicable("the module takes no additive mask")
     drawn = case.rng("biases").choice([-2.0, -1.0, 0.5, 1.0], mask.pairs.shape)
     mask = replace(mask, pairs=np.where(mask.pairs, drawn, -np.inf))
-    found, x = subject.recognised(case), subject.input(case)
+    found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
     want, bound = subject.truth(case, found.parts, x, mask.pairs)
     require_close(subject.module(case, found, x, mask=mask), want, bound, "output with a bias")
@@ -128,7 +128,7 @@ def evaluation_drops_nothing(subject: MultiHead, case: ParameterCase) -> None:
     Mutant: dropped_in_every_mode
     """
     with built_to_drop(subject):
-        found, x = subject.recognised(case), subject.input(case)
+        found, x = subject.recognise(case), subject.input(case)
         assert found.parts is not None
         want, bound = subject.truth(case, found.parts, x)
         require_close(subject.module(case, found, x), want, bound, "output in evaluation mode, built with dropout")
@@ -145,7 +145,7 @@ def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -
     if subject.form.crosses and not subject.always_causal:
         contexts.append("context")
     for purpose in contexts:
-        found, x, other = subject.prepared(case), subject.input(case), subject.input(case, "other")
+        found, x, other = subject.prepare(case), subject.input(case), subject.input(case, "other")
         context, second = (
             None if purpose is None else subject.input(case, f"{purpose}{which}", case["n"] + 1) for which in ("", " 2")
         )
@@ -156,7 +156,7 @@ def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -
             else 2 * subject.truth(case, found.parts, x, context=context)[1]
         )
         plain = subject.module(case, found, x, context=context)
-        first = replace(subject.asked(case, found, other, context=second), instance=None, parameters=None)
+        first = replace(subject.make_request(case, found, other, context=second), instance=None, parameters=None)
         got = subject.module(case, found, x, context=context, earlier_=first)
         what = "output after the caller wrote other numbers into the arrays of the call before"
         require_same_later(got, plain, [], bound, what)

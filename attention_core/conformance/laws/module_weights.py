@@ -25,7 +25,7 @@ def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCas
     Mutant: causal_lost_on_the_weights_path
     """
     asked_by = weights_flag(subject)
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     for flags, allowed, causal in ways(subject, case):
         plain = subject.module(case, found, x, **flags)
         with_weights = subject.module(case, found, x, **{**flags, asked_by: True})
@@ -40,14 +40,14 @@ def returned_weights_are_those_of_the_heads(subject: MultiHead, case: ParameterC
     Source: derivations/error_budget.md (output), with unit vectors as values; torch's average_attn_weights
     Mutant: returned_weights_scaled_by_model_size
     """
-    found, x = subject.recognised(case), subject.input(case)
+    found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
     for flags, allowed, causal in ways(subject, case):
         got = weights_asked_for(subject, case, found, x, flags)
         p, bound = subject.inside(case, found.parts, x, allowed, causal, unit=True)
         live: NDArray = np.any(p > 0, axis=-1, keepdims=True)  # rows that attend to something
         if got.values.ndim == 3:  # the mean of H numbers, after H roundings
-            (p, bound), live = subject.averaged(p, bound), np.all(live, axis=1)
+            (p, bound), live = subject.average_heads(p, bound), np.all(live, axis=1)
         require_close(got, p, bound, "returned weights", where=live)
 
 
@@ -77,7 +77,7 @@ def dead_rows_are_the_same_on_both_paths(subject: MultiHead, case: ParameterCase
     Mutant: dead_rows_on_the_weights_path
     """
     asked_by = str(subject.parameters["weights_flag"])
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     mask = subject.mask(case, "shared")
     pairs = np.ones((case["n"], case["n"]), dtype=bool)
     pairs[int(case.rng("dead").integers(case["n"]))] = False
@@ -118,7 +118,7 @@ def weights_flag(subject: MultiHead) -> str:
 NO_FLAG = "the flag that asks for weights is not declared (--parameter weights_flag=need_weights)"
 
 
-def weights_flag_declared(implementation: Implementation) -> bool:
+def has_weights_flag(implementation: Implementation) -> bool:
     """Whether the flag that asks for weights is named."""
     return "weights_flag" in implementation.parameters
 
@@ -127,6 +127,6 @@ LAWS = (
     Law(the_weights_path_equals_the_fast_path, space=TOKENS, **ROW),
     Law(returned_weights_are_those_of_the_heads, space=TOKENS, **ROW),
     Law(
-        dead_rows_are_the_same_on_both_paths, space=TOKENS, **ROW, declares=weights_flag_declared, because=NO_FLAG,
+        dead_rows_are_the_same_on_both_paths, space=TOKENS, **ROW, declares=has_weights_flag, because=NO_FLAG,
     ),
 )  # fmt: skip

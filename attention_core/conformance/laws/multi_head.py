@@ -89,7 +89,7 @@ def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: Para
         raise NotApplicable("the module has no parameter for a context")
     if subject.always_causal:
         raise NotApplicable("the module is declared to be causal, which says nothing of another sequence")
-    found, x = subject.recognised(case), subject.input(case)
+    found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
     earlier = list[Result]()
     for purpose in ("context", "another context"):
@@ -125,7 +125,7 @@ def masks_and_causality_mean_both(subject: MultiHead, case: ParameterCase) -> No
     """
     subject.require_causality()
     mask = subject.mask(case)
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     first = subject.module(case, found, x, causal=True)
     both = subject.module(case, found, x, causal=True, mask=mask)
     again = subject.module(case, found, x, causal=True)
@@ -151,7 +151,7 @@ def two_masks_mean_both(subject: MultiHead, case: ParameterCase) -> None:
         pairs = drawn_pairs(case.with_(seed=case.seed + place), shape)
         pairs[..., 0] = True  # every token keeps a key
         masks.append(Mask(pairs, form, shape))
-    found, x = subject.recognised(case), subject.input(case)
+    found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
     want, bound = subject.truth(case, found.parts, x, masks[0].pairs & masks[1].pairs)
     try:
@@ -164,7 +164,7 @@ def two_masks_mean_both(subject: MultiHead, case: ParameterCase) -> None:
 
 
 def _check_truth(subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False) -> None:
-    found, x = subject.recognised(case), subject.input(case)
+    found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
     want, bound = subject.truth(case, found.parts, x, None if mask is None else mask.pairs, causal)
     require_close(subject.module(case, found, x, mask=mask, causal=causal), want, bound, "multi-head output")
@@ -177,7 +177,7 @@ def batch_rows_are_independent(subject: MultiHead, case: ParameterCase) -> None:
     Source: gazelle93/Transformer-Various-Positional-Encoding#1
     Mutant: batch_and_heads_mixed
     """
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     changed = subject.input(case, "other")
     changed[0] = x[0]
     first, second = subject.module(case, found, x), subject.module(case, found, changed)
@@ -194,7 +194,7 @@ def later_tokens_are_invisible(subject: MultiHead, case: ParameterCase) -> None:
     Mutant: causal_flag_dropped
     """
     subject.require_causality()
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     cut = int(case.rng("cut").integers(1, case["n"]))
     changed = x.copy()
     changed[:, cut:] = subject.input(case, "other")[:, cut:]
@@ -215,7 +215,7 @@ def training_without_dropout_is_evaluation(subject: MultiHead, case: ParameterCa
     Source: NVIDIA/Megatron-LM PR411, huggingface/pytorch-image-models PR1978
     Mutant: mode_changes_the_output
     """
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     for flags, mask, causal in ways(subject, case):
         bound = subject.rounding(case, found, x, mask=mask, causal=causal)
         first, between = subject.module(case, found, x, mode="eval", **flags), list[Result]()
@@ -244,7 +244,7 @@ def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) ->
     Source: facebookresearch/xformers PR660 (a causal mask sized by the first call)
     Mutant: causal_mask_of_the_first_length
     """
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     for causal in (False, True) if subject.form.causal else (False,):
         bound = subject.rounding(case, found, x, causal=causal)
         first = subject.module(case, found, x, causal=causal)
@@ -261,9 +261,9 @@ def outputs_outlive_the_next_call(subject: MultiHead, case: ParameterCase) -> No
     Source: the definition of a function
     Mutant: joined_in_four_buffers
     """
-    found, x = subject.prepared(case), subject.input(case)
+    found, x = subject.prepare(case), subject.input(case)
     plain = subject.module(case, found, x)
-    other = replace(subject.asked(case, found, subject.input(case, "other")), instance=None, parameters=None)
+    other = replace(subject.make_request(case, found, subject.input(case, "other")), instance=None, parameters=None)
     late = subject.module(case, found, x, between_=other, betweens_=LATER_CALLS)
     require_same(late, plain, subject.rounding(case, found, x), f"output, looked at after {LATER_CALLS} other calls")
 

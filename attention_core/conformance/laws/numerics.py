@@ -10,7 +10,7 @@ import numpy as np
 from attention_core.conformance.budgets.budget import HUGE, round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
-from attention_core.conformance.laws.expected import limit, told_rows
+from attention_core.conformance.laws.expected import finite_rows, limit
 from attention_core.conformance.laws.extreme_inputs import (
     beyond_half,
     enlarging,
@@ -45,7 +45,7 @@ def stays_finite(subject: Subject, case: Case) -> None:
     Mutant: no_max_subtraction
     """
     big = case.with_(query=case.query * enlarging(case))
-    where = told_rows(subject, big)
+    where = finite_rows(subject, big)
     out = subject.forward(big).out
     require_finite(out, "output for large logits", where=where)
     require_close(out, subject.truth(big).out, limit(subject, big), "output for large logits", where=where)
@@ -59,7 +59,7 @@ def products_beyond_float16_are_numbers(subject: Subject, case: Case) -> int:
     Mutant: product_overflows_in_float16
     """
     big, beyond = beyond_half(case)
-    where = told_rows(subject, big) & beyond[..., None]
+    where = finite_rows(subject, big) & beyond[..., None]
     if not where.any():
         raise NotApplicable
     out = subject.forward(big).out
@@ -82,7 +82,7 @@ def long_sums_keep_their_precision(subject: Subject, case: Case) -> None:
     if case.rng("large values").random() < 0.4:  # their sum over the keys is beyond float16, their mean is not
         room = HUGE[case.dtype] / 4 / max(1.0, float(flat.value.max(initial=0.0)))
         flat = flat.with_(value=flat.value * 2.0 ** min(40.0, np.floor(np.log2(room))))
-    where = told_rows(subject, flat)
+    where = finite_rows(subject, flat)
     bound = limit(subject, flat)
     require_close(
         subject.forward(flat).out,
@@ -101,7 +101,7 @@ def low_precision_rounds_as_declared(subject: Subject, case: Case) -> int:
     Mutant: scores_rounded_to_input
     """
     out, truth, bound = subject.forward(case).out, subject.truth(case), limit(subject, case)
-    where = told_rows(subject, case)
+    where = finite_rows(subject, case)
     ratio = require_close(out, truth.out, bound, "output in low precision against the float64 truth", where=where)
     subject.record_ratio(case, "out", ratio)
     # A slice says something where its budget is below the spread of its values; else any mean passes.
@@ -124,7 +124,7 @@ def a_common_offset_cancels(subject: Subject, case: Case) -> None:
     moved = case.with_(query=first_feature(case.query, each * size / part), key=first_feature(case.key, part))
     same_output(
         subject, plain, moved, f"output with scores moved by {size * abs(case.factor):g} in every row",
-        where=told_rows(subject, plain) & told_rows(subject, moved),
+        where=finite_rows(subject, plain) & finite_rows(subject, moved),
     )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def a_bias_constant_in_a_row_cancels(subject: Subject, case: Case) -> None:
     moved = case.with_(mask=round_to(full + shift, case.dtype))
     same_output(
         subject, case, moved, f"output with up to {size:g} added to the bias of a row",
-        where=told_rows(subject, case) & told_rows(subject, moved),
+        where=finite_rows(subject, case) & finite_rows(subject, moved),
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def zeros_and_subnormals_are_numbers(subject: Subject, case: Case) -> None:
     Mutant: rows_normalised
     """
     changed = tiny_parts(case)
-    where = told_rows(subject, changed)
+    where = finite_rows(subject, changed)
     out = subject.forward(changed).out
     require_finite(out, "output for zeros and subnormals", where=where)
     require_close(
@@ -200,7 +200,7 @@ def require_not_finite(got: Result, where: NDArray, what: str) -> None:
     shown = ", ".join(map(str, index))
     raise Violation(
         f"{what}: got {g:.9g} at [{shown}], but should be NaN (or infinite): the input was garbage",
-        Evidence((got.shown(index),), g, float("nan"), 0.0),
+        Evidence((got.show(index),), g, float("nan"), 0.0),
     )
 
 

@@ -35,12 +35,14 @@ def same_output(
     """
     first = subject.forward(case, fresh=fresh).out
     second = subject.forward(other, fresh=fresh).out
-    go: Move = move or unmoved
+    go: Move = move or identity
     true_first, true_second = go(subject.truth(case).out), subject.truth(other).out
     with np.errstate(invalid="ignore"):
         difference = np.abs(true_second - true_first)
     difference = np.where(np.isnan(true_first) & np.isnan(true_second), 0.0, difference)
-    bound = go(widened(subject.bounds(case).out, first.values)) + widened(subject.bounds(other).out, second.values)
+    bound = go(broadcast_bound(subject.bounds(case).out, first.values)) + broadcast_bound(
+        subject.bounds(other).out, second.values
+    )
     bound = bound + difference
     compare(second, first, bound, what, go, where)
     require_true_finiteness(second, true_second, bound, what, where)
@@ -54,12 +56,12 @@ def require_true_finiteness(
     require_finite(got, what, where=judged if where is None else judged & where)
 
 
-def unmoved(a: NDArray) -> NDArray:
+def identity(a: NDArray) -> NDArray:
     """The move that moves nothing."""
     return a
 
 
-def widened(bound: NDArray, like: NDArray) -> NDArray:
+def broadcast_bound(bound: NDArray, like: NDArray) -> NDArray:
     """A bound as an array of the output's shape."""
     return np.broadcast_to(bound, like.shape)
 
@@ -82,7 +84,7 @@ def same_gradients(
     limits = subject.gradient_bounds(case, down, true_first, masked)
     other_limits = subject.gradient_bounds(other, other_down, true_second, masked)
     for name in want:
-        go: Move = (moves or {}).get(name, unmoved)
+        go: Move = (moves or {}).get(name, identity)
         before, after = go(getattr(true_first, name)), getattr(true_second, name)
         bound = go(getattr(limits, name)) + getattr(other_limits, name) + np.abs(after - before)
         chosen = (where or {}).get(name)
@@ -137,7 +139,7 @@ def from_both(evidence: Evidence, second: Result, first: Result, go: Move) -> Ev
     source = np.unravel_index(int(place), first.values.shape)
     if first.values[source] != evidence.want:
         return evidence  # the element comes from several, as in a sum
-    calls = (evidence.calls[0], first.shown(tuple(int(i) for i in source)))
+    calls = (evidence.calls[0], first.show(tuple(int(i) for i in source)))
     return Evidence(calls, evidence.got, evidence.want, evidence.bound, "pair")
 
 
@@ -147,7 +149,7 @@ def require_multiple(second: Result, first: Result, factor: float, bound: NDArra
         require_close(second, factor * first.values, bound, what)
     except Violation as violation:
         old = violation.evidence
-        calls = (old.calls[0], first.shown(second.canonical(old.calls[0].index)))
+        calls = (old.calls[0], first.show(second.canonical(old.calls[0].index)))
         raise Violation(
             violation.message, Evidence(calls, old.got, old.want, old.bound, "pair", times=factor)
         ) from None

@@ -12,8 +12,8 @@ from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
     another_order,
-    gradients_declared,
-    moved,
+    has_gradients,
+    reorder,
     require_live,
     take_batch,
     take_heads,
@@ -36,7 +36,7 @@ def permuting_the_batch_permutes_the_output(subject: Subject, case: Case) -> Non
     order = another_order(case, case.query.shape[0], "batch order")
     other = take_batch(case, order)
     what = "output for a permuted batch"
-    same_output(subject, case, other, what, move=moved(0, order), where=judged_rows(subject, other))
+    same_output(subject, case, other, what, move=reorder(0, order), where=judged_rows(subject, other))
 
 
 def permuting_heads_permutes_the_output(subject: Subject, case: Case) -> None:
@@ -54,7 +54,7 @@ def permuting_heads_permutes_the_output(subject: Subject, case: Case) -> None:
     order = (kv_order[:, None] * group + inner).reshape(-1)
     other = take_heads(case, order, kv_order)
     what = "output for permuted heads"
-    same_output(subject, case, other, what, move=moved(1, order), where=judged_rows(subject, other))
+    same_output(subject, case, other, what, move=reorder(1, order), where=judged_rows(subject, other))
 
 
 def permuting_queries_permutes_the_output(subject: Subject, case: Case) -> None:
@@ -67,7 +67,7 @@ def permuting_queries_permutes_the_output(subject: Subject, case: Case) -> None:
     order = another_order(case, case.query.shape[-2], "query order")
     other = take_queries(case, order)
     what = "output for permuted queries"
-    same_output(subject, case, other, what, move=moved(-2, order), where=judged_rows(subject, other))
+    same_output(subject, case, other, what, move=reorder(-2, order), where=judged_rows(subject, other))
 
 
 def permuting_keys_changes_nothing(subject: Subject, case: Case) -> None:
@@ -90,7 +90,7 @@ def permuting_keys_permutes_their_gradients(subject: Subject, case: Case) -> Non
     """
     require_live(subject, case)
     order = another_order(case, case.key.shape[-2], "key order")
-    moves = {"key": moved(-2, order), "value": moved(-2, order)}
+    moves = {"key": reorder(-2, order), "value": reorder(-2, order)}
     same_gradients(subject, case, take_keys(case, order), "permuted keys", moves=moves)
 
 
@@ -104,7 +104,7 @@ LAWS = (
     Law(permuting_queries_permutes_the_output, "heads_and_batch", space=QUERIES, large=3, small=8),
     Law(permuting_keys_changes_nothing, "heads_and_batch", space=KEYS, large=3, small=8),
     Law(
-        permuting_keys_permutes_their_gradients, "heads_and_batch", declares=gradients_declared,
+        permuting_keys_permutes_their_gradients, "heads_and_batch", declares=has_gradients,
         because=NO_GRADIENTS, space=KEYS.with_(max_n=65), large=3, small=6,
     ),
 )  # fmt: skip

@@ -63,7 +63,7 @@ def drop(subject: Subject, probe: Case, p: float, seed: int | None) -> Observed:
     return observe(subject, probe, subject.forward(probe, dropout=p, seed=seed).out)
 
 
-def require_kept_or_dropped(subject: Subject, probe: Case, p: float, seen: Observed) -> None:
+def require_dropout_values(subject: Subject, probe: Case, p: float, seen: Observed) -> None:
     """Raise unless every weight is 0 or 1/(1 - p) times itself, the same in both copies.
 
     The bound is E_o / (1 - p): the weights carry the errors of a call without dropout, and 1/(1 - p) is a

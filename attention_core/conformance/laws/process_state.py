@@ -53,19 +53,19 @@ def a_call_leaves_the_process_as_it_was(subject: Any, case: Any) -> None:
     """
     with suppress(Violation):  # what else is wrong with a call is for other laws to say
         ask(subject, case)  # loads what it needs, which may change a variable or a filter once
-    seen = [watched(subject, case, seed) for seed in SEEDS]
+    seen = [watch_call(subject, case, seed) for seed in SEEDS]
     for calls in seen:
         for request, response in calls:
             for what, before, after in response.changed:
-                raise changed(request, what, before, after)
+                raise report_change(request, what, before, after)
     for what, (request, before, after) in getattr(subject.runner, "changes", {}).items():
         if what not in ONCE:
-            raise changed(request, what, before, after)  # by any call of any law so far
+            raise report_change(request, what, before, after)  # by any call of any law so far
     if subject.implementation.contract not in SEEDED_BY_CONTRACT:
-        require_unseeded(*seen)
+        require_no_reseeding(*seen)
 
 
-def require_unseeded(first: Calls, second: Calls) -> None:
+def require_no_reseeding(first: Calls, second: Calls) -> None:
     """Raise where a generator stands at one place after calls that began with different seeds."""
     for (request, one), (_, other) in zip(first, second, strict=False):
         if request.seed is not None:
@@ -79,7 +79,7 @@ def require_unseeded(first: Calls, second: Calls) -> None:
                 )
 
 
-def watched(subject: Any, case: Any, seed: int) -> Calls:
+def watch_call(subject: Any, case: Any, seed: int) -> Calls:
     """The plain call of a case, with everything that it may change looked at."""
     runner = subject.runner
     subject.runner = watching = Watching(runner, seed)
@@ -104,7 +104,7 @@ def ask(subject: Any, case: Any) -> None:
         subject.forward(case, fresh=True)
 
 
-def changed(request: Request, what: str, before: str, after: str) -> Violation:
+def report_change(request: Request, what: str, before: str, after: str) -> Violation:
     """What is said of a setting that a call changed."""
     return Violation(
         f"the call changes {what}: got {after} after it, but should be {before}, as before",
@@ -125,10 +125,10 @@ def _sizes(contract: str) -> Sizes:
     dtypes = ("float32",) if contract == "multi-head" else None
     ranges = {name: (min(one[name], other[name]), max(one[name], other[name])) for name in one}
 
-    def related(sizes: Mapping[str, int]) -> bool:
+    def is_related(sizes: Mapping[str, int]) -> bool:
         return dict(sizes) in (dict(one), dict(other))
 
-    return Sizes(ranges, adjust=_one_of(contract), related=related, dtypes=dtypes)
+    return Sizes(ranges, adjust=_one_of(contract), related=is_related, dtypes=dtypes)
 
 
 def law_of(contract: str, space: Any, large: int = 1) -> Law:

@@ -47,7 +47,7 @@ def must_raise(subject: Subject, request: Request, contradiction: str, mend: str
     raise Violation(message, Evidence((Shown(request),), kind="must_raise"))
 
 
-def drawn(case: Case, shape: tuple[int, ...], purpose: str) -> NDArray:
+def draw_integers(case: Case, shape: tuple[int, ...], purpose: str) -> NDArray:
     """Small whole numbers in some shape, exact in every dtype."""
     return case.rng(purpose).integers(-3, 4, size=shape).astype(float)
 
@@ -72,7 +72,7 @@ def head_sizes_of_query_and_key_must_agree(subject: Subject, case: Case) -> None
     Mutant: head_size_cut_to_shorter
     """
     d = other_than(case.sizes[2], case.rng("head size"), not subject.implementation.validates)
-    bad = case.with_(key=drawn(case, (*case.key.shape[:-1], d), "key"))
+    bad = case.with_(key=draw_integers(case, (*case.key.shape[:-1], d), "key"))
     must_raise(subject, subject.binding.request(bad), f"query of head size {case.sizes[2]} with key of {d}")
 
 
@@ -85,7 +85,7 @@ def lengths_of_key_and_value_must_agree(subject: Subject, case: Case) -> None:
     """
     n_kv = case.sizes[1]
     n = other_than(n_kv, case.rng("length"), not subject.implementation.validates)
-    bad = case.with_(value=drawn(case, (*case.value.shape[:-2], n, case.value.shape[-1]), "value"))
+    bad = case.with_(value=draw_integers(case, (*case.value.shape[:-2], n, case.value.shape[-1]), "value"))
     must_raise(subject, subject.binding.request(bad), f"{n_kv} keys with {n} values")
 
 
@@ -141,7 +141,7 @@ def _wrong_mask(subject: Subject, case: Case, axes: list[bool], mend: str = "") 
     if rng.random() < 0.5:  # the ranks below 4 that people pass
         shape = shape[min(axis, 2) :]
     floats = case.mask is not None and case.mask.dtype != bool
-    mask = drawn(case, tuple(shape), "mask") if floats else np.ones(shape, bool)
+    mask = draw_integers(case, tuple(shape), "mask") if floats else np.ones(shape, bool)
     request = subject.binding.request(case.with_(mask=mask))
     must_raise(subject, request, f"mask {tuple(shape)} for scores {scores}", mend)
 
@@ -165,9 +165,9 @@ def query_heads_must_be_a_multiple_of_key_heads(subject: Subject, case: Case) ->
     heads, kv_heads = (int(n) for n in rng.choice([(3, 2), (2, 3), (5, 2), (4, 3), (5, 3), (2, 4)]))
     batch, n_q, n_kv = case.query.shape[0], *case.sizes[:2]
     bad = case.with_(
-        query=drawn(case, (batch, heads, n_q, case.sizes[2]), "query"), mask=None,
-        key=drawn(case, (batch, kv_heads, n_kv, case.sizes[2]), "key"),
-        value=drawn(case, (batch, kv_heads, n_kv, case.sizes[3]), "value"),
+        query=draw_integers(case, (batch, heads, n_q, case.sizes[2]), "query"), mask=None,
+        key=draw_integers(case, (batch, kv_heads, n_kv, case.sizes[2]), "key"),
+        value=draw_integers(case, (batch, kv_heads, n_kv, case.sizes[3]), "value"),
     )  # fmt: skip
     grouped = "enable_gqa" in subject.binding.claims and rng.random() < 0.5
     must_raise(subject, with_flag(subject, bad, grouped), f"{heads} query heads with {kv_heads} key heads")

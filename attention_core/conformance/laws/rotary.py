@@ -26,7 +26,7 @@ VIEWS = ("heads_last", "heads_last", "chunk", "transposed", "rows_first", "slice
 """How inputs may lie; tokens outside heads, as after a split, are the most usual."""
 
 
-def drawn(subject: Rotary, case: ParameterCase) -> tuple[NDArray, NDArray]:
+def draw_input(subject: Rotary, case: ParameterCase) -> tuple[NDArray, NDArray]:
     """An input and its positions from a drawn start: one after the other, with gaps, or in any order with repeats.
 
     Of the near starts a quarter lies below 0, as after padding on the left, if that is not ruled out; another quarter
@@ -54,9 +54,9 @@ def rotation_is_true(subject: Rotary, case: ParameterCase) -> None:
     Source: Su et al., "RoFormer", eq. 34
     Mutant: mixed_pairings
     """
-    x, positions = drawn(subject, case)
+    x, positions = draw_input(subject, case)
     bound = subject.bound(case, x, positions)
-    require_close(subject.turned(case, x, positions), subject.truth(x, positions), bound, "rotated vectors")
+    require_close(subject.rotate(case, x, positions), subject.truth(x, positions), bound, "rotated vectors")
 
 
 def norms_are_kept(subject: Rotary, case: ParameterCase) -> None:
@@ -66,8 +66,8 @@ def norms_are_kept(subject: Rotary, case: ParameterCase) -> None:
     Source: orthogonality of R(t)
     Mutant: mixed_pairings
     """
-    x, positions = drawn(subject, case)
-    got = subject.turned(case, x, positions)
+    x, positions = draw_input(subject, case)
+    got = subject.rotate(case, x, positions)
     bound = subject.bound(case, x, positions)
     # | ||y'|| - ||y|| | <= ||y' - y||; the norm itself is taken here, in float64
     allowed = np.linalg.norm(bound, axis=-1) + 1e-14 * np.linalg.norm(x, axis=-1)
@@ -83,7 +83,7 @@ def scores_depend_on_the_distance_alone(subject: Rotary, case: ParameterCase) ->
     Source: Su et al., "RoFormer", eq. 16
     Mutant: mixed_pairings
     """
-    q, positions = drawn(subject, case)
+    q, positions = draw_input(subject, case)
     k = case.values("k", *q.shape)
     moved = positions + 1 + case["shift"]
     here, there = (_scores(subject, case, q, k, p) for p in (positions, moved))
@@ -95,7 +95,7 @@ def _scores(subject: Rotary, case: ParameterCase, q: NDArray, k: NDArray, positi
     """Scores of one call that turns queries and keys together: the keys stand behind the queries in the batch."""
     if not supports(subject.implementation, case.with_(B=2 * case["B"])):
         raise NotApplicable("it asks for twice as many sequences")
-    both = subject.turned(case, np.concatenate([q, k]), positions)
+    both = subject.rotate(case, np.concatenate([q, k]), positions)
     turned_q, turned_k = np.split(both.values, 2)
     scores, batch = Result(turned_q @ turned_k.swapaxes(-1, -2), both.request), len(q)
     heads_first = subject.implementation.layout == "bhnd"
@@ -120,10 +120,10 @@ def position_zero_changes_nothing(subject: Rotary, case: ParameterCase) -> None:
     Source: R(0) = I
     Mutant: positions_from_one
     """
-    x, _ = drawn(subject, case)
+    x, _ = draw_input(subject, case)
     x = x[..., :1, :]
     zero = np.zeros(1, dtype=np.int64)
-    require_close(subject.turned(case, x, zero), x, subject.bound(case, x, zero), "vectors at position 0")
+    require_close(subject.rotate(case, x, zero), x, subject.bound(case, x, zero), "vectors at position 0")
 
 
 def calls_leave_no_state(subject: Rotary, case: ParameterCase) -> None:
@@ -133,11 +133,11 @@ def calls_leave_no_state(subject: Rotary, case: ParameterCase) -> None:
     Source: lucidrains/rotary-embedding-torch#11 (a table cached without its offset)
     Mutant: table_cached_without_offset
     """
-    x, positions = drawn(subject, case)
+    x, positions = draw_input(subject, case)
     earlier = subject.past(x)
     for p in (positions, positions + 1 + case["shift"], positions):
         with after(earlier):
-            earlier.append(subject.turned(case, x, p))
+            earlier.append(subject.rotate(case, x, p))
             bound = subject.bound(case, x, p)
             require_close(earlier[-1], subject.truth(x, p), bound, "rotated vectors after another offset")
 
@@ -162,9 +162,9 @@ def sequences_keep_their_own_positions(subject: Rotary, case: ParameterCase) -> 
     Source: unslothai/unsloth#3699, ndif-team/nnsight PR673
     Mutant: positions_of_the_first_sequence
     """
-    x, positions = drawn(subject, case)
+    x, positions = draw_input(subject, case)
     own = positions + case.rng("left padding").permutation(case["B"])[:, None, None] * (1 + case["shift"])
-    require_close(subject.turned(case, x, own), subject.truth(x, own), subject.bound(case, x, own), "rotated vectors")
+    require_close(subject.rotate(case, x, own), subject.truth(x, own), subject.bound(case, x, own), "rotated vectors")
 
 
 def gradients_turn_back(subject: Rotary, case: ParameterCase) -> None:
@@ -176,7 +176,7 @@ def gradients_turn_back(subject: Rotary, case: ParameterCase) -> None:
     Source: orthogonality of R(t); Su et al., "RoFormer", eq. 34
     Mutant: backward_turns_on
     """
-    x, positions = drawn(subject, case)
+    x, positions = draw_input(subject, case)
     down = case.values("cotangent", *x.shape)
     bound = subject.bound(case, down, positions)
     require_close(subject.gradient(case, x, positions, down), subject.truth(down, -positions), bound, "gradient of x")
@@ -189,10 +189,12 @@ def rotations_outlive_the_next_call(subject: Rotary, case: ParameterCase) -> Non
     Source: the definition of a function
     Mutant: rotations_share_one_buffer
     """
-    x, positions = drawn(subject, case)
+    x, positions = draw_input(subject, case)
     after = positions + 1 + case["shift"]
-    between = subject.request(subject.laid(case.values("other", *x.shape)), after.astype(np.int64), dtype=case.dtype)
-    got, bound = subject.turned(case, x, positions, between_=between), subject.bound(case, x, positions)
+    between = subject.request(
+        subject.to_target_axes(case.values("other", *x.shape)), after.astype(np.int64), dtype=case.dtype
+    )
+    got, bound = subject.rotate(case, x, positions, between_=between), subject.bound(case, x, positions)
     require_close(got, subject.truth(x, positions), bound, "rotated vectors, looked at after another call")
 
 
@@ -203,8 +205,8 @@ def views_are_rotated_alike(subject: Rotary, case: ParameterCase) -> None:
     Source: strides are no part of a tensor's value; projections are joined, and heads split by transposing
     Mutant: rows_counted_in_memory
     """
-    x, positions = drawn(subject, case)
-    got = subject.turned(case, x, positions, str(case.rng("view").choice(VIEWS)))
+    x, positions = draw_input(subject, case)
+    got = subject.rotate(case, x, positions, str(case.rng("view").choice(VIEWS)))
     require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), "rotated vectors of a view")
 
 
@@ -218,7 +220,7 @@ def _coinciding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, in
     return sizes
 
 
-def _batched(implementation: Implementation) -> bool:
+def _has_batched_positions(implementation: Implementation) -> bool:
     return implementation.parameters.get("positions") == "batched"
 
 
@@ -229,10 +231,10 @@ def positions_written_into_are_read_anew(subject: Rotary, case: ParameterCase) -
     Source: the definition of a function; a tensor of positions is counted up in place while a text is decoded
     Mutant: angles_kept_by_identity
     """
-    x, positions = drawn(subject, case)
+    x, positions = draw_input(subject, case)
     other = positions[::-1] if case["n"] > 1 and positions[0] != positions[-1] else positions + 1
-    earlier = subject.request(subject.laid(0.0 - x), other.astype(np.int64), dtype=case.dtype)
-    got = subject.turned(case, x, positions, earlier_=earlier)
+    earlier = subject.request(subject.to_target_axes(0.0 - x), other.astype(np.int64), dtype=case.dtype)
+    got = subject.rotate(case, x, positions, earlier_=earlier)
     what = "rotated vectors after the caller wrote other numbers into the arrays of the call before"
     require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), what)
 
@@ -265,7 +267,8 @@ LAWS = (
     Law(large_positions_stay_precise, "rotary", **{**ROW, "space": LOW}),
     Law(
         sequences_keep_their_own_positions, "rotary", **{**ROW, "space": SEVERAL},
-        declares=_batched, because="positions of shape (B, 1, n) are not declared (--parameter positions=batched)",
+        declares=_has_batched_positions,
+        because="positions of shape (B, 1, n) are not declared (--parameter positions=batched)",
     ),
 )  # fmt: skip
 COMPARISONS = ("large_positions_stay_precise", "sequences_keep_their_own_positions")

@@ -44,7 +44,7 @@ class Rotary(ParameterSubject):
         """Whether positions below 0 are asked for."""
         return int(self.parameters.get("min_position", -1)) < 0
 
-    def laid(self, x: NDArray) -> NDArray:
+    def to_target_axes(self, x: NDArray) -> NDArray:
         """(*batch, H, n, d) in the order of axes that the target takes (its own inverse)."""
         return x if self.implementation.layout == "bhnd" or x.ndim < 3 else x.swapaxes(-3, -2)
 
@@ -52,27 +52,34 @@ class Rotary(ParameterSubject):
         """The float64 rotation."""
         return oracle.rotary(x, positions, self.base, self.pairing)
 
-    def turned(
+    def rotate(
         self, case: ParameterCase, x: NDArray, positions: NDArray, view: str = "contiguous", **fields: Any
     ) -> Result:
         """The target's rotation; `view` says how the input lies in memory."""
-        laid = self.laid(x)
-        sent = array(laid, case.dtype, view)
-        result = self.call(sent, positions.astype(np.int64), dtype=case.dtype, shape=laid.shape, **fields)
-        if laid is not x:
-            result = replace(result, values=self.laid(result.values), place=swapped, back=swapped)
+        reordered = self.to_target_axes(x)
+        sent = array(reordered, case.dtype, view)
+        result = self.call(sent, positions.astype(np.int64), dtype=case.dtype, shape=reordered.shape, **fields)
+        if reordered is not x:
+            result = replace(
+                result,
+                values=self.to_target_axes(result.values),
+                place=swap_heads_and_tokens,
+                back=swap_heads_and_tokens,
+            )
         for key in ((), x.shape[-2:]):
             self._first.setdefault(key, result)
         return result
 
     def gradient(self, case: ParameterCase, x: NDArray, positions: NDArray, down: NDArray) -> Result:
         """The gradient of the input for a cotangent."""
-        cotangent = array(self.laid(down), case.dtype)
-        sent = self.laid(x)
+        cotangent = array(self.to_target_axes(down), case.dtype)
+        sent = self.to_target_axes(x)
         found = self.gradient_of(sent, positions.astype(np.int64), dtype=case.dtype, cotangent_=cotangent)
         if sent is x:
             return found
-        return replace(found, values=self.laid(found.values), place=swapped, back=swapped)
+        return replace(
+            found, values=self.to_target_axes(found.values), place=swap_heads_and_tokens, back=swap_heads_and_tokens
+        )
 
     def bound(self, case: ParameterCase, x: NDArray, positions: NDArray) -> NDArray:
         """Error of a correct rotation with float32 angles.
@@ -91,7 +98,7 @@ class Rotary(ParameterSubject):
         return np.repeat((angle + 4 * unit) * size, 2, -1) + 2.0**-149
 
 
-def swapped(index: tuple[int, ...]) -> tuple[int, ...]:
+def swap_heads_and_tokens(index: tuple[int, ...]) -> tuple[int, ...]:
     """The place of an element after heads and tokens have changed places."""
     return (*index[:-3], index[-2], index[-3], index[-1])
 

@@ -74,7 +74,7 @@ def second_gradients_are_symmetric(subject: Subject, case: Case) -> None:
     raise Violation(
         f"second derivative by query{list(at_a)}, then {other}{list(at_b)}: got {g:.9g}, but should be "
         f"{w:.9g} as in the other order (allowed error {limit:.3g})",
-        Evidence((first.shown(at_b), second.shown(at_a)), g, w, limit, "pair"),
+        Evidence((first.show(at_b), second.show(at_a)), g, w, limit, "pair"),
     )
 
 
@@ -101,11 +101,11 @@ def _along(subject: Subject, case: Case, by: str, at: Index, read: str, read_at:
 SPACE = Space(dtypes=("float64",), max_n=33)
 
 
-def _declared(i: Implementation) -> bool:
+def _has_second_gradients(i: Implementation) -> bool:
     return differentiable(i) and i.second_gradients
 
 
-ROW: dict[str, Any] = {"declares": _declared, "because": "second gradients not declared", "space": SPACE}
+ROW: dict[str, Any] = {"declares": _has_second_gradients, "because": "second gradients not declared", "space": SPACE}
 LAWS = (
     Law(second_gradients_are_true, "gradients", **ROW),
     # one pair of entries a case: many cases

@@ -34,7 +34,7 @@ class SelfAttention(ParameterSubject):
         """Whether it takes one sequence (n, E), without an axis of batches."""
         return self.implementation.axes == 2
 
-    def adapted(self, case: ParameterCase) -> ParameterCase:
+    def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """The case, of one sequence where the target takes no more."""
         return case.with_(B=1) if self.alone else case
 
@@ -43,9 +43,9 @@ class SelfAttention(ParameterSubject):
         shape = (case["B"], case["n"], case["H"] * case["d"])
         return [case.values(f"{name}{purpose}", *shape) for name in "QKV"]
 
-    def asked(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Request:
+    def make_request(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Request:
         """The request; heads and causality go by name where the signature has one, else by place."""
-        heads, flag = self.spelled(*HEADS), self.spelled(*CAUSAL)
+        heads, flag = self.find_name(*HEADS), self.find_name(*CAUSAL)
         inputs = [x[0] for x in inputs] if self.alone else inputs
         if heads is None or flag is None:
             return self.request(*inputs, case["H"], causal, dtype=case.dtype, **fields)
@@ -54,7 +54,7 @@ class SelfAttention(ParameterSubject):
     def attend(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Result:
         """The output."""
         shape = inputs[0].shape[1:] if self.alone else inputs[0].shape
-        found = self.result(self.asked(case, inputs, causal, **fields), shape)
+        found = self.result(self.make_request(case, inputs, causal, **fields), shape)
         if not self.alone:
             return found
         return replace(found, values=found.values[None], place=lambda i: i[1:], back=lambda i: (0, *i))
@@ -71,10 +71,10 @@ class SelfAttention(ParameterSubject):
         )
         assert bounds.out is not None
         bound = np.broadcast_to(bounds.out, true.out.shape)
-        return _joined(true.out), _joined(bound)
+        return _join_heads(true.out), _join_heads(bound)
 
 
-def _joined(a: NDArray) -> NDArray:
+def _join_heads(a: NDArray) -> NDArray:
     """(B, H, n, d) to (B, n, H d)."""
     return np.asarray(a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1))
 
@@ -128,7 +128,7 @@ def tokens_written_into_are_read_anew(subject: SelfAttention, case: ParameterCas
     """
     inputs, causal = subject.inputs(case), bool(case.rng("causal").random() < 0.5)
     want, bound = subject.truth(case, inputs, causal)
-    earlier = subject.asked(case, [0.0 - x[:, ::-1] for x in inputs], causal)
+    earlier = subject.make_request(case, [0.0 - x[:, ::-1] for x in inputs], causal)
     got = subject.attend(case, inputs, causal, earlier_=earlier)
     what = "output after the caller wrote other numbers into the arrays of the call before"
     require_close(got, want, bound, what)

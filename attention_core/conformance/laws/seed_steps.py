@@ -64,7 +64,7 @@ def _similarities(case: ParameterCase) -> Step:
     return (q, k), q @ back, gamma(case["d"] + 1, case.dtype) * (np.abs(q) @ np.abs(back)) + TINY * case["d"]
 
 
-def _scaled(case: ParameterCase) -> Step:
+def _make_scaling_step(case: ParameterCase) -> Step:
     """A quotient, a root, a reciprocal and a product, whichever way it is written: gamma_6 |a|."""
     a = _scores(case)
     want = a * scale_of(str(case.options.get("scale", DEFAULT)), case["d"])
@@ -100,8 +100,8 @@ def _apply(case: ParameterCase) -> Step:
 
 
 STEPS: Mapping[str, Callable[[ParameterCase], Step]] = {
-    "split_heads": _split, "merge_heads": _merge, "pairwise_similarities": _similarities, "attn_scaled": _scaled,
-    "attn_softmax": _softmax, "compute_outputs": _outputs, "make_causal_mask": _mask, "apply_causal_mask": _apply,
+    "split_heads": _split, "merge_heads": _merge, "pairwise_similarities": _similarities,
+    "attn_scaled": _make_scaling_step, "attn_softmax": _softmax, "compute_outputs": _outputs, "make_causal_mask": _mask, "apply_causal_mask": _apply,
 }  # fmt: skip
 """The steps by the names of the exercise."""
 

@@ -66,7 +66,7 @@ def judge_gradients(subject: Subject, case: Case, remark: str) -> None:
 
 
 @contextmanager
-def as_given(problem: Case) -> Iterator[None]:
+def attribute_failures(problem: Case) -> Iterator[None]:
     """What fails within is a failure of this problem, which the law drew: it is shown and made smaller alone."""
     try:
         yield

@@ -16,7 +16,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     output_bound,
-    require_declared,
+    require_declared_sizes,
     take_batch,
     take_heads,
     take_keys,
@@ -125,7 +125,7 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
     if every:
         n_q, n_kv, *_ = case.sizes
         one = take_queries(one, np.arange(n_kv) % max(n_q, 1)).with_(query=case.key)
-    true, bounds = limits(subject, require_declared(subject, one))
+    true, bounds = limits(subject, require_declared_sizes(subject, one))
     first = subject.binding.argument(names[0])
     same = tuple((subject.binding.argument(name), first) for name in names[1:])
     found = subject.backward(one, one.cotangent(), INPUTS[: 1 if every else 2], same=same)

@@ -16,7 +16,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.derived import (
     NO_GRADIENTS,
-    gradients_declared,
+    has_gradients,
     output_bound,
     require_live,
     take_batch,
@@ -266,7 +266,7 @@ def require_same_bits(got: Result, other: Result, what: str) -> None:
         return
     index = tuple(int(i) for i in np.argwhere(~same)[0])
     g, w = float(a[index]), float(b[index])
-    calls = (got.shown(index), other.shown(index))
+    calls = (got.show(index), other.show(index))
     message = f"{what} of the same call: got {g!r} at {list(index)}, but should be {w!r} to the bit"
     raise Violation(message, Evidence(calls, g, w, 0.0, "pair"))
 
@@ -289,7 +289,7 @@ FEW = (-2.0, -1.0, 0.5, 1.0, 2.0)
 LAWS = (
     Law(the_same_call_twice_agrees, "state", space=SMALL, large=4, small=6),
     Law(
-        the_same_gradients_twice_agree, "state", declares=gradients_declared, because=NO_GRADIENTS,
+        the_same_gradients_twice_agree, "state", declares=has_gradients, because=NO_GRADIENTS,
         space=SMALL, large=2, small=4,
     ),
     Law(

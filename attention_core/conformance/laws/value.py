@@ -17,12 +17,12 @@ from attention_core.conformance.laws.expected import (
     attended_range,
     beyond_half_scores,
     diameter,
+    finite_rows,
     float_noise,
     limit,
     near_the_best,
     require_mean,
-    sharpened,
-    told_rows,
+    sharpen,
 )  # fmt: skip
 from attention_core.conformance.subjects.evidence import Refused, require_close
 from attention_core.conformance.subjects.law import Law, needs
@@ -78,7 +78,7 @@ def output_lies_in_the_hull(subject: Subject, case: Case) -> None:
     # Products below the format's range are an absolute error each: one flush per key.
     widen = limit(subject, ones) * largest + (1 + case.key.shape[-2]) * FLUSH[case.dtype]
     middle, half = (low + high) / 2, (high - low) / 2
-    where = told_rows(subject, case)
+    where = finite_rows(subject, case)
     require_close(out, middle, half + widen, "output against the range of the attended values", where=where)
 
 
@@ -93,7 +93,7 @@ def a_leading_key_is_copied(subject: Subject, case: Case) -> int:
     chosen = np.take_along_axis(np.repeat(case.key, case.group, axis=-3), keys, axis=-2)
     sign = -1.0 if case.scale is not None and case.scale < 0 else 1.0
     led = case.with_(query=sign * chosen)
-    led = led.with_(query=led.query * sharpened(led))
+    led = led.with_(query=led.query * sharpen(led))
     if case.dtype in WIDE:  # where float16 ends, nothing else does
         far = led.with_(query=led.query * beyond_half_scores(led))
         near_the_best(subject, far, "output where one key leads, at scores of 2^20")
@@ -158,7 +158,7 @@ def large_scales_pick_the_best_key(subject: Subject, case: Case) -> int:
     Source: derivations/copying.md (copy)
     Mutant: scores_clamped
     """
-    factor = float(np.median(sharpened(case)))
+    factor = float(np.median(sharpen(case)))
     scale = case.factor
     says = near_the_best(subject, case.with_(scale=scale * factor), "output at a large scale")
     # Scores apart by more than e^89, the reach of float32; no mask, as some kernels scale what is masked (see `draw`).

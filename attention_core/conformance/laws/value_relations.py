@@ -10,8 +10,8 @@ import numpy as np
 from attention_core.conformance.budgets.budget import HUGE, round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
-from attention_core.conformance.laws.derived import require_declared, require_live, take_keys
-from attention_core.conformance.laws.expected import limit, told_rows
+from attention_core.conformance.laws.derived import require_declared_sizes, require_live, take_keys
+from attention_core.conformance.laws.expected import finite_rows, limit
 from attention_core.conformance.laws.pairs import same_gradients, same_output
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.law import Law, needs
@@ -34,7 +34,7 @@ def a_common_key_vector_cancels(subject: Subject, case: Case) -> None:
         case,
         moved,
         "output with one vector added to every key",
-        where=both_told(subject, case, moved),
+        where=both_finite_rows(subject, case, moved),
     )
 
 
@@ -50,7 +50,7 @@ def output_is_affine_in_the_values(subject: Subject, case: Case) -> None:
     c = rng.integers(-3, 4, size=case.value.shape[-1]).astype(float)
     other = case.with_(value=w)
     both = case.with_(value=round_to(2 * case.value - w + c, case.dtype))
-    where = told_rows(subject, case) & told_rows(subject, other) & told_rows(subject, both)
+    where = finite_rows(subject, case) & finite_rows(subject, other) & finite_rows(subject, both)
     out = [subject.forward(x).out for x in (case, other, both)]
     truth = [subject.truth(x).out for x in (case, other, both)]
     bound = [limit(subject, x) for x in (case, other, both)]
@@ -69,7 +69,9 @@ def turning_queries_and_keys_together_changes_nothing(subject: Subject, case: Ca
     """
     turn = orthogonal(case.query.shape[-1], case.rng("turn"))
     turned = case.with_(query=round_to(case.query @ turn, case.dtype), key=round_to(case.key @ turn, case.dtype))
-    same_output(subject, case, turned, "output with queries and keys turned", where=both_told(subject, case, turned))
+    same_output(
+        subject, case, turned, "output with queries and keys turned", where=both_finite_rows(subject, case, turned)
+    )
 
 
 def doubled_keys_change_nothing(subject: Subject, case: Case) -> None:
@@ -79,8 +81,8 @@ def doubled_keys_change_nothing(subject: Subject, case: Case) -> None:
     Source: derivations/laws.md (doubled)
     Mutant: length_in_the_scale
     """
-    twice = doubled(subject, case)
-    same_output(subject, case, twice, "output with every key doubled", where=both_told(subject, case, twice))
+    twice = double_keys(subject, case)
+    same_output(subject, case, twice, "output with every key doubled", where=both_finite_rows(subject, case, twice))
 
 
 def gradients_of_doubled_keys_add_up(subject: Subject, case: Case) -> None:
@@ -91,7 +93,7 @@ def gradients_of_doubled_keys_add_up(subject: Subject, case: Case) -> None:
     Mutant: late_values_detached
     """
     require_live(subject, case)
-    twice = doubled(subject, case)
+    twice = double_keys(subject, case)
     n = case.key.shape[-2]
     joined = lambda a: a[..., :n, :] + a[..., n:, :]  # noqa: E731
     same_gradients(
@@ -114,7 +116,7 @@ def scale_may_move_into_the_query(subject: Subject, case: Case) -> None:
     moved = case.with_(query=round_to(case.query * c, case.dtype), scale=scale / c)
     same_output(
         subject, case, moved, f"output with the query times {c:g} and the scale divided by it",
-        where=both_told(subject, case, moved),
+        where=both_finite_rows(subject, case, moved),
     )  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def parts_merge_by_log_sum_exp(subject: Subject, case: Case) -> None:
     if n_kv < 3:
         raise NotApplicable("two keys have no unequal parts")
     cut = int(case.rng("cut").choice([c for c in range(1, n_kv) if 2 * c != n_kv]))
-    parts = [require_declared(subject, take_keys(case, i)) for i in (np.arange(cut), np.arange(cut, n_kv))]
+    parts = [require_declared_sizes(subject, take_keys(case, i)) for i in (np.arange(cut), np.arange(cut, n_kv))]
     alive = [~subject.truth(x).dead for x in parts]
     out, bound, lse, slack = zip(*(_part(subject, x) for x in parts), strict=True)
     # The share of the first part is 1/(1 + e^-x), x = lse_1 - lse_2, known up to the budgets of both.
@@ -142,7 +144,7 @@ def parts_merge_by_log_sum_exp(subject: Subject, case: Case) -> None:
     # The last term is the rounding of this merge in float64: a few roundings of each of its terms.
     allowed = share * bound[0] + (1 - share) * bound[1] + unsure * np.abs(out[0] - out[1])
     allowed = allowed + unsure * (bound[0] + bound[1]) + 8 * 2.0**-53 * (np.abs(out[0]) + np.abs(out[1]))
-    where = told_rows(subject, case) & np.isfinite(e)[..., None]
+    where = finite_rows(subject, case) & np.isfinite(e)[..., None]
     require_close(
         subject.forward(case).out, merged, limit(subject, case) + allowed,
         f"output against the parts of {cut} and {n_kv - cut} keys, merged by log-sum-exp", where=where,
@@ -165,15 +167,15 @@ def _sigmoid(x: NDArray) -> NDArray:
     return np.asarray(0.5 * (1 + np.tanh(x / 2)))
 
 
-def both_told(subject: Subject, case: Case, other: Case) -> NDArray:
+def both_finite_rows(subject: Subject, case: Case, other: Case) -> NDArray:
     """Rows of which both calls must be finite."""
-    return np.asarray(told_rows(subject, case) & told_rows(subject, other))
+    return np.asarray(finite_rows(subject, case) & finite_rows(subject, other))
 
 
-def doubled(subject: Subject, case: Case) -> Case:
+def double_keys(subject: Subject, case: Case) -> Case:
     """The case with all keys, values and mask columns twice, one after the other."""
     n = np.arange(case.key.shape[-2])
-    return require_declared(subject, take_keys(case, np.concatenate([n, n])))
+    return require_declared_sizes(subject, take_keys(case, np.concatenate([n, n])))
 
 
 def orthogonal(d: int, rng: np.random.Generator) -> NDArray:

@@ -47,7 +47,7 @@ class Planting:
         return self.case.with_(key=new_key, value=new_value)
 
 
-def seen(subject: Subject, case: Case) -> NDArray:
+def find_visible_pairs(subject: Subject, case: Case) -> NDArray:
     """Which row may attend which key, by mask and causality together: bool (B, H, n_q, n_kv)."""
     n_q, n_kv = case.sizes[:2]
     pairs = allowed(n_q, n_kv, case.mask, case.is_causal, subject.implementation.causal)
@@ -63,7 +63,7 @@ def by_key_head(case: Case, rows: NDArray) -> NDArray:
 
 def blind_rows(subject: Subject, case: Case, keys: NDArray) -> NDArray:
     """Live rows that see none of `keys` (B, H_kv, n_kv): bool (B, H, n_q)."""
-    pairs = seen(subject, case)
+    pairs = find_visible_pairs(subject, case)
     chosen = np.repeat(keys, case.group, axis=1)[:, :, None, :]
     return np.asarray(pairs.any(-1) & ~(pairs & chosen).any(-1))
 
@@ -88,7 +88,7 @@ def plant_by_row(subject: Subject, case: Case) -> Planting:
     Raises: NotApplicable where no row is blind to any key.
     """
     rng = case.rng("plant")
-    pairs = by_key_head(case, seen(subject, case))
+    pairs = by_key_head(case, find_visible_pairs(subject, case))
     candidates = pairs.any(-1) & ~pairs.all(-1)
     drawn = np.argmax(rng.random(candidates.shape) * candidates, axis=-1)
     keys = ~np.take_along_axis(pairs, drawn[..., None, None], axis=-2)[..., 0, :]
@@ -96,7 +96,7 @@ def plant_by_row(subject: Subject, case: Case) -> Planting:
     one = np.argmax(rng.random(keys.shape) * keys, axis=-1)
     single = (np.arange(keys.shape[-1]) == one[..., None]) & keys
     keys = np.where(rng.random((*keys.shape[:2], 1)) < 0.5, keys, single)
-    return checked(Planting(case, keys, blind_rows(subject, case, keys)))
+    return require_hidden_keys(Planting(case, keys, blind_rows(subject, case, keys)))
 
 
 def plant_for_all(subject: Subject, case: Case) -> Planting:
@@ -111,13 +111,16 @@ def plant_for_all(subject: Subject, case: Case) -> Planting:
     hidden &= np.arange(n_kv) != rng.integers(n_kv, size=(len(hidden), 1, 1, 1))
     additive = bool(rng.random() < 0.5)
     masked = case.with_(mask=hide(case.mask, hidden, additive=additive))
-    if subject.implementation.dead_rows in ("nan", "unspecified") and not seen(subject, masked).any(-1).all():
+    if (
+        subject.implementation.dead_rows in ("nan", "unspecified")
+        and not find_visible_pairs(subject, masked).any(-1).all()
+    ):
         masked = case.with_(mask=hide(None, hidden, additive=additive))  # a dead row may spoil gradients
     keys = np.broadcast_to(hidden[:, 0], case.key.shape[:-1])
-    return checked(Planting(masked, keys, blind_rows(subject, masked, keys)))
+    return require_hidden_keys(Planting(masked, keys, blind_rows(subject, masked, keys)))
 
 
-def checked(planting: Planting) -> Planting:
+def require_hidden_keys(planting: Planting) -> Planting:
     """The planting, if it hides anything from anyone."""
     if not (by_key_head(planting.case, planting.rows).any(-1) & planting.keys.any(-1)).any():
         raise NotApplicable("no row with a key is blind to another key")

@@ -36,7 +36,7 @@ def read_construction(name: str, description: Mapping[str, Any], declared: Mappi
         return Construction(names=values)
     named = [p for p in parameters if not p["kind"].startswith("VAR_")]
     required = [p for p in named if not p["default"]]
-    if len(required) in (0, 2) and not any(known(p["name"]) or p["name"] in values for p in named):
+    if len(required) in (0, 2) and not any(is_known(p["name"]) or p["name"] in values for p in named):
         return Construction(names=values)  # names that say nothing: embed_dim and num_heads, by place
     places, names, by_place = list[Any](), dict[str, Any](), True
     for p in named:
@@ -60,7 +60,7 @@ def read_construction(name: str, description: Mapping[str, Any], declared: Mappi
 _LEFT = object()
 
 
-def known(name: str) -> bool:
+def is_known(name: str) -> bool:
     """Whether a constructor's parameter is in the tables."""
     return name in SIZES or name in CONSTANTS or name in CONFIGS
 
@@ -71,7 +71,7 @@ def _argument(name: str, p: Mapping[str, Any], values: Mapping[str, Any], descri
     if own in values:
         return values[own]
     if own in SIZES:
-        return Size(SIZES[own]) if wanted(p) else _LEFT
+        return Size(SIZES[own]) if needs_size(p) else _LEFT
     if own in ALWAYS or (own in DROPOUTS and isinstance(p.get("value"), int | float)):
         return CONSTANTS[own]
     if own in CONFIGS and (not p["default"] or description.get("config")):  # transformers' cannot be called without
@@ -86,7 +86,7 @@ def _argument(name: str, p: Mapping[str, Any], values: Mapping[str, Any], descri
     )
 
 
-def wanted(p: Mapping[str, Any]) -> bool:
+def needs_size(p: Mapping[str, Any]) -> bool:
     """Whether a parameter that takes a size is given one: where it has no default, or one that fixes the size.
 
     Fewer heads of keys are always asked for; a longest length is, where no case would fit the default.
@@ -121,7 +121,7 @@ def _once(values: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in values.items() if not isinstance(v, Size) or k in kept}
 
 
-def narrowed(construction: Construction, read: Sequence[str], keyed: bool) -> Construction:
+def narrow_config(construction: Construction, read: Sequence[str], keyed: bool) -> Construction:
     """The construction with a config of those names alone that the constructor reads.
 
     Only plain configs are narrowed: one of a class has the names of its class.

@@ -18,7 +18,7 @@ from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
 from attention_core.conformance.modules.form import Form, Mask
-from attention_core.conformance.modules.normalised_heads import layer_normalised, normalised, through_scores
+from attention_core.conformance.modules.normalised_heads import layer_normalise, rms_normalise, through_scores
 from attention_core.conformance.modules.projections import (
     LAYOUTS,
     Layout,
@@ -36,7 +36,7 @@ from attention_core.conformance.subjects.evidence import (
     Violation,
     excess,
 )
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, nearest_supported
+from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, find_nearest_sizes
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
 from attention_core.declaration.scales import scale_of
 
@@ -90,19 +90,19 @@ class ModuleSubject(ParameterSubject):
         others = {k: v for k, v in changes.items() if k not in own}
         return {**own, "parameters": {**declared.parameters, **others}} if others else own
 
-    def laid(self, values: NDArray) -> NDArray:
+    def to_target_axes(self, values: NDArray) -> NDArray:
         """(B, n, E) in the order of axes that the module takes (its own inverse)."""
         return values.swapaxes(0, 1) if self.batch_second else values
 
     # --- calls -----------------------------------------------------------------------
 
-    def adapted(self, case: ParameterCase) -> ParameterCase:
+    def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """A case of sizes that the module's form allows: as many heads as it wants, the rotated part of a head even."""
         sizes: dict[str, int] = {"H": case["H"] * self.form.multiple}
         odd = self.form.rotation and case["d"] % self.form.even
         sizes |= {"d": case["d"] * self.form.even // math.gcd(case["d"], self.form.even)} if odd else {}
         case = case.with_(**sizes) if sizes != {"H": case["H"]} else case
-        return nearest_supported(self.implementation, case) or case
+        return find_nearest_sizes(self.implementation, case) or case
 
     def allows(self, case: ParameterCase) -> bool:
         """Whether a smaller case still has sizes that the module's form allows."""
@@ -111,23 +111,23 @@ class ModuleSubject(ParameterSubject):
 
     def grouped_probe(self) -> ParameterCase:
         """The probe with two heads of queries for each of keys."""
-        case = self.adapted(PROBE)
+        case = self.adapt_case(PROBE)
         return case.with_(H_kv=case["H"], H=2 * case["H"])
 
-    def built(self, case: ParameterCase, number: int) -> tuple[Any, ...]:
+    def plan_instance(self, case: ParameterCase, number: int) -> tuple[Any, ...]:
         """The instance of a case under a number, with the constructor's arguments."""
         sizes = {"E": case["H"] * case["d"], "H": case["H"], "H_kv": heads_of_keys(case), "d": case["d"]}
         places, names = self.form.construction.arguments(sizes)
         return (number, places, names) if names else (number, places)
 
-    def described(self, case: ParameterCase) -> Mapping[str, Any]:
+    def describe_call(self, case: ParameterCase) -> Mapping[str, Any]:
         """How a module of a case is called; empty where it cannot be built."""
         try:
-            return self.send(Request(instance=self.built(case, self.fresh_instance()), describe=True)).described
+            return self.send(Request(instance=self.plan_instance(case, self.fresh_instance()), describe=True)).described
         except (Refused, Violation):
             return {}
 
-    def asked(
+    def make_request(
         self, case: ParameterCase, filled: Filled, x: NDArray, *, context: NDArray | None = None,
         values: NDArray | None = None, mask: Mask | None = None, causal: bool = False, also: Mask | None = None,
         **kwargs: Any,
@@ -142,7 +142,7 @@ class ModuleSubject(ParameterSubject):
             if role == "context" and context is None and form.places < 2:
                 continue
             own = values if role == "value" and values is not None else other
-            inputs[name] = self.laid(x if role in ("x", "query") else own)
+            inputs[name] = self.to_target_axes(x if role in ("x", "query") else own)
         places = list(inputs)[: form.places]
         named: dict[str, Any] = {name: value for name, value in inputs.items() if name not in places}
         named |= dict.fromkeys(form.required)
@@ -151,11 +151,11 @@ class ModuleSubject(ParameterSubject):
         if causal and not self.always_causal:
             named[form.causal] = True
         fields: dict[str, Any] = {"mode_": "eval", "parameters_": filled.parameters or None, "loose_": True, **kwargs}
-        request = self.request(*(inputs[name] for name in places), instance_=self.built(case, filled.instance),
+        request = self.request(*(inputs[name] for name in places), instance_=self.plan_instance(case, filled.instance),
                                **named, **fields)  # fmt: skip
-        return self._rotated(request, case, x)
+        return self._add_rotation(request, case, x)
 
-    def _rotated(self, request: Request, case: ParameterCase, x: NDArray) -> Request:
+    def _add_rotation(self, request: Request, case: ParameterCase, x: NDArray) -> Request:
         """The request with a rotation that turns nothing, where the module takes one."""
         if not self.form.rotation:
             return request
@@ -166,12 +166,12 @@ class ModuleSubject(ParameterSubject):
         return _with_kwarg(request, self.form.rotation, pair)
 
     def module(self, case: ParameterCase, filled: Filled, x: NDArray, **kwargs: Any) -> Result:
-        """The module's output for an input; options are those of `asked`."""
+        """The module's output for an input; options are those of `make_request`."""
         if "mode" in kwargs:
             kwargs["mode_"] = kwargs.pop("mode")
-        request = self.asked(case, filled, x, **kwargs)
+        request = self.make_request(case, filled, x, **kwargs)
         response, number = self.send(request), self.form.output
-        shape = self.laid(x).shape
+        shape = self.to_target_axes(x).shape
         if len(response.outputs) <= number:
             got = f"{len(response.outputs)} results that are arrays"
             raise Violation(f"got {got}, but the output is result {number}", Evidence((Shown(request),), kind="crash"))
@@ -180,7 +180,7 @@ class ModuleSubject(ParameterSubject):
             shown = Evidence((Shown(request, quantity),), kind="shape")
             raise Violation(f"got shape {value.shape}, but should be {shape}", shown)
         axes = (lambda index: (index[1], index[0], index[2])) if self.batch_second else None
-        found = Result(self.laid(value.values.astype(np.float64)), request, quantity, axes)
+        found = Result(self.to_target_axes(value.values.astype(np.float64)), request, quantity, axes)
         found.extra = {"dtype": value.dtype, "response": response}
         return found
 
@@ -209,11 +209,11 @@ class ModuleSubject(ParameterSubject):
         x = case.values(purpose, case["B"], case["n"] if tokens is None else tokens, case["H"] * case["d"])
         return np.clip(np.rint(x), -2, 2)
 
-    def filled(self, case: ParameterCase) -> Filled:
+    def fill(self, case: ParameterCase) -> Filled:
         """A fresh module with its own numbers in every parameter."""
         number, empty = self.fresh_instance(), dict[str, Array]()
         fresh = Filled(number, {}, empty)
-        request = self.asked(case, fresh, self.input(case), load_parameters_=True)
+        request = self.make_request(case, fresh, self.input(case), load_parameters_=True)
         # Rows of about unit length: larger ones would make every softmax one-hot, which hides its scale.
         step = 2.0 ** -np.ceil(np.log2(case["H"] * case["d"]) / 2)
         values, parameters = {}, {}
@@ -232,9 +232,9 @@ class ModuleSubject(ParameterSubject):
         named = {name: str(self.parameters[name]) for name in DECLARED_PARTS if name in self.parameters}
         return find_projections(found.values, shape, layout or self.layout, named)
 
-    def recognised(self, case: ParameterCase) -> Filled:
+    def recognise(self, case: ParameterCase) -> Filled:
         """A module whose projections are known; raises NotApplicable, saying why, where they are not."""
-        found = self.filled(case)
+        found = self.fill(case)
         return Filled(found.instance, found.values, found.parameters, self.parts(case, found))
 
     @contextmanager
@@ -250,7 +250,7 @@ class ModuleSubject(ParameterSubject):
     def plain_call(self, probe: ParameterCase) -> Called | None:
         """A filled module and its output without any option; None where it gives none."""
         try:
-            found = self.filled(probe)
+            found = self.fill(probe)
             return found, self.module(probe, found, self.input(probe)).values
         except (Refused, Violation):
             return None
@@ -279,7 +279,7 @@ class ModuleSubject(ParameterSubject):
         attention in float32, and the output projection passes it on as |W| e, with gamma_{E+2} (|o| + e) |W| + |b| of
         its own.
         """
-        out, error = (_joined(a) for a in self.inside(case, parts, x, mask, causal, False, context, values))
+        out, error = (_join_heads(a) for a in self.inside(case, parts, x, mask, causal, False, context, values))
         if "out" not in parts.weights:
             return out, error
         weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(parts.weights["out"].shape[0]))
@@ -304,9 +304,9 @@ class ModuleSubject(ParameterSubject):
         given = {"q": x, "k": other, "v": other if values is None else values}
         flat = {p: given[p] @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
         (q, q_error), (k, k_error) = (
-            layer_normalised(flat[p], parts.norms[p], parts.shifts[p])
+            layer_normalise(flat[p], parts.norms[p], parts.shifts[p])
             if p in parts.shifts
-            else normalised(flat[p], parts.norms.get(p), case["d"])
+            else rms_normalise(flat[p], parts.norms.get(p), case["d"])
             for p in "qk"
         )
         q, k, v, q_error, k_error = (_split(a, case["d"]) for a in (q, k, flat["v"], q_error, k_error))
@@ -326,12 +326,12 @@ class ModuleSubject(ParameterSubject):
         bound = np.broadcast_to(bounds.out, true.out.shape)
         return true.out, through_scores(bound, (q, q_error), (k, k_error), true.weights @ np.abs(v), mask, scale)
 
-    def prepared(self, case: ParameterCase) -> Filled:
+    def prepare(self, case: ParameterCase) -> Filled:
         """A module with its projections where they are recognised and explain it, else without."""
         try:
-            found = self.recognised(case)
+            found = self.recognise(case)
         except NotApplicable:
-            return self.filled(case)
+            return self.fill(case)
         assert found.parts is not None
         x = self.input(case)
         want, bound = self.truth(case, found.parts, x)
@@ -339,7 +339,7 @@ class ModuleSubject(ParameterSubject):
         return found if explained else Filled(found.instance, found.values, found.parameters)
 
     @staticmethod
-    def averaged(weights: NDArray, bound: NDArray) -> tuple[NDArray, NDArray]:
+    def average_heads(weights: NDArray, bound: NDArray) -> tuple[NDArray, NDArray]:
         """The mean over the heads of weights (B, H, n, m), and its budget after H more roundings."""
         heads = weights.shape[1]
         gamma = SINGLE * (heads + 1) / (1 - SINGLE * (heads + 1))
@@ -413,6 +413,6 @@ def _split(a: NDArray, d: int) -> NDArray:
     return np.asarray(a.reshape(*a.shape[:2], -1, d).swapaxes(1, 2))
 
 
-def _joined(a: NDArray) -> NDArray:
+def _join_heads(a: NDArray) -> NDArray:
     """(B, H, n, d) to (B, n, H d)."""
     return np.asarray(a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1))

@@ -46,7 +46,9 @@ class Construction:
     def arguments(self, sizes: Mapping[str, int]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments for sizes E, H, H_kv, d."""
         known = {**sizes, "n": LONGEST}
-        return tuple(_given(a, known) for a in self.places), {k: _given(a, known) for k, a in self.names.items()}
+        return tuple(_resolve_argument(a, known) for a in self.places), {
+            k: _resolve_argument(a, known) for k, a in self.names.items()
+        }
 
     @property
     def config(self) -> Config | None:
@@ -75,11 +77,13 @@ class Construction:
         return any(isinstance(a, Size) and a.name == size for a in (*self.places, *self.names.values(), *values))
 
 
-def _given(argument: Any, sizes: Mapping[str, int]) -> Any:
+def _resolve_argument(argument: Any, sizes: Mapping[str, int]) -> Any:
     if isinstance(argument, Size):
         return sizes[argument.name]
     if isinstance(argument, Config):
-        return Settings({k: _given(v, sizes) for k, v in argument.values.items()}, argument.of, argument.keyed)
+        return Settings(
+            {k: _resolve_argument(v, sizes) for k, v in argument.values.items()}, argument.of, argument.keyed
+        )
     return argument
 
 

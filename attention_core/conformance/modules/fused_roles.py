@@ -31,8 +31,8 @@ def layout_by_roles(subject: ModuleSubject, probe: ParameterCase) -> tuple[Layou
     """The first layout that gives the rows of a fused parameter the roles they have, and why there is none, or ""."""
     shape = Shape(probe["H"], probe.sizes.get("H_kv", probe["H"]), probe["d"])
     try:
-        filled = subject.filled(probe)
-        name = next((n for n, v in filled.values.items() if sorted(v.shape) == [shape.size, shape.fused]), "")
+        filled = subject.fill(probe)
+        name = next((n for n, v in filled.values.items() if sorted(v.shape) == [shape.size, shape.fused_size]), "")
         roles = seen_roles(subject, probe, filled, name) if name else ""
     except (Refused, Violation):
         return LAYOUTS[0], ""
@@ -74,13 +74,13 @@ def nearest(subject: ModuleSubject, probe: ParameterCase, filled: Filled) -> str
 def roles_of(filled: Filled, name: str, shape: Shape, layout: Layout) -> str:
     """The part of every row of a fused parameter in a layout, such as "qqkkvv"."""
     value = filled.values[name]
-    numbers = np.broadcast_to(np.arange(shape.fused, dtype=float)[:, None], (shape.fused, shape.size))
-    marked = numbers if value.shape == (shape.fused, shape.size) else numbers.T
+    numbers = np.broadcast_to(np.arange(shape.fused_size, dtype=float)[:, None], (shape.fused_size, shape.size))
+    marked = numbers if value.shape == (shape.fused_size, shape.size) else numbers.T
     # Under another name, since the order that a name spells is what may be wrong.
     others = {own: other for own, other in filled.values.items() if own != name}
     parts = find_projections({**others, "fused": marked}, shape, layout).weights
     role = {int(row): part for part in "qkv" for row in np.unique(parts[part])}
-    return "".join(role[row] for row in range(shape.fused))
+    return "".join(role[row] for row in range(shape.fused_size))
 
 
 def seen_roles(subject: ModuleSubject, probe: ParameterCase, filled: Filled, name: str) -> str:

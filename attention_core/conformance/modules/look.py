@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from attention_core.conformance.modules.calling import read_call
-from attention_core.conformance.modules.construction import narrowed, read_construction
+from attention_core.conformance.modules.construction import narrow_config, read_construction
 from attention_core.conformance.modules.filled_module import PROBE, Called, ModuleSubject, drawn_pairs
 from attention_core.conformance.modules.form import KINDS, Form, Mask, MaskForm
 from attention_core.conformance.modules.fused_roles import layout_by_roles
@@ -55,13 +55,15 @@ def first_look(subject: ModuleSubject) -> Form:
     implementation = subject.implementation
     construction = read_construction(implementation.name, subject.description, implementation.config)
     subject.form = Form(construction)
-    described = subject.described(subject.adapted(PROBE))
+    described = subject.describe_call(subject.adapt_case(PROBE))
     if not described:
         refuse_unknown_settings(subject)
         return subject.form
-    construction = narrowed(construction, described.get("read", ()), bool(described.get("keyed")))
+    construction = narrow_config(construction, described.get("read", ()), bool(described.get("keyed")))
     form = read_call(implementation.name, construction, described.get("parameters"), implementation.arguments)
-    sized = (one for one in _sized(form) if _answers(subject, one, PROBE) and _answers(subject, one, UNALIGNED))
+    sized = (
+        one for one in _iterate_head_counts(form) if _answers(subject, one, PROBE) and _answers(subject, one, UNALIGNED)
+    )
     subject.form = next(sized, form)
     subject.form = replace(subject.form, output=_output(subject))
     if construction.takes("H_kv"):
@@ -82,15 +84,15 @@ def _asks_for_weights(subject: ModuleSubject, flag: str) -> bool:
 
     What gives something else beside it may be another thing than weights: that is declared, and then judged.
     """
-    case = subject.adapted(PROBE)
+    case = subject.adapt_case(PROBE)
     try:
-        found, x = subject.recognised(case), subject.input(case)
+        found, x = subject.recognise(case), subject.input(case)
         assert found.parts is not None
         others = subject.module(case, found, x, **{flag: True}).extra["response"].outputs[1:]
     except DECLINED:
         return False
     p, bound = subject.inside(case, found.parts, x, None, False, unit=True)
-    for want, limit in ((p, bound), subject.averaged(p, bound)):
+    for want, limit in ((p, bound), subject.average_heads(p, bound)):
         if len(others) == 1 and others[0].shape == want.shape:
             return bool(excess(others[0].values, want, limit).max(initial=0.0) <= 1)
     return False
@@ -99,7 +101,7 @@ def _asks_for_weights(subject: ModuleSubject, flag: str) -> bool:
 def agree(subject: ModuleSubject) -> None:
     """Find the layout, and the fewest changes of what is declared, under which the plain call agrees."""
     subject.agrees = None
-    probe = subject.grouped_probe() if subject.form.grouped else subject.adapted(PROBE)
+    probe = subject.grouped_probe() if subject.form.grouped else subject.adapt_case(PROBE)
     called: dict[bool, Called | None] = {}
     for changes in CONVENTIONS:
         with subject.under(changes):
@@ -117,14 +119,14 @@ def refuse_unknown_settings(subject: ModuleSubject) -> None:
 
     Raises: TargetError.
     """
-    built = subject.built(subject.adapted(PROBE), subject.fresh_instance())
+    built = subject.plan_instance(subject.adapt_case(PROBE), subject.fresh_instance())
     failure = subject.runner.run(Request(instance=built, describe=True)).failure
     if failure is not None and failure.types[0] == "UnknownSetting":
         name = failure.message.partition("'")[2].partition("'")[0]
         raise TargetError(f"{failure.message}: give --config {name}=VALUE")
 
 
-def _sized(form: Form) -> Iterator[Form]:
+def _iterate_head_counts(form: Form) -> Iterator[Form]:
     """The form for any number of heads, and for multiples of four."""
     yield form
     yield replace(form, multiple=4)
@@ -134,8 +136,8 @@ def _answers(subject: ModuleSubject, form: Form, case: ParameterCase) -> bool:
     """Whether a plain call of a form gives anything."""
     before, subject.form = subject.form, form
     try:
-        case = subject.adapted(case)
-        subject.send(subject.asked(case, subject.filled(case), subject.input(case)))
+        case = subject.adapt_case(case)
+        subject.send(subject.make_request(case, subject.fill(case), subject.input(case)))
     except DECLINED:
         return False
     finally:
@@ -158,19 +160,19 @@ def _has_fewer_heads_of_keys(subject: ModuleSubject, form: Form) -> bool:
     case = subject.grouped_probe()
     if not _answers(subject, form, case):
         return False
-    few, many = (subject.filled(one).values for one in (case, case.with_(H_kv=case["H"])))
+    few, many = (subject.fill(one).values for one in (case, case.with_(H_kv=case["H"])))
     return {n: v.shape for n, v in few.items()} != {n: v.shape for n, v in many.items()}
 
 
 def _output(subject: ModuleSubject) -> int:
     """The first result of the output's shape; 0 where there is none."""
-    case = subject.adapted(PROBE)
+    case = subject.adapt_case(PROBE)
     x = subject.input(case)
     try:
-        outputs = subject.send(subject.asked(case, subject.filled(case), x)).outputs
+        outputs = subject.send(subject.make_request(case, subject.fill(case), x)).outputs
     except DECLINED:
         return 0
-    shape = tuple(subject.laid(x).shape)
+    shape = tuple(subject.to_target_axes(x).shape)
     return next((i for i, out in enumerate(outputs) if out.shape == shape), 0)
 
 
@@ -220,16 +222,16 @@ def _is_taken(subject: ModuleSubject, form: MaskForm, shape: str) -> bool:
 
     One on the wrong axis then fits, and is judged.
     """
-    case = subject.adapted(PROBE)
+    case = subject.adapt_case(PROBE)
     return any(_judge(subject, form, shape, one) is not None for one in (case, case.with_(B=case["H"])))
 
 
 def _judge(subject: ModuleSubject, form: MaskForm, shape: str, case: ParameterCase | None = None) -> bool | None:
     """Whether a masked call agrees with the truth; None where it is declined."""
-    case = case or subject.adapted(PROBE)
+    case = case or subject.adapt_case(PROBE)
     mask = Mask(drawn_pairs(case, shape), form, shape)
     try:
-        found = subject.filled(case)
+        found = subject.fill(case)
         got = subject.module(case, found, subject.input(case), mask=mask).values
     except DECLINED as error:  # a call that changes its arguments was not declined: laws refute it
         return False if isinstance(error, Violation) and error.evidence.kind == "mutated" else None

@@ -27,7 +27,7 @@ EPS = 1e-5
 SINGLE = UNIT_ROUNDOFF["float32"]
 
 
-def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDArray]:
+def rms_normalise(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDArray]:
     """(B, n, H d) after an RMS norm over as many features as its weight has, and the error of float32; none without.
 
     Source: derivations/normalised_heads.md (root, epsilon).
@@ -45,7 +45,7 @@ def normalised(x: NDArray, weight: NDArray | None, d: int) -> tuple[NDArray, NDA
     return y.reshape(x.shape), np.asarray(error.reshape(x.shape))
 
 
-def layer_normalised(x: NDArray, weight: NDArray, shift: NDArray) -> tuple[NDArray, NDArray]:
+def layer_normalise(x: NDArray, weight: NDArray, shift: NDArray) -> tuple[NDArray, NDArray]:
     """(B, n, H d) after a layer norm over as many features as its weight has, and the error of float32.
 
     Source: derivations/normalised_heads.md (centred, layer).

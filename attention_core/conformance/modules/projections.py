@@ -62,7 +62,7 @@ class Shape:
         return self.heads * self.d
 
     @property
-    def fused(self) -> int:
+    def fused_size(self) -> int:
         """Features of all three parts."""
         return self.size + 2 * self.keys * self.d
 
@@ -175,10 +175,10 @@ def _pieces(
     name: str, value: NDArray, names: list[str], shape: Shape, layout: Layout, named: Mapping[str, str]
 ) -> Iterator[tuple[str, NDArray]]:  # fmt: skip
     """The parts that one parameter holds."""
-    size, fused, part = shape.size, shape.fused, _declared(name, named)
+    size, fused, part = shape.size, shape.fused_size, _find_declared_part(name, named)
     if part is None and value.shape in ((fused, size), (size, fused), (fused,)):
         rows = value.T if value.shape == (size, fused) and fused != size else value
-        yield from _parted(rows, shape, layout, _order(name, layout)).items()
+        yield from _split_rows(rows, shape, layout, _order(name, layout)).items()
         return
     both = 2 * shape.keys * shape.d
     part = part or _part(name, names, layout)
@@ -199,13 +199,13 @@ def _pieces(
         raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
 
 
-def _declared(name: str, named: Mapping[str, str]) -> str | None:
+def _find_declared_part(name: str, named: Mapping[str, str]) -> str | None:
     """The part that was declared for a parameter."""
     parts = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "out_proj": "out"}
     return next((parts[p] for p, own in named.items() if name == own or name.startswith(f"{own}.")), None)
 
 
-def _parted(rows: NDArray, shape: Shape, layout: Layout, order: str) -> dict[str, NDArray]:
+def _split_rows(rows: NDArray, shape: Shape, layout: Layout, order: str) -> dict[str, NDArray]:
     """The three parts of a fused parameter's rows, each (features, ...)."""
     rest, d, group = rows.shape[1:], shape.d, shape.heads // shape.keys
     if layout.inner == "blocks":

@@ -65,11 +65,11 @@ LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result
 
 def by_telling(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first; equals keep their order."""
-    ranks = ranked(results)
+    ranks = rank_results(results)
     return sorted(results, key=lambda result: ranks[id(result)])
 
 
-def ranked(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
+def rank_results(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
     """The rank of each result, by its `id`, among these: what a plain law says too is put behind it."""
     plain = [result for result in results if not of_circumstance(result)]
     true = [result for result in plain if result.law.endswith("_gradient_is_true")]
@@ -197,7 +197,7 @@ def without_consequences(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first, without what a shown cause explains; all where no cause is shown."""
     if any(differs(r) for r in results):  # laws that compare numbers then say nothing about the cause
         return [r for r in by_telling(results) if differs(r) or r.family in CIRCUMSTANTIAL]
-    ranks = ranked(results)
+    ranks = rank_results(results)
     ordered = [r for r in by_telling(results) if ranks[id(r)][0] != UNDER_A_CIRCUMSTANCE]
     if not ordered or ranks[id(ordered[0])][0] > 1:
         return ordered
@@ -211,7 +211,7 @@ def is_plain(result: LawResult) -> bool:
     return data.get("mask") is None and not data.get("is_causal")
 
 
-def chosen(results: Sequence[LawResult], explained: Sequence[str] = ()) -> list[Counterexample]:
+def choose_counterexamples(results: Sequence[LawResult], explained: Sequence[str] = ()) -> list[Counterexample]:
     """A few counterexamples: one of what is `explained`, the first of every family before the second of any."""
     refuted = by_telling([r for r in results if r.status == "refuted" and r.counterexample is not None])
     causes = without_consequences([r for r in results if r.status == "refuted" and r.law not in explained])

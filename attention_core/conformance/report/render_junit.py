@@ -46,8 +46,8 @@ def _case(suite: ET.Element, report: Report, result: LawResult) -> None:
 
 def _clean(text: str) -> str:
     """Text without the control characters that XML forbids."""
-    return "".join(c if c in "\t\n" or _allowed(ord(c)) else "?" for c in text)
+    return "".join(c if c in "\t\n" or _is_allowed(ord(c)) else "?" for c in text)
 
 
-def _allowed(code: int) -> bool:
+def _is_allowed(code: int) -> bool:
     return code >= 32 and not 0xD800 <= code < 0xE000 and code not in (0xFFFE, 0xFFFF)

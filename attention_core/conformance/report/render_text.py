@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from attention_core.conformance.first_look.findings import FirstLook, changed, command
+from attention_core.conformance.first_look.findings import FirstLook, command, select_non_defaults
 from attention_core.conformance.report.flaky import SAME_CALL
 from attention_core.conformance.report.law_result import LOST, NOT_RUN, LawResult
-from attention_core.conformance.report.ranking import chosen
-from attention_core.conformance.report.results import Report, count, listed
+from attention_core.conformance.report.ranking import choose_counterexamples
+from attention_core.conformance.report.results import Report, count, join_names
 from attention_core.conformance.subjects.core import CORE_REFUSED
 from attention_core.declaration.implementation import usual_dead_rows
 from attention_core.declaration.plain_text import plain
@@ -111,7 +111,9 @@ def how_to_declare(report: Report) -> str:
     assert look is not None and under is not None
     if report.isolated:
         return command(report.target, under.declared)
-    fields = ", ".join(f"{name}={value!r}" for name, value in changed(report.target, under.declared).items())
+    fields = ", ".join(
+        f"{name}={value!r}" for name, value in select_non_defaults(report.target, under.declared).items()
+    )
     return f"Implementation({report.target}, {fields})"
 
 
@@ -146,7 +148,7 @@ def print_laws(console: Console, report: Report, everything: bool) -> None:
 def print_counterexamples(console: Console, report: Report, everything: bool) -> None:
     """The most telling ones in full; a convention that explains them all leaves one to look at."""
     refuted = [c for c in report.counterexamples if c.law in {r.law for r in report.with_status("refuted")}]
-    shown = refuted if everything else chosen(report.laws, report.explained)
+    shown = refuted if everything else choose_counterexamples(report.laws, report.explained)
     for found in shown:
         console.print(f"\n[bold red]{escape(found.title)}[/]: ", end="", highlight=False)
         say(console, found.message.removeprefix(f"{SAME_CALL}: "))
@@ -237,7 +239,7 @@ def remark(report: Report, expected: str = "") -> str:
     if report.unavailable:
         return f"cannot run here: {report.unavailable}"
     if report.verdict == "refuted":
-        text = listed(report.refuted_as(), 3)
+        text = join_names(report.refuted_as(), 3)
         return f"a labelled counterexample: {text}" if expected == "refuted" else text
     known = [r.law for r in report.with_status("known_failure")]
     reason = report.reason() if report.verdict in ("incomplete", "error") else report.problem

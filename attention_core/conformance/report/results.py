@@ -128,14 +128,14 @@ class Report:
         if self.unavailable:
             return f"cannot run here: {self.unavailable}"
         if self.verdict == "refuted":
-            passes = [f"{self._mended()}"] if self.with_status("unexpected_pass") else []
-            return "; ".join([listed(self.refuted_as()), *passes, *([self.problem] if self.problem else [])])
+            passes = [f"{self._describe_passing_failures()}"] if self.with_status("unexpected_pass") else []
+            return "; ".join([join_names(self.refuted_as()), *passes, *([self.problem] if self.problem else [])])
         if self.verdict == "conforms":
             accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
-            fixed = f"; with {listed(self.fixed, FIXED)}" if self.fixed else ""
-            return looked(self.laws) + fixed + accepted
+            fixed = f"; with {join_names(self.fixed, FIXED)}" if self.fixed else ""
+            return describe_search(self.laws) + fixed + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
-        return "; ".join(self.missing()) + ("" if self.problem else always_refused(self.laws))
+        return "; ".join(self.missing()) + ("" if self.problem else describe_refusals(self.laws))
 
     def refuted_as(self) -> list[str]:
         """What refuted it, the most telling first: laws by name; what any law would have met, once."""
@@ -149,10 +149,10 @@ class Report:
             lines.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
         return list(lines.values())
 
-    def _mended(self) -> str:
+    def _describe_passing_failures(self) -> str:
         names = [r.law for r in self.with_status("unexpected_pass")]
         fail = "failure no longer fails" if len(names) == 1 else "failures no longer fail"
-        return f"{len(names)} known {fail}: {listed(names)}"
+        return f"{len(names)} known {fail}: {join_names(names)}"
 
     def missing(self) -> list[str]:
         """What keeps the verdict from "conforms", in sentences."""
@@ -172,7 +172,7 @@ class Report:
             configured = self.declared.get("contract") == "multi-head"
             lines.append(what_to_do(self.untested, self.constructed, configured=configured))
         if self.partial and not lines and self.laws and not self.with_status("refuted"):
-            lines.append(f"{self.asked or chosen_held(self.laws)}; a verdict needs all laws")
+            lines.append(f"{self.asked or describe_chosen_laws(self.laws)}; a verdict needs all laws")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,31 +213,31 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int = NAMED) -> str:
+def join_names(names: Sequence[str], most: int = NAMED) -> str:
     """The first few names, and how many there are besides."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def looked(laws: Sequence[LawResult]) -> str:
+def describe_search(laws: Sequence[LawResult]) -> str:
     """How hard the search looked, and what it could not look at."""
     held, known = ([r for r in laws if r.status == status] for status in ("held", "known_failure"))
     problems = count(sum(r.cases for r in held), "problem")
     extra = f", {count(len(known), 'known failure')}" if known else ""
-    return f"{count(len(held), 'law')} held on {problems}, no counterexample{extra}{always_refused(laws)}"
+    return f"{count(len(held), 'law')} held on {problems}, no counterexample{extra}{describe_refusals(laws)}"
 
 
-def chosen_held(laws: Sequence[LawResult]) -> str:
+def describe_chosen_laws(laws: Sequence[LawResult]) -> str:
     """What came of chosen laws of which none is refuted."""
     held, known = (sum(r.status == status for r in laws) for status in ("held", "known_failure"))
     facts = [f"the {count(held, 'chosen law')} held"] if held or not known else []
     return ", ".join(facts + ([f"{count(known, 'known failure')} still there"] if known else []))
 
 
-def always_refused(laws: Sequence[LawResult]) -> str:
+def describe_refusals(laws: Sequence[LawResult]) -> str:
     """The laws of which every case was declined, as the end of a line."""
     names = [r.law for r in laws if r.status == "refused"]
-    return f"; {count(len(names), 'law')} refused every time: {listed(names)}" if names else ""
+    return f"; {count(len(names), 'law')} refused every time: {join_names(names)}" if names else ""
 
 
 def to_json(reports: Sequence[Report]) -> str:

@@ -27,7 +27,7 @@ MOST_PARTS = 16
 """Into so many parts the earlier calls are cut at most."""
 
 
-def completed(subject: Any, violation: Violation) -> Violation:
+def complete(subject: Any, violation: Violation) -> Violation:
     """The violation, with the earlier call it needs in front, or marked where none was found.
 
     It stays as it is where it fails by itself, or where no fresh process can be had.

@@ -15,12 +15,12 @@ from attention_core.conformance.cases.nulls import MINIMUM
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.report.flaky import if_different
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.search.alone import completed
+from attention_core.conformance.search.alone import complete
 from attention_core.conformance.search.judging import SHRINK_CALLS, Found, Tally, judge
 from attention_core.conformance.search.minimise import HANDFUL, minimise, reduce_lightly, size
 from attention_core.conformance.search.small_search import search_small, shrink_small
 from attention_core.conformance.snippets.case_line import case_line
-from attention_core.conformance.snippets.replay import as_made
+from attention_core.conformance.snippets.replay import note_no_grad
 from attention_core.conformance.subjects.evidence import Violation
 from attention_core.conformance.subjects.law import Law
 
@@ -92,7 +92,7 @@ class Search:
                     self.found = self._climb(rung, SHARE if fewest else 1)
         self.seconds += time.perf_counter() - start
         if self.found is None:
-            return self._unrefuted(effort)
+            return self._conclude(effort)
         return self.make_small(shrink, lightly=lightly)
 
     def make_small(self, calls: int = SHRINK_CALLS, *, lightly: bool = False) -> LawResult:
@@ -157,7 +157,7 @@ class Search:
         message = message if shown is None else shown.message
         return LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
 
-    def _unrefuted(self, effort: str) -> LawResult:
+    def _conclude(self, effort: str) -> LawResult:
         law, tally = self.law, self.tally
         if self.reason:
             return self._result("not_applicable", self.reason)
@@ -252,10 +252,10 @@ def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False
     from attention_core.conformance.snippets.snippet import render
 
     violation = if_different(subject, law, found.violation)
-    evidence = as_made(subject, violation.evidence)
+    evidence = note_no_grad(subject, violation.evidence)
     violation = Violation(violation.message, evidence)
     if shrunk and subject.looks_alone:
-        violation = completed(subject, violation)
+        violation = complete(subject, violation)
         evidence = violation.evidence
     return Counterexample(
         law.name, violation.message, case_line(subject, found.case, evidence), found.case.to_json(),

@@ -44,12 +44,12 @@ def array_text(spec: Array, library: str = "torch") -> str:
     flat = values.reshape(-1)
     if flat.size > 1 and (np.all(flat == flat[0]) or np.all(np.isnan(flat))):
         text = f"{prefix}.full({values.shape}, {_number(flat[0])}{dtype})"
-    elif (repeated := patterned(values, spec.dtype, library)) is not None:
+    elif (repeated := write_pattern(values, spec.dtype, library)) is not None:
         text = repeated
     elif flat.size > MAX_ELEMENTS:
-        text = packed(spec, library) + (f".reshape({values.shape})" if spec.is_plain else "")
+        text = pack(spec, library) + (f".reshape({values.shape})" if spec.is_plain else "")
     else:
-        text = f"{prefix}.{'tensor' if library == 'torch' else 'array'}({_nested(values)}{dtype})"
+        text = f"{prefix}.{'tensor' if library == 'torch' else 'array'}({_write_nested(values)}{dtype})"
     if spec.is_plain:
         return text
     if library == "torch":
@@ -70,8 +70,8 @@ def assignment(name: str, spec: Array, library: str = "torch", *, gradient: bool
     if library == "jax" or values.size <= LARGE or (library != "torch" and not spec.is_plain):
         return f"{name} = {text}{ready}"  # arrays of JAX are not written to
     values = values.reshape(spec.shape) if spec.is_plain else values
-    lines = filled(name, values, spec.dtype, library)
-    if not lines and patterned(values, spec.dtype, library) is None:
+    lines = write_fill(name, values, spec.dtype, library)
+    if not lines and write_pattern(values, spec.dtype, library) is None:
         lines = filled_by_rows(name, values, spec.dtype, library)
     if not lines:
         return f"{name} = {text}{ready}"
@@ -80,14 +80,14 @@ def assignment(name: str, spec: Array, library: str = "torch", *, gradient: bool
     return "; ".join([*lines, *([f"{name}{ready}"] if gradient else [])])
 
 
-def patterned(values: NDArray, dtype: str, library: str) -> str | None:
+def write_pattern(values: NDArray, dtype: str, library: str) -> str | None:
     """A large array by what repeats in it, or None."""
     if values.size <= LEAST:
         return None
-    return pattern(values, library, PREFIX[library], dtype_text(dtype, library), _nested)
+    return pattern(values, library, PREFIX[library], dtype_text(dtype, library), _write_nested)
 
 
-def filled(name: str, values: NDArray, dtype: str, library: str) -> list[str]:
+def write_fill(name: str, values: NDArray, dtype: str, library: str) -> list[str]:
     """Statements that fill an array and set its few other numbers; none where there are more than `FEW`.
 
     What lies between the elements of a view is NaN: a pattern of it is filled first.
@@ -99,7 +99,7 @@ def filled(name: str, values: NDArray, dtype: str, library: str) -> list[str]:
     if len(places) > FEW and np.isnan(values).any():
         rest = numbers[np.argmax(np.where(np.isnan(numbers), 0, counts))]
         under = np.where(np.isnan(values), values, rest)
-        places, text = runs(values, ~np.isnan(values) & (values != rest)), patterned(under, dtype, library)
+        places, text = runs(values, ~np.isnan(values) & (values != rest)), write_pattern(under, dtype, library)
     if text is None or not 0 < len(places) <= FEW:
         return []
     return [f"{name} = {text}", *(f"{name}[{at}] = {_number(number)}" for at, number in places)]
@@ -132,7 +132,7 @@ def filled_by_rows(name: str, values: NDArray, dtype: str, library: str) -> list
         return []
     maker, kind = ("tensor" if library == "torch" else "array"), dtype_text(dtype, library)
     full = f"{name} = {PREFIX[library]}.full({values.shape}, {_number(rest)}{kind})"
-    rows = ((", ".join(map(str, at)), _nested(values[tuple(at)])) for at in others)
+    rows = ((", ".join(map(str, at)), _write_nested(values[tuple(at)])) for at in others)
     return [full, *(f"{name}[{at}] = {PREFIX[library]}.{maker}({row}{kind})" for at, row in rows)]
 
 
@@ -145,12 +145,12 @@ def values_by_name(parameters: Mapping[str, Array]) -> list[str]:
     return ("values = {" + ",\n    ".join(lines) + "}").split("\n")
 
 
-def joined(lines: Sequence[str]) -> list[str]:
+def join_lines(lines: Sequence[str]) -> list[str]:
     """Short lines that belong together as one."""
     return ["; ".join(lines)] if sum(map(len, lines)) + 2 * len(lines) <= WIDTH and len(lines) > 1 else list(lines)
 
 
-def packed(spec: Array, library: str) -> str:
+def pack(spec: Array, library: str) -> str:
     """An expression for the flat base of a large array, from its bytes (the snippet imports base64 and zlib).
 
     zlib's highest level saves a sixth of the characters and takes twenty times as long: a second for a layer's weights.
@@ -170,10 +170,10 @@ def dtype_text(dtype: str, library: str) -> str:
     return f", dtype={PREFIX[library]}.{dtype}"
 
 
-def _nested(values: NDArray) -> str:
+def _write_nested(values: NDArray) -> str:
     if values.ndim == 0:
         return _number(values)
-    return "[" + ", ".join(_nested(v) for v in values) + "]"
+    return "[" + ", ".join(_write_nested(v) for v in values) + "]"
 
 
 def _number(x: Any) -> str:

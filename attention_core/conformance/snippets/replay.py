@@ -20,7 +20,7 @@ INSTANCES = count(1 << 40)
 """Numbers for objects that are built once more: a built object may remember the calls of the law."""
 
 
-def as_made(subject: Any, evidence: Evidence) -> Evidence:
+def note_no_grad(subject: Any, evidence: Evidence) -> Evidence:
     """The evidence, told whether its calls give something else where gradients are left on."""
     runner = getattr(subject, "runner", None)
     requests = [shown.request for shown in (*evidence.before, *evidence.calls)]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.report.law_result import LOST
-from attention_core.conformance.snippets.arrays import array_text, assignment, joined, literal, values_by_name
+from attention_core.conformance.snippets.arrays import array_text, assignment, join_lines, literal, values_by_name
 from attention_core.conformance.snippets.replay import without_gradients
 from attention_core.conformance.snippets.verdict import verdict
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
@@ -79,7 +79,7 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
         )
     if "zlib." in body:
         top[1:1] = ["import base64, zlib"]
-        top.append(why_packed(evidence))
+        top.append(explain_packing(evidence))
     return "\n".join([*top, body]) + "\n"
 
 
@@ -150,7 +150,7 @@ class Program:
         if evidence.kind == "must_raise":
             self.lines += ["try:", f"    {off}{out} = {call}"]
             return
-        watched = [variables[n] for n, a in named(request).items() if isinstance(a, Array)]
+        watched = [variables[n] for n, a in name_arguments(request).items() if isinstance(a, Array)]
         if watching:
             self.lines.append(f"before = {self.memory(watched)}")
         if self.implementation.array == "jax" and request.wrt:
@@ -160,7 +160,7 @@ class Program:
         line = f"{off}{out} = {call}{f'[{request.of}]' if several else ''}"
         if evidence.kind == "process":
             self.lines.append(f"before = {shown.expression}")
-        self.lines += guarded(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
+        self.lines += guard_call(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
         if request.between is not None:
             given = self.arguments(request.between, number + 1, fresh=True)
             places = [given[str(i)] for i in range(len(request.between.args))]
@@ -187,13 +187,13 @@ class Program:
         if request.overwrite == "outputs":
             self.lines.append(f"{out}[...] = ~{out} if str({out}.dtype).endswith('bool') else nan  # the caller's own")
             return
-        arrays = {variables[name]: a for name, a in named(request).items() if isinstance(a, Array)}
+        arrays = {variables[name]: a for name, a in name_arguments(request).items() if isinstance(a, Array)}
         new = {"bool": "~{0}", "int64": "{0} + 1", "int32": "{0} + 1", "uint8": "{0} + 1"}
         self.change({x: new.get(a.dtype, "nan").format(x) for x, a in arrays.items()})
 
     def refill(self, request: Request, variables: Mapping[str, str]) -> None:
         """What the caller writes into the arrays of an earlier call before it makes this one."""
-        arrays = {variables[name]: a for name, a in named(request).items() if isinstance(a, Array)}
+        arrays = {variables[name]: a for name, a in name_arguments(request).items() if isinstance(a, Array)}
         self.change({x: array_text(a, self.implementation.array) for x, a in arrays.items()})
 
     def change(self, texts: Mapping[str, str]) -> None:
@@ -206,7 +206,7 @@ class Program:
         """Argument name -> the variable or literal that stands for it; writes the variables."""
         variables: dict[str, str] = {}
         same, written = dict(request.same), len(self.lines)
-        for key, argument in named(request).items():
+        for key, argument in name_arguments(request).items():
             if key in same:
                 continue
             name = "qkv"[int(key)] if key in ("0", "1", "2") and len(request.args) == 3 else key
@@ -224,7 +224,7 @@ class Program:
                 if not own:
                     self.written[name, text] = known
             variables[key] = known
-        self.lines[written:] = joined(self.lines[written:])
+        self.lines[written:] = join_lines(self.lines[written:])
         return variables | {key: variables[other] for key, other in same.items()}
 
     def value(self, argument: Any) -> str:
@@ -247,7 +247,7 @@ class Program:
             else:
                 keywords = by_name[0] if by_name else {}
                 self.lines += config_lines([*given, *keywords.values()])
-                texts = [*map(constructed, given), *(f"{k}={constructed(v)}" for k, v in keywords.items())]
+                texts = [*map(format_argument, given), *(f"{k}={format_argument(v)}" for k, v in keywords.items())]
                 self.lines.append(f"{target} = attention({', '.join(texts)})")
                 self.written["module", ""] = self.written["module", str(number)] = target
         if request.mode is not None and array == "torch" and self.written.get((target, "mode")) != request.mode:
@@ -319,7 +319,7 @@ class Program:
             self.lines.append(f"{'got' if number == 0 else 'want'} = {what}[{where}].item()")
 
 
-def constructed(argument: Any) -> str:
+def format_argument(argument: Any) -> str:
     """A constructor's argument as text; a config stands under its name."""
     return "config" if isinstance(argument, Settings) else repr(argument)
 
@@ -346,16 +346,16 @@ def between(request: Request, call: str, out: str) -> str:
     return f"between = {call}  # its {stays}"
 
 
-def why_packed(evidence: Evidence) -> str:
+def explain_packing(evidence: Evidence) -> str:
     """A remark on arrays that nobody can read: how many numbers they hold, and why there are no fewer."""
-    arrays = [a for shown in evidence.calls for a in named(shown.request).values() if isinstance(a, Array)]
+    arrays = [a for shown in evidence.calls for a in name_arguments(shown.request).values() if isinstance(a, Array)]
     most = max(np.asarray(a.base).size for a in arrays) if arrays else 0
     lost = evidence.event in LOST
     reason = "every smaller case would cost a lost call" if lost else "no smaller case that was tried fails like this"
     return f"# up to {most} numbers in an array, packed: {reason}"
 
 
-def guarded(line: str, event: str, message: str) -> list[str]:
+def guard_call(line: str, event: str, message: str) -> list[str]:
     """The call that is lost, as lines that fail where it is: an exit, and what does not end, would say nothing."""
     if event == "exit" and "sys.exit" in message:
         text = repr(" ".join(message.split()))
@@ -367,7 +367,7 @@ def guarded(line: str, event: str, message: str) -> list[str]:
     return [line]
 
 
-def named(request: Request) -> dict[str, Any]:
+def name_arguments(request: Request) -> dict[str, Any]:
     """All arguments of a request by place or name."""
     return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
 

@@ -90,21 +90,21 @@ class Binding:
         kwargs = {self.names[name]: defaults[name] for name in sorted(self.required)}
         kwargs |= self.implementation.arguments
         if case.mask is not None:
-            kwargs[self.spelled("attn_mask")] = self._mask(case)
+            kwargs[self.target_name("attn_mask")] = self._mask(case)
         if case.is_causal and ("is_causal" in self.names or not self.implementation.always_causal):
-            kwargs[self.spelled("is_causal")] = True
+            kwargs[self.target_name("is_causal")] = True
         if case.scale is not None:
-            kwargs[self.spelled("scale")] = case.scale
+            kwargs[self.target_name("scale")] = case.scale
         if case.group != 1 and "enable_gqa" in self.names:
             kwargs[self.names["enable_gqa"]] = True
         dropout = extra.pop("dropout", None)
         if dropout is not None:
-            kwargs[self.spelled("dropout_p")] = dropout
+            kwargs[self.target_name("dropout_p")] = dropout
         if self.is_module:
             extra.setdefault("mode", "eval")
         return Request(tuple(args), kwargs, **extra)
 
-    def spelled(self, name: str) -> str:
+    def target_name(self, name: str) -> str:
         """The target's name of a parameter.
 
         Raises:
@@ -186,7 +186,7 @@ def other_contract(description: Mapping[str, Any]) -> str:
     return f"; {targets[suits]} is judged with --contract {suits}" if suits in targets else ""
 
 
-def not_called(implementation: Implementation, description: Mapping[str, Any]) -> TargetError:
+def explain_class(implementation: Implementation, description: Mapping[str, Any]) -> TargetError:
     """The error of a class where something is called; it names the form that the class suits, if there is one."""
     message = f"{implementation.name} is a class: {BUILD}{other_contract(description)}"
     suits = str(description.get("suits", ""))
@@ -199,7 +199,7 @@ def _read_claims(implementation: Implementation, description: Mapping[str, Any])
     if not description["callable"]:
         raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
     if description.get("is_class"):
-        raise not_called(implementation, description)
+        raise explain_class(implementation, description)
     parameters = description["parameters"]
     declared = implementation.claims
     canonical = {name: name for name in CLAIMS}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.subjects.evidence import Refused, Violation
-from attention_core.conformance.subjects.parameter_case import ParameterCase, nearest_supported, supports
+from attention_core.conformance.subjects.parameter_case import ParameterCase, find_nearest_sizes, supports
 
 SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
     "mask-builder": ({"n_q": 16, "n_kv": 16, "size": 5, "B": 2}, {"n_q": 13, "n_kv": 13, "size": 4, "B": 3}),
@@ -74,7 +74,7 @@ def plain_cases(contract: str, subject: Any) -> list[tuple[str, ParameterCase]]:
     declared = [(label, case) for label, case in cases if supports(subject.implementation, case)]
     if declared:
         return declared
-    near = ((label, nearest_supported(subject.implementation, case)) for label, case in cases[: len(dtypes)])
+    near = ((label, find_nearest_sizes(subject.implementation, case)) for label, case in cases[: len(dtypes)])
     return [(label, case) for label, case in near if case is not None]
 
 
@@ -84,7 +84,7 @@ def plain_call(contract: str, subject: Any, case: ParameterCase) -> None:
 
 
 def _mask(subject: Any, case: ParameterCase) -> None:
-    subject.built(case)
+    subject.build_mask(case)
 
 
 def _heads(subject: Any, case: ParameterCase) -> None:
@@ -95,12 +95,12 @@ def _heads(subject: Any, case: ParameterCase) -> None:
 
 
 def _module(subject: Any, case: ParameterCase) -> None:
-    subject.filled(subject.adapted(case))
+    subject.fill(subject.adapt_case(case))
 
 
 def _rotary(subject: Any, case: ParameterCase) -> None:
     x = case.values("x", case["B"], case["H"], case["n"], 2 * case["half"])
-    subject.turned(case, x, np.arange(case["n"]))
+    subject.rotate(case, x, np.arange(case["n"]))
 
 
 def _bias(subject: Any, case: ParameterCase) -> None:
@@ -116,7 +116,7 @@ def _cache(subject: Any, case: ParameterCase) -> None:
 
 
 def _attention(subject: Any, case: ParameterCase) -> None:
-    case = subject.adapted(case)
+    case = subject.adapt_case(case)
     subject.attend(case, subject.inputs(case), True)
 
 

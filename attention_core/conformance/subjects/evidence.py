@@ -90,14 +90,14 @@ class Result:
     head_axis: int = 1
     back: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
 
-    def shown(self, index: tuple[int, ...]) -> Shown:
+    def show(self, index: tuple[int, ...]) -> Shown:
         own = index if self.heads is None else self._at_head(index, self.heads[index[self.head_axis]])
         moved = own if self.place is None else self.place(own)
         message = "" if self.expression is None else self.expression(*index)
         return Shown(self.request, self.quantity, tuple(int(i) for i in moved), message, self.missing)
 
     def canonical(self, moved: tuple[int, ...]) -> tuple[int, ...]:
-        """The inverse of the move in `shown`: from the target's own axis order and heads."""
+        """The inverse of the move in `show`: from the target's own axis order and heads."""
         index = moved if self.back is None else self.back(moved)
         return index if self.heads is None else self._at_head(index, list(self.heads).index(index[self.head_axis]))
 
@@ -164,7 +164,7 @@ def require_close(
     )  # all digits where they matter
     numbers = ("no gradient (None, read as 0)" if got.missing else numbers[0], numbers[1])
     message = f"{what}: got {numbers[0]} at [{shown}], but should be {numbers[1]} (allowed error {b:.3g})"
-    raise Violation(message, Evidence((got.shown(index),), g, w, b))
+    raise Violation(message, Evidence((got.show(index),), g, w, b))
 
 
 def require_same(
@@ -175,7 +175,7 @@ def require_same(
         return require_close(got, other.values, bound, what, where=where)
     except Violation as violation:
         first = violation.evidence.calls[0]
-        second = other.shown(got.canonical(first.index))
+        second = other.show(got.canonical(first.index))
         old = violation.evidence
         raise Violation(violation.message, Evidence((first, second), old.got, old.want, old.bound, "pair")) from None
 
@@ -191,5 +191,5 @@ def require_finite(got: Result, what: str, *, where: NDArray | None = None) -> N
     g = float(got.values[index])
     shown = ", ".join(map(str, index))
     raise Violation(
-        f"{what}: got {g} at [{shown}], but should be finite", Evidence((got.shown(index),), g, None, None, "nonfinite")
+        f"{what}: got {g} at [{shown}], but should be finite", Evidence((got.show(index),), g, None, None, "nonfinite")
     )

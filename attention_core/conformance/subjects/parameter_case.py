@@ -139,7 +139,7 @@ def supports(implementation: Implementation, case: ParameterCase) -> bool:
     return condition is None or all(condition(**sizes) for sizes in named_sizes(case.sizes))
 
 
-def nearest_supported(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:
+def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:
     """The case, or the first with some of its sizes replaced by usual larger ones that are declared; None without."""
     names = [name for name in case.sizes if name not in ("start", "shift")]
     for values in product(*((case[name], *WIDER) for name in names)):
@@ -173,7 +173,7 @@ class ParameterSubject(SubjectBase):
         """What is declared of the target beside its conventions (kind, pairing, base, ...)."""
         return self.implementation.parameters
 
-    def adapted(self, case: ParameterCase) -> ParameterCase:
+    def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """The case, at sizes that the target's form allows."""
         return case
 
@@ -182,7 +182,7 @@ class ParameterSubject(SubjectBase):
         found = self.description["parameters"]
         return None if found is None else [p["name"] for p in found]
 
-    def spelled(self, *candidates: str) -> str | None:
+    def find_name(self, *candidates: str) -> str | None:
         """The first of some spellings of a parameter that the target has."""
         known = self.names() or []
         return next((c for c in candidates if c in known), None)
@@ -345,16 +345,16 @@ def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Gene
     dtypes = [d for d in space.dtypes or declared if d in declared]
     if not dtypes:
         return None
-    case = subject.adapted(_drawn(space, dtypes, rng))
+    case = subject.adapt_case(_draw_case(space, dtypes, rng))
     for _ in range(TRIES):
         if supports(subject.implementation, case):
             return case
-        case = subject.adapted(_drawn(space, dtypes, rng))
-    near = nearest_supported(subject.implementation, case)
+        case = subject.adapt_case(_draw_case(space, dtypes, rng))
+    near = find_nearest_sizes(subject.implementation, case)
     return near if near is not None and space.contains(near) else None
 
 
-def _drawn(space: Sizes, dtypes: list[str], rng: np.random.Generator) -> ParameterCase:
+def _draw_case(space: Sizes, dtypes: list[str], rng: np.random.Generator) -> ParameterCase:
     """One case of a space, whatever sizes are declared."""
     small = rng.random() < 0.5
     sizes = {}

@@ -94,7 +94,7 @@ class Subject(SubjectBase):
         self.refusals: OrderedDict[str, int] = OrderedDict()
         self.answers, self.truths = Memory(), truths or Memory()  # truths and budgets may be shared by subjects
 
-    def remembered(self, case: Case, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def remember(self, case: Case, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """`make()`, once per (case, key) while the case is recent."""
         return self.answers.get(case, (id(case), *key), make)
 
@@ -114,7 +114,7 @@ class Subject(SubjectBase):
         """The target's answer to a case (remembered unless `fresh`, or with extras such as `seed`, `mode`)."""
         if fresh or extra:
             return self._forward(case, **extra)
-        found: Forward = self.remembered(case, ("forward",), lambda: self._forward(case))
+        found: Forward = self.remember(case, ("forward",), lambda: self._forward(case))
         return found
 
     def _forward(self, case: Case, **extra: Any) -> Forward:
@@ -189,7 +189,7 @@ class Subject(SubjectBase):
         """The target's derivatives for a cotangent (default: the case's own, then remembered)."""
         if cotangent is None and directions is None and not extra:
             make = lambda: self._backward(case, case.cotangent(), want, None)  # noqa: E731
-            found: Backward = self.remembered(case, ("backward", want), make)
+            found: Backward = self.remember(case, ("backward", want), make)
             return found
         return self._backward(case, case.cotangent() if cotangent is None else cotangent, want, directions, **extra)
 

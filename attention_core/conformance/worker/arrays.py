@@ -152,7 +152,7 @@ class TorchArrays:
         if isinstance(target, self.torch.nn.Module):
             target.train(mode == "train")
 
-    def copied(self, target: Any) -> Any:
+    def copy_module(self, target: Any) -> Any:
         """A copy of a module; the target itself where it is not a module, or refuses to be copied."""
         if isinstance(target, self.torch.nn.Module):
             with suppress(Exception):

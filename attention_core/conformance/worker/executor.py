@@ -34,7 +34,7 @@ from attention_core.conformance.worker.built import (
     with_stand_in,
 )
 from attention_core.conformance.worker.exchange import Array, Failure, Request, Response, Settings, Value
-from attention_core.conformance.worker.process_state import ProcessState, seeded
+from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.declaration.implementation import TargetError, summarize_error
 from attention_core.worker.processes import COMPILERS
 
@@ -56,14 +56,14 @@ class Executor:
         self.built: dict[str, dict[str, str]] = {}  # the same of the factory that made the target
         if factory and callable(target):
             self.built = {FACTORY: bound(target, named_parameters(target), (), {})}
-        made = self._made(target) if factory else target
+        made = self._construct(target) if factory else target
         self.target = with_stand_in(made) if takes_a_module(made) else made
         self.instances: dict[int, Any] = {}
         self.process = ProcessState()
         self.names_read, self.read_by_key = list[str](), False  # of the config of the instance built last
 
     @staticmethod
-    def _made(factory: Any) -> Any:
+    def _construct(factory: Any) -> Any:
         if not callable(factory):
             raise TargetError(f"--factory: the target is not callable (it is of type {type(factory).__name__})")
         try:
@@ -80,7 +80,7 @@ class Executor:
         self.process.changed = {}
         self.bound = dict(self.built)
         try:
-            with nullcontext() if request.watch is None else seeded(request.watch, found):
+            with nullcontext() if request.watch is None else seed_generators(request.watch, found):
                 response = self._run(request)
         except KeyboardInterrupt:
             raise
@@ -103,7 +103,7 @@ class Executor:
         built |= {name: self._build(a) for name, a in request.kwargs.items()}
         if request.earlier is not None:
             built = self._written_into(target, request, request.earlier, built)
-        arrays = [n for n, a in self._named(request).items() if isinstance(a, Array)]
+        arrays = [n for n, a in self._name_arguments(request).items() if isinstance(a, Array)]
         before = {name: self._state(built[name]) for name in arrays}
         for name in request.wrt:
             built[name] = lib.differentiable(built[name])
@@ -120,10 +120,10 @@ class Executor:
             first, second, has_graph = [], [], True
             alive = [self._between(target, request.between) for _ in range(request.betweens)]
             if request.wrt:
-                with self.process.kept(request.watch is not None):
+                with self.process.preserve(request.watch is not None):
                     first, second, has_graph = self._differentiate(request, outputs, built)
             del alive
-        shared = self._shared(outputs, {name: built[name] for name in arrays})
+        shared = self._find_shared_memory(outputs, {name: built[name] for name in arrays})
         values = tuple(self._read(o) for o in outputs)
         mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])
         if COTANGENT in before and self._state(built[COTANGENT]) != before[COTANGENT]:
@@ -142,7 +142,7 @@ class Executor:
         """What a call must leave as it was: the bytes under an array, and how it lies on them."""
         return self.library.memory(tensor), self.library.layout(tensor)
 
-    def _shared(self, outputs: list[Any], arrays: dict[str, Any]) -> tuple[tuple[int, str], ...]:
+    def _find_shared_memory(self, outputs: list[Any], arrays: dict[str, Any]) -> tuple[tuple[int, str], ...]:
         """Which results lie in the memory of which arguments: who writes into one, writes into the other."""
         places = {name: self.library.storage(array) for name, array in arrays.items()}
         found = ((number, self.library.storage(out)) for number, out in enumerate(outputs))
@@ -152,16 +152,16 @@ class Executor:
         """The result of a call made while another one's result, or graph, is alive."""
         if request is None:
             return None
-        built = {name: self._build(a) for name, a in self._named(request).items()}
+        built = {name: self._build(a) for name, a in self._name_arguments(request).items()}
         for name in request.wrt:
             built[name] = self.library.differentiable(built[name])
         return self.library.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
 
     def _written_into(self, target: Any, request: Request, earlier: Request, built: dict[str, Any]) -> dict[str, Any]:
         """The arrays of an earlier call, made now, with the numbers of this one written into them afterwards."""
-        first = {name: self._build(a) for name, a in self._named(earlier).items()}
+        first = {name: self._build(a) for name, a in self._name_arguments(earlier).items()}
         self.library.call(lambda: self._call(target, earlier, first), False)
-        for name, argument in self._named(request).items():
+        for name, argument in self._name_arguments(request).items():
             if isinstance(argument, Array) and name in first:
                 self.library.refill(first[name], argument)
                 built[name] = first[name]
@@ -188,7 +188,7 @@ class Executor:
             self._note(CONSTRUCTOR, target, arguments, dict(keywords[0] if keywords else {}))
             target = self._instance(target, *request.instance, watched=request.watch is not None)
         if request.apart and isinstance(self.library, TorchArrays):
-            target = self.library.copied(target)
+            target = self.library.copy_module(target)
         if request.mode is not None and isinstance(self.library, TorchArrays):
             self.library.set_mode(target, request.mode)
         if request.parameters is not None:
@@ -215,7 +215,7 @@ class Executor:
         if number not in self.instances:
             args = [as_config(a) if isinstance(a, Settings) else a for a in arguments]
             kwargs = {k: as_config(a) if isinstance(a, Settings) else a for k, a in (keywords or {}).items()}
-            with self.process.kept(watched):
+            with self.process.preserve(watched):
                 self.instances[number] = target(*args, **kwargs)
             configs = [c for c in (*args, *kwargs.values()) if isinstance(c, RecordedConfig)]
             self.names_read = sorted({name for config in configs for name in config.names_read})
@@ -231,13 +231,13 @@ class Executor:
         return self.library.build(argument) if isinstance(argument, Array) else argument
 
     @staticmethod
-    def _named(request: Request) -> dict[str, Any]:
+    def _name_arguments(request: Request) -> dict[str, Any]:
         return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
 
     def _call(self, target: Any, request: Request, built: dict[str, Any]) -> Any:
         built = built | {name: built[other] for name, other in request.same}
         args = [built[str(i)] for i in range(len(request.args))]
-        with self.process.kept(request.watch is not None):
+        with self.process.preserve(request.watch is not None):
             return target(*args, **{name: built[name] for name in request.kwargs})
 
     def _differentiate(self, request: Request, outputs: list[Any], built: dict[str, Any]) -> Any:
@@ -290,7 +290,7 @@ class Executor:
             "compiles": any(name in sys.modules for name in COMPILERS),
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
-        found["calls"] = kernels_called(target, found["is_module"])
+        found["calls"] = find_called_kernels(target, found["is_module"])
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
         found["stand_in"] = bool(getattr(target, "takes_a_module", False))
         found["config"] = config_class_of(target) if found["is_class"] else None
@@ -331,7 +331,7 @@ OWN = {"attention_core": "core", "transformers": "transformers", "torch": "torch
 """Packages with kernels of the table -> how the names of these begin."""
 
 
-def kernels_called(target: Any, is_module: bool = False) -> list[str]:
+def find_called_kernels(target: Any, is_module: bool = False) -> list[str]:
     """Whose attention a target is, or plainly calls: of "torch", "transformers", "core"."""
     function = inspect.unwrap(target) if inspect.isfunction(target) else getattr(target, "forward", None) or target
     function = function if hasattr(function, "__code__") else type(function).__dict__.get("__call__", function)

@@ -121,7 +121,7 @@ class ProcessState:
         self.changed: dict[str, tuple[str, str]] = {}
 
     @contextmanager
-    def kept(self, fully: bool = False) -> Iterator[None]:
+    def preserve(self, fully: bool = False) -> Iterator[None]:
         """Note which settings what is done inside changes, and put them back; `fully`: those of `LOADED`, too.
 
         The latter are compared with what they were at first, and afterwards are what loading has made of them.
@@ -142,7 +142,7 @@ class ProcessState:
     def _put_back(self, setting: Setting, module: Any, before: Any, value: Any) -> None:
         after = setting.read(module)
         if after != before:
-            self.changed.setdefault(setting.name, shown(before, after))
+            self.changed.setdefault(setting.name, format_values(before, after))
         if after != value:
             setting.write(module, value)
 
@@ -152,7 +152,7 @@ def _present(settings: Sequence[Setting]) -> list[tuple[Setting, Any]]:
     return [(setting, module) for setting in settings if (module := modules[setting.module]) is not None]
 
 
-def shown(before: Any, after: Any) -> tuple[str, str]:
+def format_values(before: Any, after: Any) -> tuple[str, str]:
     """Two values in words; of an environment the names of what differs alone, for values may be secret.
 
     Example:
@@ -168,7 +168,7 @@ def shown(before: Any, after: Any) -> tuple[str, str]:
 
 
 @contextmanager
-def seeded(seed: int, found: dict[str, str]) -> Iterator[None]:
+def seed_generators(seed: int, found: dict[str, str]) -> Iterator[None]:
     """Seed every global generator; `found` gets where each stands afterwards, then they go on from where they were."""
     modules = {name: sys.modules[name] for name in GENERATORS if name in sys.modules}
     torch, numpy = modules.get("torch"), modules.get("numpy")

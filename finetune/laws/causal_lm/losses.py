@@ -76,7 +76,7 @@ def no_target_gives_a_number(subject: Model, case: ParameterCase) -> None:
     with held.report_calls():
         raise Violation(
             f"loss without any target: got {value}, but should be finite, or refused (if NaN is meant, declare "
-            "--parameter all_ignored=nan)", Evidence((got.shown((0,)),), value, None, None, "nonfinite"),
+            "--parameter all_ignored=nan)", Evidence((got.show((0,)),), value, None, None, "nonfinite"),
         )  # fmt: skip
 
 

@@ -265,7 +265,7 @@ def require_bits(got: Result, want: NDArray, what: str, before: list[Result]) ->
         place = int(off.argmax())
         g, w = float(got.values[place]), float(want[place])
         message = f"{what}: got {g!r} at [{place}], but should be {w!r} ({int(off.sum())} of {off.size} differ)"
-        raise Violation(message, Evidence((got.shown((place,)),), g, w, None, before=as_evidence(before)))
+        raise Violation(message, Evidence((got.show((place,)),), g, w, None, before=as_evidence(before)))
 
 
 def as_evidence(calls: list[Result]) -> tuple[Shown, ...]:

@@ -169,7 +169,7 @@ class Adapting(Interrupted):
             message = (
                 f"{what}: got {g!r} in {self.name_of(run, place)}, but should be {w!r} (allowed error {limit:.3g})"
             )
-            raise Violation(message, Evidence((got.shown((place,)),), g, w, limit, before=as_evidence(run.calls)))
+            raise Violation(message, Evidence((got.show((place,)),), g, w, limit, before=as_evidence(run.calls)))
 
     def save(self, run: Interruptible, place: Place) -> None:
         """Save into a folder."""

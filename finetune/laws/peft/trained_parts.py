@@ -34,7 +34,7 @@ def as_many_numbers_are_trained_as_the_formula_says(subject: Adapting, case: Par
     if got != want:
         request = flags.request
         by_sum = Result(flags.values, request, "out", None, {}, lambda _: "int({out}.sum())")
-        evidence = Evidence((by_sum.shown((0,)),), float(got), float(want))
+        evidence = Evidence((by_sum.show((0,)),), float(got), float(want))
         raise Violation(f"trained numbers: got {got}, but should be {want}", evidence)
 
 
@@ -118,9 +118,7 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
         got, want = float(slopes.values[number, 0]), float(slopes.values[number, 2])
         name = trained_names(subject, run)[number]
         message = f"slope along {name}: got {got:.6g}, but should be {want:.6g} (allowed error {bound[number]:.2g})"
-        evidence = Evidence(
-            (slopes.shown((number, 0)),), got, want, float(bound[number]), before=as_evidence(run.calls)
-        )
+        evidence = Evidence((slopes.show((number, 0)),), got, want, float(bound[number]), before=as_evidence(run.calls))
         raise Violation(message, evidence)
 
 
@@ -223,6 +221,6 @@ def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
     if off.any():
         place = int(off.argmax())
         got, want = float(after.values[place]), float(before.values[place])
-        evidence = Evidence((after.shown((place,)),), got, want, before=as_evidence(run.calls))
+        evidence = Evidence((after.show((place,)),), got, want, before=as_evidence(run.calls))
         message = f"a buffer after a pass in training: got {got!r} at [{place}], but should be {want!r}"
         raise Violation(message, evidence)

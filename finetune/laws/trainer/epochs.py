@@ -118,5 +118,5 @@ def a_step_without_targets_stays_finite(subject: Training, case: ParameterCase) 
         got = float(seen.history.values[row, place])
         raise Violation(
             f"after a batch without targets: got {got} in {name_of(place)}, but should be finite",
-            Evidence((seen.history.shown((row, place)),), got, None, None, "nonfinite"),
+            Evidence((seen.history.show((row, place)),), got, None, None, "nonfinite"),
         )

@@ -88,7 +88,7 @@ def require_unmoved(seen: Seen, of: Any, what: str) -> None:
     if moved.any():
         place = int(moved.argmax())
         message = f"{what}: got {last[place]!r} in {name_of(place)} at the end, but should still be {first[place]!r}"
-        shown = seen.history.shown((len(seen.history.values) - 1, place))
+        shown = seen.history.show((len(seen.history.values) - 1, place))
         raise Violation(message, Evidence((shown,), float(last[place]), float(first[place])))
 
 

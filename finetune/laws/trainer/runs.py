@@ -189,5 +189,5 @@ class Training(ParameterSubject):
         """A violation at one number of the parameters after one step."""
         got = float(seen.history.values[row, place])
         message = f"{what}: after step {step} got {got:.9g} in {name_of(place)}, but should be {want:.9g}"
-        evidence = Evidence((seen.history.shown((row, place)),), got, float(want), float(bound))
+        evidence = Evidence((seen.history.show((row, place)),), got, float(want), float(bound))
         return Violation(f"{message} (allowed error {bound:.3g})", evidence)

@@ -113,7 +113,7 @@ def what_asks_for_no_gradient_stays(subject: Steps, case: ParameterCase) -> None
         place = int(off.argmax())
         got, want = (float(found.history.values[row, place]) for row in (-1, 0))
         message = f"frozen: got {got!r} in {name_of(place)}, but should be {want!r} as at first"
-        raise Violation(message, Evidence((found.history.shown((2, place)),), got, want))
+        raise Violation(message, Evidence((found.history.show((2, place)),), got, want))
     if found.facts[:, 5].any():
         raise Violation("frozen: got gradients, but should have none", found.as_evidence())
 

@@ -117,7 +117,7 @@ class Steps(Training):
             place = int(np.where(np.isnan(off[row]), np.inf, off[row]).argmax())
             got, right = float(found.history.values[row, place]), float(want[row, place])
             message = f"{what}: after step {row} got {got:.9g} in {name_of(place)}, but should be {right:.9g}"
-            evidence = Evidence((found.history.shown((row, place)),), got, right, float(bound[row, place]))
+            evidence = Evidence((found.history.show((row, place)),), got, right, float(bound[row, place]))
             raise Violation(f"{message} (allowed error {bound[row, place]:.3g})", evidence)
         return found
 

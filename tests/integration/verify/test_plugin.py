@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import attention_core
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 
 LAW = "agrees_with_truth"
 HOME = Path(attention_core.__file__).parents[1]
@@ -177,7 +177,7 @@ def test_there_is_one_item_for_every_law_and_no_process_to_see_them(folder: Path
     items = [line for line in run.stdout.splitlines() if "::" in line]
     for target, contract in (("t.py:good", "attention"), ("none.py:f", "attention"), ("core:rotary", "rotary")):
         names = [line.rpartition("::")[2] for line in items if f"{target}::" in line]
-        laws = [law.name for law in contract_named(contract).laws]
+        laws = [law.name for law in find_contract(contract).laws]
         assert names == ["core", *laws, *(["parameters"] if laws else [])]
 
 

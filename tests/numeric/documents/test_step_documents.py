@@ -17,8 +17,8 @@ from attention_core.conformance.budgets.second_budget import _roundings, second_
 from attention_core.conformance.modules.normalised_heads import (
     EPS,
     SINGLE,
-    layer_normalised,
-    normalised,
+    layer_normalise,
+    rms_normalise,
     through_scores,
 )
 from attention_core.oracle.truth import merge
@@ -156,7 +156,7 @@ def test_a_norm_has_the_errors_of_its_steps() -> None:
     """(root) and (epsilon): the computed norm is within what `normalised` says, and epsilon's share is the step's."""
     rng = np.random.default_rng(7)
     x, weight = 0.01 * rng.standard_normal((1, 5, 8)), rng.standard_normal(8)
-    y, error = normalised(x, weight, 8)
+    y, error = rms_normalise(x, weight, 8)
     gamma = SINGLE * 16 / (1 - SINGLE * 16)
     for i in range(5):
         mean = float((x[0, i] ** 2).mean())
@@ -172,7 +172,7 @@ def test_a_layer_norm_has_the_errors_of_its_steps() -> None:
     """(centred) and (layer): what `layer_normalised` allows is their right sides, and the roundings named beside them."""
     rng = np.random.default_rng(9)
     x, weight, shift = 3 + rng.standard_normal((1, 5, 8)), rng.standard_normal(8), rng.standard_normal(8)
-    _, error = layer_normalised(x, weight, shift)
+    _, error = layer_normalise(x, weight, shift)
     mean, variance = x[0].mean(-1), x[0].var(-1)
     gamma, triple = (SINGLE * k / (1 - SINGLE * k) for k in (9, 32))
     for i in range(5):
@@ -199,7 +199,7 @@ def test_a_layer_norm_of_single_precision_stays_within_its_errors(two_pass: bool
     for offset in (0.0, 1.0, 30.0, 100.0):
         x = (offset + rng.standard_normal((1, 40, 24))).astype(np.float32)
         weight, shift = rng.standard_normal(24), rng.standard_normal(24)
-        y, error = layer_normalised(x.astype(np.float64), weight, shift)
+        y, error = layer_normalise(x.astype(np.float64), weight, shift)
         mean = x.mean(-1, keepdims=True)
         variance = ((x - mean) ** 2).mean(-1, keepdims=True) if two_pass else (x**2).mean(-1, keepdims=True) - mean**2
         got = weight.astype(np.float32) * (x - mean) / np.sqrt(variance) + shift.astype(np.float32)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attention_core.conformance import contracts as module
-from attention_core.conformance.contracts import built_in, contract_named, contracts
+from attention_core.conformance.contracts import built_in, contracts, find_contract
 from attention_core.declaration.implementation import TargetError
 
 MINE = built_in()["rotary"]
@@ -35,15 +35,15 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("added")
 def test_a_broken_contract_harms_no_other() -> None:
-    assert contract_named("attention").name == "attention"
-    assert contract_named("mine") is MINE
+    assert find_contract("attention").name == "attention"
+    assert find_contract("mine") is MINE
 
 
 @pytest.mark.usefixtures("added")
 def test_a_broken_contract_is_one_line_where_it_is_asked_for() -> None:
     words = r"contract 'broken' \(no_such_package:contract\) cannot be loaded: .*No module named 'no_such_package'"
     with pytest.raises(TargetError, match=words):
-        contract_named("broken")
+        find_contract("broken")
     with pytest.raises(TargetError, match=words):
         contracts()
 
@@ -51,4 +51,4 @@ def test_a_broken_contract_is_one_line_where_it_is_asked_for() -> None:
 @pytest.mark.usefixtures("added")
 def test_an_unknown_name_lists_all_without_loading_them() -> None:
     with pytest.raises(TargetError, match=r"no contract 'none'; there are: attention, .*kv-cache, .*broken, mine$"):
-        contract_named("none")
+        find_contract("none")

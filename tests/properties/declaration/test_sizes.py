@@ -15,7 +15,7 @@ from judging_contracts import conforming, first_refuting
 
 from attention_core.conformance import Implementation, TargetError
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.subjects.parameter_case import ParameterCase, nearest_supported, supports
+from attention_core.conformance.subjects.parameter_case import ParameterCase, find_nearest_sizes, supports
 from attention_core.declaration.options import check_applies
 from attention_core.declaration.sizes import NAMES, SizeCondition
 
@@ -117,7 +117,7 @@ def test_sizes_that_no_usual_case_has_are_not_applicable_and_no_conforms() -> No
 def test_the_nearest_supported_case_changes_as_little_as_it_can() -> None:
     record = Implementation(None, contract="kv-cache", sizes=SizeCondition("d == 64"))
     case = ParameterCase({"B": 2, "H": 2, "n": 3, "d": 2})
-    found = nearest_supported(record, case)
+    found = find_nearest_sizes(record, case)
     assert found is not None and dict(found.sizes) == {"B": 2, "H": 2, "n": 3, "d": 64}
     assert supports(record, found) and not supports(record, case)
 

@@ -20,7 +20,7 @@ from witnesses import second as second_witnesses
 from witnesses import stated
 from witnesses import third as third_witnesses
 
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session
 from attention_core.faults import known
 from attention_core.faults.odd import NEEDS
@@ -74,7 +74,7 @@ def test_enough_faults_are_of_our_making() -> None:
 def lacking(found: Row) -> list[str]:
     """What a row would have to declare for its fault to be one: what its laws ask for, and what its words say."""
     own = found.name.rpartition(".")[2]
-    laws = [law for law in contract_named(found.contract).laws if law.mutant == own and law.declares is not None]
+    laws = [law for law in find_contract(found.contract).laws if law.mutant == own and law.declares is not None]
     record = found.implementation()
     missing = [f"{law.name}: {law.because}" for law in laws if law.declares and not law.declares(record)]
     if found.contract == "attention":

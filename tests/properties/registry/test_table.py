@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.report.results import VERDICTS
 from attention_core.declaration.kernel import Kernel
 from attention_core.declaration.known_failures import as_known_failure
@@ -66,7 +66,7 @@ def test_records_are_records(row: Kernel) -> None:
 
 @each_row
 def test_known_failures_are_of_laws_that_apply(row: Kernel) -> None:
-    laws = {law.name for law in contract_named(implementation(row.name).contract).laws}
+    laws = {law.name for law in find_contract(implementation(row.name).contract).laws}
     assert set(row.known_failures) <= laws
     assert all(as_known_failure(known).case for known in implementation(row.name).known_failures.values())
 

@@ -17,7 +17,7 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.cases import null_models, nulls
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.null_models import NULLS, Problem
-from attention_core.conformance.cases.nulls import power, separated
+from attention_core.conformance.cases.nulls import count_separations, power
 from attention_core.conformance.laws.value import agrees_with_truth
 from attention_core.conformance.search import search
 from attention_core.conformance.subjects.binding import bind
@@ -70,8 +70,8 @@ def test_a_null_model_is_seen_up_to_a_quarter_of_its_distance() -> None:
     distance = np.abs(truth.out)  # of the null model "zeros"; powers of two keep the quarters exact
     bound = distance.max(axis=(-2, -1), keepdims=True) / nulls.SEPARATION * np.ones_like(distance)
     alive = int((distance.max(axis=(-2, -1)) > 0).sum())
-    assert separated(case, truth, bound)["zeros"] == 0
-    assert separated(case, truth, bound * (1 - 2.0**-40))["zeros"] == alive
+    assert count_separations(case, truth, bound)["zeros"] == 0
+    assert count_separations(case, truth, bound * (1 - 2.0**-40))["zeros"] == alive
 
 
 def test_what_a_case_lacks_is_not_relevant() -> None:

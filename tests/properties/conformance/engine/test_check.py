@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation, TargetError, check_implementation
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session, select_laws, versions
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.results import Report
@@ -278,7 +278,7 @@ def test_names_and_progress() -> None:
 
 
 def test_laws_by_name_keep_the_asked_order() -> None:
-    laws = contract_named("attention").laws
+    laws = find_contract("attention").laws
     names = [laws[3].name, laws[1].name]
     assert [law.name for law in select_laws(laws, names)] == names
     assert select_laws(laws, []) == list(laws)
@@ -378,7 +378,7 @@ def test_every_law_has_its_first_cases_before_any_law_has_all_of_its_own() -> No
     def early(subject: Any, case: Any) -> None:
         asked.append(case)
 
-    (late,) = select_laws(contract_named("attention").laws, [LAW])
+    (late,) = select_laws(find_contract("attention").laws, [LAW])
     with session_of(halved, Law(early, "test", large=2, small=0), late, effort="standard") as session:
         results = session.results(session.laws)
         first = next(results)

@@ -94,7 +94,7 @@ def test_a_case_that_another_process_found_is_made_small_here(tmp_path: Path) ->
         found = other.run(law, lightly=True)
     assert found.counterexample is not None and not found.counterexample.shrunk
     with open_session(f"{path}:attention", {}, **options) as session:
-        session.shrink_chosen([found])
+        session.shrink_counterexamples([found])
     assert found.counterexample.shrunk
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.contracts import contract_named
-from attention_core.conformance.engine.second_judgement import judge_under_found
+from attention_core.conformance.contracts import find_contract
+from attention_core.conformance.engine.second_judgement import judge_under_conventions
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.findings import command, option_text
@@ -55,7 +55,7 @@ def test_conventions_that_explain_a_refutation_are_judged_in_the_same_run() -> N
     with with_look(look, in_other_order) as session:
         results = list(session.results(session.laws))
         report = session.report(results)
-        judge_under_found(session, report, [law.name for law in session.laws], complete=True)
+        judge_under_conventions(session, report, [law.name for law in session.laws], complete=True)
     assert [r.law for r in report.with_status("refuted")] == ["agrees_with_truth"]
     assert sum(r.message.startswith(NOT_RUN) for r in results) > 30
     assert report.under_found is not None and report.under_found.verdict == "conforms"
@@ -67,13 +67,13 @@ def test_conventions_that_explain_nothing_change_nothing() -> None:
     look = FirstLook(("takes query, key, value",), {}, agrees=True)
     with with_look(look, correct) as session:
         report = session.report(list(session.results(session.laws[:3])), complete=False)
-        judge_under_found(session, report, [law.name for law in session.laws[:3]], complete=False)
+        judge_under_conventions(session, report, [law.name for law in session.laws[:3]], complete=False)
     assert report.under_found is None and report.passed
 
 
 def test_reports_without_a_first_look_say_so() -> None:
     assert Report("f").to_dict()["first_look"] is None
-    assert contract_named("heads").look is None
+    assert find_contract("heads").look is None
 
 
 def writing_into_float64(query: Any, key: Any, value: Any) -> Any:

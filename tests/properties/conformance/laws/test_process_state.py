@@ -22,7 +22,7 @@ from attention_core.conformance.contracts import built_in
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.process_state import LAWS
 from attention_core.conformance.search.search import run_law
-from attention_core.conformance.worker.process_state import seeded
+from attention_core.conformance.worker.process_state import seed_generators
 from attention_core.faults import kv_cache, mask_builder, multi_head, position_table
 from attention_core.faults import process_state as mutants
 
@@ -72,7 +72,7 @@ def test_every_fault_is_refuted_and_put_back(mutant: Callable[[], Any]) -> None:
 
 def test_watching_leaves_the_generators_where_they_were() -> None:
     states = torch.get_rng_state(), random.getstate(), np.random.get_state()
-    with seeded(3, found := {}):
+    with seed_generators(3, found := {}):
         pass
     assert torch.equal(torch.get_rng_state(), states[0]) and random.getstate() == states[1]
     assert np.array_equal(np.random.get_state()[1], states[2][1]) and found.keys() == {"torch", "numpy", "random"}

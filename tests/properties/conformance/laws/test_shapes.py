@@ -210,7 +210,7 @@ def test_sizes_are_large_one_at_a_time(claims: tuple[str, ...]) -> None:
     numbers = np.zeros((1, 1, 2, 2))
     profile = Profile(("float64", "float32", "bfloat16"), frozenset(claims), "top_left", "zeros")
     given = [Case("bfloat16", numbers, numbers, numbers, seed=seed) for seed in range(4)]
-    cases = [one for case in given for one in large_sizes.enlarged(case, profile)]
+    cases = [one for case in given for one in large_sizes.enlarge(case, profile)]
     seen = {(c.query.shape[0], *c.sizes[:3], c.sizes[4]) for c in cases}
     assert {s[0] * s[4] for s in seen} >= {9, 18, 65, 66, 72} and {s[3] for s in seen} >= {16, 64, 129, 257}
     assert {s[1] for s in seen} >= {64, 257, 523, 1025} and {s[2] for s in seen} >= {64, 257, 523, 1025}

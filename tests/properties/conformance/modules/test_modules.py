@@ -12,7 +12,7 @@ from judging_contracts import conforming, first_refuting
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.engine.second_judgement import judge_under_found
+from attention_core.conformance.engine.second_judgement import judge_under_conventions
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.modules.fused_roles import UNSEEN
 from attention_core.declaration.implementation import TargetError
@@ -44,7 +44,7 @@ def test_what_is_found_is_judged_in_the_same_run_as_where_it_is_declared() -> No
     with Session(Implementation(forms.CausalSelfAttention, "f", CONTRACT), effort="quick") as session:
         results = list(session.results(session.laws))
         report = session.report(results)
-        judge_under_found(session, report, [law.name for law in session.laws], complete=True)
+        judge_under_conventions(session, report, [law.name for law in session.laws], complete=True)
     declared = Implementation(forms.CausalSelfAttention, "f", CONTRACT, always_causal=True)
     alone = check_implementation(declared, "quick")
     assert report.under_found is not None and report.under_found.verdict == alone.verdict

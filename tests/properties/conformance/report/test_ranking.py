@@ -27,7 +27,7 @@ from attention_core.conformance.report.ranking import (
     PLAIN,
     SHOWN,
     by_telling,
-    chosen,
+    choose_counterexamples,
     without_consequences,
 )
 from attention_core.faults import value
@@ -242,7 +242,7 @@ def test_what_a_report_writes_out_is_as_small_as_can_be_and_the_rest_says_that_i
     with Session(record, effort="quick", looks=False) as session:
         results = list(session.results(session.laws[:24]))
     found = [r.counterexample for r in results if r.counterexample is not None]
-    shown = chosen(results)
+    shown = choose_counterexamples(results)
     assert len(found) > len(shown) == SHOWN
     assert [c.shrunk for c in shown] == [True] * SHOWN
     assert not all(c.shrunk for c in found)

@@ -23,7 +23,7 @@ from attention_core.conformance.report.render_text import (
     verdict_remarks,
     verdict_table,
 )
-from attention_core.conformance.report.results import VERDICTS, Report, looked
+from attention_core.conformance.report.results import VERDICTS, Report, describe_search
 
 MARKUP = "[bold]x[/bold][/nonsense] \\"
 DECLARED = {"layout": "bhnd", "dtypes": ["float32"], "dead_rows": "zeros"}
@@ -232,7 +232,7 @@ def test_every_verdict_and_status_has_a_style() -> None:
     from attention_core.conformance.report.render_text import STYLES
 
     assert set(STYLES) == {*STATUSES, *VERDICTS}
-    assert looked([]) == "0 laws held on 0 problems, no counterexample"
+    assert describe_search([]) == "0 laws held on 0 problems, no counterexample"
     assert verdict_line(Report("f")).startswith("[yellow]f: incomplete")
 
 

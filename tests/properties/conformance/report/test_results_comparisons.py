@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
-from attention_core.conformance.engine.session import uncompared
+from attention_core.conformance.engine.session import explain_no_comparison
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import with_comparisons
 from attention_core.kernels.dot_product import dot_product_attention
@@ -31,8 +31,8 @@ def test_every_contract_compares_and_says_where_nothing_was_compared(name: str) 
     laws = CONTRACTS[name].laws
     assert any(law.compares for law in laws)
     assert all(law.compares for law in laws if law.central)
-    assert uncompared(laws, results(name, judged=True)) == ""
-    told = uncompared(laws, results(name, judged=False))
+    assert explain_no_comparison(laws, results(name, judged=True)) == ""
+    told = explain_no_comparison(laws, results(name, judged=False))
     assert told.startswith("no output was compared with a truth, because of ")
     assert told.endswith(": it hides")
 

@@ -165,7 +165,7 @@ def fates(signature: str, arguments: dict[str, Any], **fields: Any) -> tuple[lis
             case = draw(profile.restrict(Space(max_n=8)), profile, rng)
             session.subject.forward(case, **({"dropout": 0.5} if "dropout_p" in profile.claims else {}))
         tested = [name for (_, name), fate in session.recorder.fates.items() if fate == "tested"]
-        return tested, session.untested([])
+        return tested, session.list_untested_parameters([])
 
 
 def test_there_are_at_least_25_signatures() -> None:
@@ -238,7 +238,7 @@ def test_what_the_claims_leave_out_is_named() -> None:
     record = Implementation(silent, dtypes=("float64",), claims=(), untested=("softcap", "sinks"))
     with Session(record, effort="quick") as session:
         results = [session.run(law) for law in select_laws(session.laws, LAWS)]
-        assert session.untested(results) == ["attn_mask", "softcap", "sinks"]
+        assert session.list_untested_parameters(results) == ["attn_mask", "softcap", "sinks"]
 
 
 def test_a_partial_binds_what_it_fixes() -> None:
@@ -247,7 +247,7 @@ def test_a_partial_binds_what_it_fixes() -> None:
     fixed = partial(silent, softcap=0.0)
     with Session(Implementation(fixed, dtypes=("float64",), name="fixed"), effort="quick") as session:
         results = [session.run(law) for law in select_laws(session.laws, LAWS)]
-        assert session.untested(results) == ["sinks"]
+        assert session.list_untested_parameters(results) == ["sinks"]
 
 
 def test_what_is_always_refused_is_no_silent_parameter() -> None:
@@ -258,7 +258,7 @@ def test_what_is_always_refused_is_no_silent_parameter() -> None:
 
     with Session(Implementation(unmasked, dtypes=("float64",)), effort="quick") as session:
         results = [session.run(law) for law in select_laws(session.laws, LAWS)]
-        assert session.untested(results) == []
+        assert session.list_untested_parameters(results) == []
         assert ("", "attn_mask") in session.recorder.fates
 
 
@@ -305,7 +305,7 @@ def test_no_contract_forgets_a_parameter(contract: str, target: Any, fields: Any
     record = Implementation(target, name="target", contract=contract, **fields)
     with Session(record, effort="quick", shrink=False) as session:
         results = [session.run(law) for law in session.laws[:4]]
-        assert names <= set(session.untested(results))
+        assert names <= set(session.list_untested_parameters(results))
 
 
 class Dropping(nn.Module):
@@ -377,4 +377,4 @@ def test_what_a_graded_trainer_leaves_alone_is_named() -> None:
 
     with Session(Implementation(graded(train), name="train", contract="trainer"), effort="quick") as session:
         results = [session.run(law) for law in session.laws[:1]]
-        assert "ema" in session.untested(results)
+        assert "ema" in session.list_untested_parameters(results)

@@ -43,10 +43,10 @@ def rotate(x, positions):
 
 
 def first_shown(path: Path, target: str, **fields: str) -> Counterexample:
-    from attention_core.conformance.report.ranking import chosen
+    from attention_core.conformance.report.ranking import choose_counterexamples
 
     report = verify_target(f"{path}:{target}", fields, effort="quick")
-    return chosen(report.laws)[0]
+    return choose_counterexamples(report.laws)[0]
 
 
 def test_the_program_makes_the_call_that_left_the_state_and_fails_alone(tmp_path: Path) -> None:

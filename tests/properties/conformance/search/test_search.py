@@ -17,7 +17,7 @@ from judging import judged
 from attention_core import oracle
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.search.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.search.minimise import minimise, unreadable
@@ -33,7 +33,7 @@ from attention_core.declaration.implementation import Implementation
 from attention_core.faults import value as mutants
 from attention_core.faults.bases.reference import correct
 
-CONTRACT = contract_named("attention")
+CONTRACT = find_contract("attention")
 Check = Callable[[Any, Any], int | None]
 
 

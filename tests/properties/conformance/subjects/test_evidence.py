@@ -154,11 +154,11 @@ def test_indices_are_shown_in_the_targets_own_axis_order() -> None:
         return (index[1], index[0], *index[2:])
 
     moved = result(np.zeros((2, 3, 5)), place=turn, back=turn)
-    assert moved.shown((1, 2, 4)).index == (2, 1, 4)
+    assert moved.show((1, 2, 4)).index == (2, 1, 4)
     assert moved.canonical((2, 1, 4)) == (1, 2, 4)
     by_head = result(np.zeros((2, 3, 5)), heads=(2, 0, 1))
-    assert by_head.shown((1, 0, 4)).index == (1, 2, 4) and by_head.canonical((1, 2, 4)) == (1, 0, 4)
-    assert result(np.zeros((2, 3, 5))).shown((1, 2, 4)).index == (1, 2, 4)
+    assert by_head.show((1, 0, 4)).index == (1, 2, 4) and by_head.canonical((1, 2, 4)) == (1, 0, 4)
+    assert result(np.zeros((2, 3, 5))).show((1, 2, 4)).index == (1, 2, 4)
 
 
 def test_evidence_defaults() -> None:

@@ -115,7 +115,7 @@ def test_calls_carry_dtypes_and_declared_arguments() -> None:
     subject = subject_of(seen, arguments={"twice": True})
     got = subject.call(np.ones((2, 3)), 4, np.array([True]), np.array([1]), dtype="bfloat16", shape=(2, 3))
     assert got.values.dtype == np.float64 and got.extra["dtype"] == "bfloat16" and subject.calls == 1
-    assert subject.spelled("number", "n") == "n" and subject.spelled("nothing") is None
+    assert subject.find_name("number", "n") == "n" and subject.find_name("nothing") is None
 
 
 def test_wrong_shapes_are_violations() -> None:

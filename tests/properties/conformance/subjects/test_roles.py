@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.contracts import contract_named
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import verify_target
 from attention_core.conformance.subjects.law import DIAGNOSE
@@ -38,7 +38,7 @@ def test_a_diagnosing_law_was_never_first_nor_alone() -> None:
 
 @pytest.mark.parametrize("contract", ["attention", "attention-lse"])
 def test_roles_stand_on_the_laws(contract: str) -> None:
-    laws = contract_named(contract).laws
+    laws = find_contract(contract).laws
     named = {law.name for law in laws if law.role == DIAGNOSE}
     assert named == BESIDE_OTHERS.keys() & {law.name for law in laws} != set()
     assert not any(law.central for law in laws if law.role == DIAGNOSE)
@@ -65,7 +65,7 @@ def test_a_right_function_meets_the_minimum_of_every_law_and_the_report_says_wha
 
 
 def test_the_rest_of_the_cases_is_what_a_whole_run_judges() -> None:
-    (law,) = select_laws(contract_named("attention").laws, ["coinciding_sizes_are_not_confused"])
+    (law,) = select_laws(find_contract("attention").laws, ["coinciding_sizes_are_not_confused"])
     with quick(reference.correct) as first, quick(reference.correct) as other:
         some = first.run(law, fewest=True)
         assert 0 < some.cases < first.run(law).cases == other.run(law).cases
