@@ -218,7 +218,7 @@ class LawItem(pytest.Item):
         problem = session.core()
         if session.broken:
             self.broken(target, session.broken, first=True)
-        record = session.implementation.declared()
+        record = session.implementation.as_dict()
         self.note({"target": target, "core": problem, "declared": record})
         if problem:
             raise Refutation(f"{target}: incomplete: {problem}")

@@ -23,7 +23,7 @@ def known_of(name: str, listed: Mapping[str, Known]) -> dict[str, KnownFailure]:
     return {**listed.get(name.partition("@")[0], {}), **listed.get(name, {})}
 
 
-def check_known(kernel: Named, known: Known) -> None:
+def check_known_failure(kernel: Named, known: Known) -> None:
     """Refuse a law that the kernel is not asked about. Raises: TargetError."""
     laws = {law.name for law in find_contract(kernel.implementation.contract).laws} if known else set()
     for name in known:

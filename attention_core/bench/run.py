@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.bench.known_failures import Known, check_known, known_of
+from attention_core.bench.known_failures import Known, check_known_failure, known_of
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.resume import check_same, check_sources, join_limits, to_measure
 from attention_core.bench.targets import Named, read_target
@@ -86,7 +86,7 @@ def run_benchmark(
     every = {name: kernel for own in [named, *(own for _, own in cells)] for name, kernel in own.items()}
     known = {name: known_of(name, listed or {}) for name in every}
     for name, kernel in every.items():
-        check_known(kernel, known[name])
+        check_known_failure(kernel, known[name])
     check_sources(results, every, listed or {})
     with Workers(settings.threads, settings.timeout, settings.device) as workers:
         new = {name: kernel for name, kernel in every.items() if name not in results.verdicts}

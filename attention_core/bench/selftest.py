@@ -52,14 +52,14 @@ class SelfTest:
         return float(np.mean([c.verdict in ("FASTER", "SLOWER") for c in self.same]))
 
     @property
-    def found(self) -> float:
+    def detection_rate(self) -> float:
         """Share of planted slow-downs called SLOWER."""
         return float(np.mean([c.verdict == "SLOWER" for c in self.slowed]))
 
     @property
     def passed(self) -> bool:
         """Whether this machine lets the harness keep its word."""
-        return self.coverage >= COVERAGE and self.false_alarms <= FALSE_ALARMS and self.found >= FOUND
+        return self.coverage >= COVERAGE and self.false_alarms <= FALSE_ALARMS and self.detection_rate >= FOUND
 
 
 def run_self_test(
@@ -102,7 +102,7 @@ def print_self_test(console: Console, found: SelfTest) -> None:
         f"{found.workload.name()}: {found.kernel} against itself",
         f"  the interval holds 1 in {found.coverage:.0%} of {n} trials (asked: at least {COVERAGE:.0%})",
         f"  FASTER or SLOWER is said in {found.false_alarms:.0%} (asked: at most {FALSE_ALARMS:.0%})",
-        f"  5 % more work is called SLOWER in {found.found:.0%} of {m} trials (asked: at least {FOUND:.0%})",
+        f"  5 % more work is called SLOWER in {found.detection_rate:.0%} of {m} trials (asked: at least {FOUND:.0%})",
         f"  ratios from {min(ratios):.4f} to {max(ratios):.4f}; {np.median(found.seconds):.1f} s of samples a trial",
     )
     for line in lines:

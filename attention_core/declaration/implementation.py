@@ -180,7 +180,7 @@ class Implementation:
             if self.axes != 4 and layout not in ("bhnd", "nbhd")[: self.axes - 1]:
                 raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {layout}")
 
-    def declared(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The conventions as plain JSON values, for reports."""
         skip = {"function", "sizes", "known_failures"}
         record = {k: getattr(self, k) for k in self.__dataclass_fields__ if k not in skip}

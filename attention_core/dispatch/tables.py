@@ -98,7 +98,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     return classes
 
 
-def load_shipped() -> Path:
+def find_shipped_table() -> Path:
     """The table that ships for this processor: that of AVX-512 where none was measured for its instructions.
 
     Example: shipped().name is "tuning_avx2.json" on a processor without AVX-512.
@@ -116,7 +116,7 @@ def forget() -> None:
 @cache
 def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
-    classes = {name: _held_here(name, entry) for name, entry in read_table(load_shipped()).items()}
+    classes = {name: _held_here(name, entry) for name, entry in read_table(find_shipped_table()).items()}
     try:
         own = tuning_file()
         if own.exists():
@@ -262,7 +262,7 @@ def _cost(query: Tensor, key: Tensor, value: Tensor, mask: Mask, block: int, ent
     pieces = len(cut.pieces) * entry[f"{begin}piece"] * max(1.0, heads / HEADS)
     each = work_of(query, key, value) / (n_q * n_kv)  # of a pair of all heads and sequences
     cost = each * (rate * cut.masked_pairs + open_ * (cut.pairs - cut.masked_pairs)) + pieces
-    whole = each * (masked * n_q * n_kv + (1 - masked) * cut.attended)
+    whole = each * (masked * n_q * n_kv + (1 - masked) * cut.mean_attended_pairs)
     return cost / whole if whole else math.inf
 
 

@@ -131,7 +131,7 @@ def _by_blocks(
         "enable_gqa": four[0].shape[1] != four[1].shape[1],
         "scale": 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale),
     }
-    out = _call_generated(four, options) if compiled else _reference(four, options)
+    out = _call_generated_kernel(four, options) if compiled else _reference(four, options)
     return out.reshape(*batch, *query.shape[-3:-1], value.shape[-1])
 
 
@@ -152,7 +152,7 @@ def _without_gradients(
     return query.detach(), key.detach(), value.detach()  # torch refuses the others whether or not gradients are wanted
 
 
-def _call_generated(four: tuple[Tensor, Tensor, Tensor], options: dict[str, Any]) -> Tensor:
+def _call_generated_kernel(four: tuple[Tensor, Tensor, Tensor], options: dict[str, Any]) -> Tensor:
     """By the kernel of the sizes, which is compiled where it is new."""
     # Here: importing torch's compiler takes a second, and `torch.compile` does so only now.
     from torch._dynamo.exc import FailOnRecompileLimitHit

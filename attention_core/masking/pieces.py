@@ -68,7 +68,7 @@ class Plan:
         return sum(piece.pairs for piece in self.pieces if piece.kind == "masked") / self.sequences
 
     @cached_property
-    def attended(self) -> float:
+    def mean_attended_pairs(self) -> float:
         """Mean number of pairs attended, at most: all of each query's interval are counted."""
         return float((self.end - self.first).clip(min=0).sum(1).mean()) if self.batch else 0.0
 

@@ -26,7 +26,7 @@ def standalone(module: str, name: str) -> str:
     """
     statements = list(_statements(module))
     defined = {_name(n): Plain().visit(n) for n in statements if isinstance(n, Definition)}
-    wanted = _find_needed(name, defined)
+    wanted = _find_needed_names(name, defined)
     body = [node for own, node in defined.items() if own in wanted]
     used = {n.id for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
     lines = [_import_line(n, used) for n in statements if isinstance(n, ast.Import | ast.ImportFrom)]
@@ -53,7 +53,7 @@ def _name(node: Definition) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
-def _find_needed(name: str, defined: dict[str, Any]) -> set[str]:
+def _find_needed_names(name: str, defined: dict[str, Any]) -> set[str]:
     """`name` and every definition that it refers to, directly or not."""
     wanted, ahead = {name}, [defined[name]]
     while ahead:

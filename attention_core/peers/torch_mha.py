@@ -23,7 +23,7 @@ def identity_module(heads: int, width: int, like: Tensor) -> torch.nn.MultiheadA
     return module.requires_grad_(False).eval()
 
 
-def merged(x: Tensor) -> Tensor:
+def merge_heads(x: Tensor) -> Tensor:
     """(B, H, n, d) to (B, n, H d)."""
     return x.transpose(1, 2).flatten(2)
 
@@ -41,9 +41,9 @@ def attend_with(
         attn_mask = torch.ones(n_q, key.shape[2], dtype=torch.bool, device=query.device).triu(1)
     module = identity_module(H, H * d, query)
     out, weights = module(
-        merged(query),
-        merged(key),
-        merged(value),
+        merge_heads(query),
+        merge_heads(key),
+        merge_heads(value),
         attn_mask=attn_mask,
         is_causal=is_causal,
         need_weights=need_weights,

@@ -110,12 +110,12 @@ class WorkerProcess:
         A child of a dead worker may hold its end of the pipe open.
         """
 
-        def ended_or_expired() -> bool:
+        def is_over() -> bool:
             if self.popen.poll() is not None and not select.select([self.read], [], [], 0)[0]:
                 raise Closed("the other side is gone")
             return expired()
 
-        return ended_or_expired
+        return is_over
 
     def returncode(self, patience: float = 5) -> int | None:
         """The status with which the process ended; None where it still runs after some seconds."""
@@ -123,10 +123,10 @@ class WorkerProcess:
             self.popen.wait(patience)
         return self.popen.returncode
 
-    def how_it_ended(self) -> str:
+    def describe_end(self) -> str:
         """How the process ended, in words, with the last line that it printed."""
         code = self.returncode()
-        how = "closed its end of the exchange" if code is None else how_ended(code)
+        how = "closed its end of the exchange" if code is None else describe_status(code)
         words = self.tail.words()
         return f"{how}; it last printed: {words}" if words else how
 
@@ -146,7 +146,7 @@ class WorkerProcess:
         self.tail.close()
 
 
-def how_ended(status: int) -> str:
+def describe_status(status: int) -> str:
     """The status of a process that has ended, in words.
 
     Example:

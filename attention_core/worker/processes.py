@@ -51,7 +51,7 @@ class Patience:
         self.used: float | None = None  # not looked at yet: most calls answer before, and looking takes milliseconds
         self.own = 0.0
 
-    def expired(self) -> bool:
+    def is_expired(self) -> bool:
         """Whether the time is used up."""
         now = self.clock()
         used, runs = self.look(self.pid)
@@ -105,7 +105,7 @@ def wants_to_run(process: Any) -> bool:
     return False
 
 
-def find_marked(mark: str) -> Iterator[Any]:
+def find_marked_processes(mark: str) -> Iterator[Any]:
     """The processes whose environment holds a mark: a worker's, also those that left its session and its parent."""
     import psutil
 
@@ -118,7 +118,7 @@ def find_marked(mark: str) -> Iterator[Any]:
 def end_all(pid: int, mark: str) -> None:
     """End a process, its session, its descendants and whatever carries its mark."""
     for _ in range(3):  # what is started meanwhile is found at the next look
-        found = [*family(pid), *find_marked(mark)]
+        found = [*family(pid), *find_marked_processes(mark)]
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
         for process in found:

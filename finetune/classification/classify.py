@@ -27,7 +27,7 @@ from finetune.classification.scores import Tally, scores
 from finetune.data.collate import LabelledTexts, in_order
 from finetune.data.examples import Examples
 from finetune.data.texts import encode
-from finetune.data.unlabelled import MaskedTexts, read_unlabelled
+from finetune.data.unlabelled import MaskedTexts, read_unlabelled_texts
 from finetune.errors import BadInput
 from finetune.models.classifier import TEXTS, Classifier
 from finetune.peft import Adapter, inject
@@ -71,9 +71,9 @@ class Run:
         self.losses = None
         if weights is not None or config.label_smoothing:
             self.losses = partial(training_losses, smoothing=config.label_smoothing, weights=weights)
-        room = pretrained.block_size - config.added
+        room = pretrained.block_size - config.prompt_positions
         if room < 1:
-            message = f"a {config.method} of {config.added} leaves no room"
+            message = f"a {config.method} of {config.prompt_positions} leaves no room"
             raise BadInput(f"{message} in a model of {pretrained.block_size} positions")
         self.max_length = min(config.max_seq_length, room)
         self.weights = weights_digest(pretrained.encoder)
@@ -207,19 +207,19 @@ class Run:
         if not self.config.mlm_alpha or isinstance(source, Features):
             return Trainer(model, monitor.loss, source, settings, **others)
         joint = Joint(self.classifier, masked_lm_of(self.pretrained, self.say))
-        texts = self._unlabelled(source)
+        texts = self._make_masked_texts(source)
         alpha = self.config.mlm_alpha
         return JointTrainer(
             joint, lambda _, batch: monitor.loss(self.classifier, batch), source, texts, alpha, settings, **others
         )  # fmt: skip
 
-    def _unlabelled(self, source: LabelledTexts) -> MaskedTexts:
+    def _make_masked_texts(self, source: LabelledTexts) -> MaskedTexts:
         """The text of masked-LM training: that of a file, or that of the training examples."""
         tokenizer, config = self.pretrained.tokenizer, self.config
         encoded = source.encoded
         if config.unlabelled is not None:
             size = min(config.block_size, self.max_length)
-            encoded = read_unlabelled(config.unlabelled, tokenizer, size, line_by_line=config.line_by_line)
+            encoded = read_unlabelled_texts(config.unlabelled, tokenizer, size, line_by_line=config.line_by_line)
         self.say(f"masked-LM on {len(encoded)} blocks, {encoded.cut} of them cut, with the weight {config.mlm_alpha}")
         return MaskedTexts(encoded, tokenizer, config.seed, types=self.pretrained.segments)
 

@@ -111,7 +111,7 @@ class ClassifyConfig:
         return Columns(self.text_column, self.label_column, self.pair_column)
 
     @property
-    def added(self) -> int:
+    def prompt_positions(self) -> int:
         """The positions that a prompt or a prefix takes."""
         return self.prompt_length if self.method in ("prompt", "prefix") else 0
 

@@ -25,9 +25,9 @@ class Sides:
     test: Examples | None
     leaks: list[Leak]
 
-    def named(self) -> dict[str, Examples]:
+    def by_name(self) -> dict[str, Examples]:
         """All sides by name."""
-        return Splits(self.train, self.dev, self.test).named()
+        return Splits(self.train, self.dev, self.test).by_name()
 
     def train_and_dev(self) -> dict[str, Examples]:
         """Train and dev."""
@@ -43,11 +43,11 @@ class Sides:
 
     def baselines(self) -> dict[str, float]:
         """The accuracy on each side of the class that is the most frequent in train."""
-        return {side: examples.accuracy_of(self.train.majority()) for side, examples in self.named().items()}
+        return {side: examples.accuracy_of(self.train.majority()) for side, examples in self.by_name().items()}
 
     def report(self) -> Iterator[str]:
         """Lines that say what there is, before anything is trained."""
-        for side, examples in self.named().items():
+        for side, examples in self.by_name().items():
             counts = ", ".join(f"{count} {name}" for name, count in examples.counts().items())
             yield f"{side}: {len(examples)} examples ({counts})"
         answer = self.train.classes[self.train.majority()]
@@ -80,7 +80,7 @@ def prepare_data(
         splits = from_hub(known, seed, None if name in TASKS else name)
     else:
         splits = read_splits(data, task, seed)
-    sides = splits.named()
+    sides = splits.by_name()
     found = leaks(sides)
     if drop_leaks:
         sides = without_leaks(sides)

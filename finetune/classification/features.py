@@ -87,7 +87,7 @@ def features(
     path = None
     if folder is not None:
         path = folder / f"{features_key(classifier, texts, tokenizer_digest)}.features"
-        found = _load_kept(path, len(texts))
+        found = _load_rows(path, len(texts))
         if found is not None:
             return Features(found, texts.labels), True
         try:
@@ -100,7 +100,7 @@ def features(
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             batch = {k: v.to(device) for k, v in texts.batch(0, chosen).items() if k in TEXTS}
-            vectors = classifier.pooled(**batch).cpu()
+            vectors = classifier.pool_text(**batch).cpu()
             if not len(rows):
                 rows = torch.empty(len(texts), vectors.shape[1], dtype=vectors.dtype)
             rows[torch.from_numpy(chosen)] = vectors
@@ -109,7 +109,7 @@ def features(
     return Features(rows, texts.labels), False
 
 
-def _load_kept(path: Path, count: int) -> Tensor | None:
+def _load_rows(path: Path, count: int) -> Tensor | None:
     """What a file holds, where it is whole and has as many rows as there are texts."""
     if not path.exists():
         return None

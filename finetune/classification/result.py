@@ -36,10 +36,10 @@ def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict
     """
     run = run_of(config, say)
     with only_run_in(run.folder if run.team.rank == 0 else None):
-        return classify_locked(run)
+        return classify_under_lock(run)
 
 
-def classify_locked(run: Run) -> dict[str, Any]:
+def classify_under_lock(run: Run) -> dict[str, Any]:
     """`classify` of a run whose folder is locked."""
     start, config = time.perf_counter(), run.config
     trained, every = run.parameters()
@@ -92,7 +92,7 @@ def outcome(run: Run, monitor: Monitor) -> dict[str, Any]:
     return {
         "config": asdict(run.config), "classes": list(run.sides.train.classes), "best": best,
         "parameters": {"trained": trained, "all": every}, "majority": run.sides.baselines(),
-        "labels": {side: examples.counts() for side, examples in run.sides.named().items()},
+        "labels": {side: examples.counts() for side, examples in run.sides.by_name().items()},
         "leaks": [str(leak) for leak in run.sides.leaks], "cut": run.cut,
         "dev": full_scores(run, "dev", run.sides.dev), "test": test, "last": monitor.records[-1],
         "problems": problems_of(run, monitor),

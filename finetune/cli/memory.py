@@ -43,9 +43,9 @@ def settings(options: dict[str, Any], method: str) -> tuple[Any, int, Callable[[
     given = {name: options[name] for name in (*SHARED, CHECKPOINTING) if name not in ("max_seq_length", "threads")}
     config = ClassifyConfig(**given, method=method)
     block = load_pretrained(config.model, config.backend).block_size
-    n = min(options["max_seq_length"], block - config.added)
+    n = min(options["max_seq_length"], block - config.prompt_positions)
     if n < 1:
-        raise BadInput(f"a {method} of {config.added} leaves no room in a model of {block} positions")
+        raise BadInput(f"a {method} of {config.prompt_positions} leaves no room in a model of {block} positions")
     return config, n, lambda: load_pretrained(config.model, config.backend).encoder
 
 

@@ -239,7 +239,7 @@ def _task_of(options: dict[str, Any]) -> tuple[Any, Any, Any]:
     from finetune.classification.data import draw_examples, prepare_data
     from finetune.prompting.template import TEMPLATES, cut_words, template_of
 
-    sides = prepare_data(options["data"], options["task"]).named()
+    sides = prepare_data(options["data"], options["task"]).by_name()
     if options["side"] not in sides:
         raise BadInput(f"{options['data']} has no labelled {options['side']}")
     train, examples = (cut_words(sides[side], options["max_words"]) for side in ("train", options["side"]))

@@ -104,7 +104,7 @@ def train(model: nn.Module, loss: Loss, examples: Any, config: Any) -> None:
     Trainer(model, loss, Stacked(examples), TrainConfig(**{**vars(config), "betas": tuple(config.betas)})).run()
 
 
-trainer = probe.graded(train)
+trainer = probe.make_target(train)
 """To be graded: `attention-core verify --contract trainer finetune.contract_adapters.training:trainer`."""
 
 
@@ -147,7 +147,7 @@ def evaluate(model: nn.Module, loss: Loss, batches: list[dict[str, Tensor]]) -> 
     return total / max(tokens, 1)
 
 
-training_step = step_probe.graded(step, evaluate)
+training_step = step_probe.make_target(step, evaluate)
 """To be graded: `attention-core verify --contract training-step finetune.contract_adapters.training:training_step`."""
 
 
@@ -203,9 +203,9 @@ def _encoder(vocab_size: int, length: int) -> Encoder:
     return Encoder(EncoderConfig(vocab_size, length, 2, 2, 16, 32))
 
 
-first_token = logits_probe.graded(lambda V, n, C: Classifier(_encoder(V, n), C))
+first_token = logits_probe.make_target(lambda V, n, C: Classifier(_encoder(V, n), C))
 """Our classifier over the first token.
 
 `attention-core verify --contract classifier finetune.contract_adapters.training:first_token --parameter pool=first`."""
-mean_of_tokens = logits_probe.graded(lambda V, n, C: Classifier(_encoder(V, n), C, pool="mean"))
+mean_of_tokens = logits_probe.make_target(lambda V, n, C: Classifier(_encoder(V, n), C, pool="mean"))
 """The same over the mean of the real tokens: `--parameter pool=mean`."""

@@ -21,7 +21,7 @@ class Splits:
     dev: Examples
     test: Examples | None = None
 
-    def named(self) -> dict[str, Examples]:
+    def by_name(self) -> dict[str, Examples]:
         """The sides that there are, by name."""
         return {"train": self.train, "dev": self.dev} | ({} if self.test is None else {"test": self.test})
 

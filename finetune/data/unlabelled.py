@@ -21,7 +21,9 @@ from finetune.data.texts import Encoded, TextTokenizer, encode
 from finetune.errors import BadInput
 
 
-def read_unlabelled(path: str | Path, tokenizer: TextTokenizer, block_size: int, *, line_by_line: bool) -> Encoded:
+def read_unlabelled_texts(
+    path: str | Path, tokenizer: TextTokenizer, block_size: int, *, line_by_line: bool
+) -> Encoded:
     """A file's text as blocks of at most block_size tokens, special tokens included.
 
     Line by line, each line that is not empty is one block, and what is too long is cut and counted; else the whole

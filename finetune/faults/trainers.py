@@ -1,6 +1,6 @@
 """Faults of trainers, one each, as changes of one loop in minGPT's style; and correct ones in other styles.
 
-Every target is `probe.graded` of a function `train(model, loss, examples, config)`. `Loop` is cut into steps.
+Every target is `probe.make_target` of a function `train(model, loss, examples, config)`. `Loop` is cut into steps.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ class Loop:
                 self.step(optimizer, batch)
 
 
-def graded(loop: type[Loop]) -> Any:
+def make_target(loop: type[Loop]) -> Any:
     """The target of one loop, under its name."""
 
     def train(model: nn.Module, loss: Any, examples: Any, config: Any) -> None:
         loop(model, loss, examples, config).run()
 
-    made = probe.graded(train)
+    made = probe.make_target(train)
     made.__name__, made.__qualname__, made.__doc__, made.__module__ = (
         loop.__name__,
         loop.__name__,
@@ -237,7 +237,7 @@ class ByHand(Loop):
 
 
 DECLARED: dict[str, dict[str, Any]] = {"WithALoader": {"decay": "dims"}, "ByHand": {"cosine": "scaled"}}
-CORRECT = tuple(graded(loop) for loop in (Loop, WithALoader, ByHand))
+CORRECT = tuple(make_target(loop) for loop in (Loop, WithALoader, ByHand))
 
 
 # --- faulty -------------------------------------------------------------------------
@@ -647,6 +647,6 @@ SEEN_BY = {  # one law that must see it
     evaluation_after_an_epoch: "the_model_is_in_training_mode",
     divided_by_no_token: "a_step_without_targets_stays_finite",
 }
-FAULTY = tuple(graded(loop) for loop in SEEN_BY)
+FAULTY = tuple(make_target(loop) for loop in SEEN_BY)
 targets = SimpleNamespace(**{target.__name__: target for target in (*CORRECT, *FAULTY)})
 """What is graded, by name: `finetune.faults.trainers:targets.Loop`."""

@@ -1,6 +1,6 @@
 """Faults of one training step and of evaluation, one each, as changes of twenty plain lines; and correct ones.
 
-Every target is `step_probe.graded` of a function `step(model, optimizer, loss, batches, clip)` and an `evaluate`.
+Every target is `step_probe.make_target` of a function `step(model, optimizer, loss, batches, clip)` and an `evaluate`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Plain:
         model.eval()
 
 
-def graded(kind: type[Plain]) -> Any:
+def make_target(kind: type[Plain]) -> Any:
     """The target of one, under its name."""
     made = kind()
-    target = step_probe.graded(made.step, made.evaluate)
+    target = step_probe.make_target(made.step, made.evaluate)
     target.__name__ = target.__qualname__ = kind.__name__  # type: ignore[attr-defined]
     target.__doc__, target.__module__ = kind.__doc__, __name__
     return target
@@ -96,7 +96,7 @@ class DividedAfterwards(Plain):
         return (total / count).detach()
 
 
-CORRECT = tuple(graded(kind) for kind in (Plain, InOne, DividedAfterwards))
+CORRECT = tuple(make_target(kind) for kind in (Plain, InOne, DividedAfterwards))
 
 
 # --- faulty: the step -----------------------------------------------------------------
@@ -460,6 +460,6 @@ SEEN_BY = {  # one law that must see it
     total_goes_on: "evaluation_remembers_nothing",
     evaluation_with_a_graph: "evaluation_keeps_no_graph",
 }
-FAULTY = tuple(graded(kind) for kind in SEEN_BY)
+FAULTY = tuple(make_target(kind) for kind in SEEN_BY)
 targets = SimpleNamespace(**{target.__name__: target for target in (*CORRECT, *FAULTY)})
 """What is graded, by name: `finetune.faults.training_steps:targets.Plain`."""

@@ -32,7 +32,7 @@ def causal_lm_contract() -> Contract:
 
 
 def trainer_contract() -> Contract:
-    """The contract `trainer`: `trainer.probe.graded(train)` of a function `train(model, loss, examples, config)`."""
+    """The contract `trainer`: `probe.make_target(train)` of a function `train(model, loss, examples, config)`."""
     from finetune.laws.trainer import laws as trainer
     from finetune.laws.trainer import runs as runs_of_training
 
@@ -40,7 +40,7 @@ def trainer_contract() -> Contract:
 
 
 def training_step_contract() -> Contract:
-    """The contract `training-step`: `training_step.step_probe.graded(step, evaluate)` of one training step."""
+    """The contract `training-step`: `training_step.step_probe.make_target(step, evaluate)` of one training step."""
     from finetune.laws.training_step import laws as training_step
     from finetune.laws.training_step import steps
 

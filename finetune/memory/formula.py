@@ -36,7 +36,7 @@ def saved_activations(config: EncoderConfig, run: ClassifyConfig, B: int, n: int
     """
     E, h, L, H = config.n_embd, config.n_hidden, config.n_layer, config.n_head
     method = run.method
-    P = run.added
+    P = run.prompt_positions
     tokens = n + P if method == "prompt" else n
     keys = n + P if method == "prefix" else tokens
     N = B * tokens

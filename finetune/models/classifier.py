@@ -98,10 +98,10 @@ class Classifier(nn.Module):
         token_type_ids: Int[Tensor, "B n"] | None = None,
     ) -> Float[Tensor, "B classes"]:
         """The logits of a batch."""
-        logits: Tensor = self.head(self.drop(self.between(self.pooled(input_ids, attention_mask, token_type_ids))))
+        logits: Tensor = self.head(self.drop(self.between(self.pool_text(input_ids, attention_mask, token_type_ids))))
         return logits
 
-    def pooled(
+    def pool_text(
         self,
         input_ids: Int[Tensor, "B n"],
         attention_mask: Int[Tensor, "B n"] | None = None,

@@ -98,7 +98,7 @@ def _outcomes(model: Model, requests: Sequence[Request], store: AnswerStore) -> 
     """Yield each request with its answer, kept before it is yielded, or with the reason why there is none."""
     if model.parallel == 1:  # in this thread, so that Ctrl-C reaches the model
         for request in requests:
-            yield _kept(request, partial(_answer, model, request), store)
+            yield _store_answer(request, partial(_answer, model, request), store)
         return
     with ThreadPoolExecutor(model.parallel) as pool:
         waiting = iter(requests)
@@ -110,12 +110,12 @@ def _outcomes(model: Model, requests: Sequence[Request], store: AnswerStore) -> 
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield _kept(running.pop(future), future.result, store)
+                    yield _store_answer(running.pop(future), future.result, store)
         except BaseException:
             # What is under way is paid for: it is awaited and kept before the run ends.
             for future in wait(running).done:
                 with suppress(BadInput):
-                    _kept(running[future], future.result, store)
+                    _store_answer(running[future], future.result, store)
             raise
 
 
@@ -126,7 +126,7 @@ def _answer(model: Model, request: Request) -> Answer | Unanswered:
         return reason
 
 
-def _kept(request: Request, outcome: Callable[[], Answer | Unanswered], store: AnswerStore) -> Outcome:
+def _store_answer(request: Request, outcome: Callable[[], Answer | Unanswered], store: AnswerStore) -> Outcome:
     answer = outcome()
     if isinstance(answer, Answer):
         store.keep(request, answer)

@@ -62,10 +62,10 @@ def choose_demonstrations(
             chosen += own
     if len(chosen) < count:
         raise BadInput(f"{count} demonstrations of {len(pool)} training examples cannot be had")
-    return pool.take(_ordered(chosen, [pool.labels[n] for n in chosen], order, seed))
+    return pool.take(_order(chosen, [pool.labels[n] for n in chosen], order, seed))
 
 
-def _ordered(chosen: list[int], labels: list[int], order: Order, seed: int) -> list[int]:
+def _order(chosen: list[int], labels: list[int], order: Order, seed: int) -> list[int]:
     by_class: dict[int, list[int]] = {}
     for number, label in zip(chosen, labels, strict=True):
         by_class.setdefault(label, []).append(number)

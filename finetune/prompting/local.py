@@ -53,7 +53,7 @@ class LocalModel:
         return f"local {self.path.name} {digest.hexdigest()[:16]}"
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
+    def _model(self) -> tuple[Any, Any]:
         """The tokenizer and the model. Raises: BadInput if transformers cannot read them."""
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
@@ -83,7 +83,7 @@ class LocalModel:
         Raises:
             BadInput: if the prompt is empty or longer than the context, or the model has no dialogue for chat.
         """
-        _, model = self._loaded
+        _, model = self._model
         prompt = self._encode(request)
         limit = getattr(model.config, "max_position_embeddings", math.inf)
         needed = len(prompt) + (0 if request.choices else request.controls.max_tokens)
@@ -108,7 +108,7 @@ class LocalModel:
         self._cache, self._read = None, []
 
     def _encode(self, request: Request, more: str = "") -> list[int]:
-        tokenizer, _ = self._loaded
+        tokenizer, _ = self._model
         if request.mode == "chat":
             if not tokenizer.chat_template:
                 raise BadInput(f"{self.path.name} has no dialogue: take --mode completion")
@@ -127,8 +127,8 @@ class LocalModel:
         Keys and values of a common beginning with the text before are kept: demonstrations that all prompts share are
         read once.
         """
-        _, model = self._loaded
-        cache = self._kept(min(common(self._read, ids), len(ids) - count))
+        _, model = self._model
+        cache = self._reuse_cache(min(common(self._read, ids), len(ids) - count))
         same = 0 if cache is None else cache.get_seq_length()
         fresh = torch.tensor([ids[same:]], device=self.device)
         output = model(input_ids=fresh, past_key_values=cache, use_cache=True, logits_to_keep=count)
@@ -136,7 +136,7 @@ class LocalModel:
         logits: Tensor = output.logits
         return logits[0].float()
 
-    def _kept(self, same: int) -> Any:
+    def _reuse_cache(self, same: int) -> Any:
         """Return the cache, cut to its first `same` ids; None if nothing can be kept."""
         cache, self._cache = self._cache, None
         if cache is None or not same:
@@ -159,7 +159,7 @@ class LocalModel:
 
     def _draw(self, controls: Controls, prompt: list[int], number: int) -> Completion:
         """Draw one completion; `number` tells the draws of one request apart."""
-        tokenizer, model = self._loaded
+        tokenizer, model = self._model
         seed = int.from_bytes(hashlib.sha256(f"{controls.seed} {number}".encode()).digest()[:8], "big") >> 1
         generator = torch.Generator(self.device).manual_seed(seed)
         ends = end_tokens(tokenizer, model)

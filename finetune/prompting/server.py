@@ -138,7 +138,7 @@ class ServerModel:
         except openai.PermissionDeniedError as error:
             raise BadInput(f"{self.shown} does not permit this: {self._message(error)}") from None
         except openai.NotFoundError as error:
-            raise BadInput(self._not_found(error)) from None
+            raise BadInput(self._explain_missing(error)) from None
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             raise BadInput(f"{self.shown} refuses the request: {self._message(error)}") from None
         except openai.APITimeoutError:
@@ -152,7 +152,7 @@ class ServerModel:
         except ValueError:  # of the JSON reader: the client does not wrap it
             raise Unanswered(f"{self.shown} sent something that is not JSON") from None
 
-    def _not_found(self, error: Any) -> str:
+    def _explain_missing(self, error: Any) -> str:
         import openai
 
         try:

@@ -26,13 +26,13 @@ class Row:
     results: tuple[Result, ...]
 
     @property
-    def pooled(self) -> tuple[int, int]:
+    def totals(self) -> tuple[int, int]:
         """Right predictions and examples over all seeds."""
         return sum(r.correct for r in self.results), sum(len(r.labels) for r in self.results)
 
     def cells(self) -> list[str]:
         """Return the row of a table: mean accuracy, lowest and highest seed, the interval of one seed, unreadable."""
-        correct, count = self.pooled
+        correct, count = self.totals
         each = [result.accuracy for result in self.results]
         # Seeds share the evaluated examples, so they do not narrow the interval: it is that of one run's size.
         low, high = wilson(round(correct / len(each)), count // len(each))

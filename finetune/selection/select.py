@@ -94,7 +94,7 @@ class Selection:
         )  # fmt: skip
         settings = {
             "space": {**asdict(self.space), "trials": self.space.trials is not None},
-            "data": {side: e.digest() for side, e in self.data.named().items()},
+            "data": {side: e.digest() for side, e in self.data.by_name().items()},
             "settings": {name: value for name, value in asdict(self.base).items() if name not in free},
         }  # fmt: skip
         found: dict[str, Any] = json.loads(json.dumps(settings))

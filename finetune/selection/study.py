@@ -121,7 +121,7 @@ class Study:
         with self.translate_errors(), lock_file(self.folder / "study.lock"):
             self._recover(lock_of)
             for _ in range(DRAWS):
-                if not self.count_left():
+                if not self.count_remaining():
                     return None
                 self.study.sampler = self._sampler(len(self.study.get_trials(deepcopy=False)))
                 trial = self.study.ask(self._distributions())
@@ -132,7 +132,7 @@ class Study:
                 self.record_failure(trial.number, TWICE)
             return None
 
-    def count_left(self) -> int:
+    def count_remaining(self) -> int:
         """How many trials are still to begin: those that wait, or those that a search has not drawn."""
         begun = len(self.trials())
         return max(self.open()[0], (self.space.trials or 0) - begun)

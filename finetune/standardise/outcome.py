@@ -181,10 +181,10 @@ def read_outcomes(text: str, name: str) -> list[Printed]:
     except (json.JSONDecodeError, RecursionError) as error:
         raise BadInput(f"{name} is not JSON: {error}") from None
     records = parsed if isinstance(parsed, list) else [parsed]
-    return [_printed(record, f"{name}, result {n}") for n, record in enumerate(records, 1)]
+    return [_parse_printout(record, f"{name}, result {n}") for n, record in enumerate(records, 1)]
 
 
-def _printed(record: Any, place: str) -> Printed:
+def _parse_printout(record: Any, place: str) -> Printed:
     if not isinstance(record, dict) or not isinstance(record.get("counts"), dict):
         raise BadInput(f"{place}: a result has a table `counts` of labels by sector")
     tables = [record["counts"], record.get("reference", {})]

@@ -17,7 +17,7 @@ import attention_core
 from attention_core.declaration.implementation import TargetError, Unavailable
 from attention_core.worker.environment import hide_initial_environment, worker_environment
 from attention_core.worker.frames import FrameError, TimedOut, after, receive, send
-from attention_core.worker.process import WorkerProcess, how_ended, memory_limit
+from attention_core.worker.process import WorkerProcess, describe_status, memory_limit
 
 START_TIMEOUT = 120.0
 NOTE = 4096
@@ -79,7 +79,7 @@ class Workers:
                 yield message
             finished = True
             if message["status"] != 0 or not done:  # a kernel may end its process with status 0, too
-                raise Lost(f"its process {how_ended(int(message['status']))}", self._read_note())
+                raise Lost(f"its process {describe_status(int(message['status']))}", self._read_note())
         except TimedOut:
             raise Lost(f"no answer within {self.timeout:g} s", self._read_note()) from None
         except (FrameError, OSError):

@@ -475,7 +475,7 @@ class Session:
         masks = [mask.name for mask in getattr(getattr(subject, "form", None), "masks", ())]
         problem = problem or (unjudged_masks(self.recorder.fates, masks, results) if complete else "")
         return Report(
-            self.implementation.name, self.implementation.declared(), self.claims(results), list(results),
+            self.implementation.name, self.implementation.as_dict(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(subject.ratios.items())},
             advice, partial=not complete, first_look=look,

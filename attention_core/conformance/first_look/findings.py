@@ -114,7 +114,7 @@ def select_non_defaults(target: str, declared: Mapping[str, Any]) -> dict[str, A
     """What is declared and is not the default of the record."""
     # What follows from the array library or from the contract needs no option.
     own = {"array": declared.get("array", "torch"), "contract": declared.get("contract", "attention")}
-    plain = Implementation(None, **own).declared()
+    plain = Implementation(None, **own).as_dict()
     found: dict[str, Any] = {}
     for name, value in declared.items():
         if value == plain.get(name) and not (name in own and value != PLAIN[name]):

@@ -96,11 +96,11 @@ def is_nan(result: Result) -> Result:
     """1.0 where a result is NaN, else 0.0."""
     flags = Result(np.isnan(result.values).astype(float), result.request)
 
-    def told(*index: int) -> str:
+    def format_nan_test(*index: int) -> str:
         element = f"{{out}}[{', '.join(map(str, index))}]"
         return f"float({element} != {element})"
 
-    flags.expression = told
+    flags.expression = format_nan_test
     return flags
 
 

@@ -101,7 +101,8 @@ def _apply(case: ParameterCase) -> Step:
 
 STEPS: Mapping[str, Callable[[ParameterCase], Step]] = {
     "split_heads": _split, "merge_heads": _merge, "pairwise_similarities": _similarities,
-    "attn_scaled": _make_scaling_step, "attn_softmax": _softmax, "compute_outputs": _outputs, "make_causal_mask": _mask, "apply_causal_mask": _apply,
+    "attn_scaled": _make_scaling_step, "attn_softmax": _softmax, "compute_outputs": _outputs,
+    "make_causal_mask": _mask, "apply_causal_mask": _apply,
 }  # fmt: skip
 """The steps by the names of the exercise."""
 

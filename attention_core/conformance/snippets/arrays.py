@@ -49,7 +49,7 @@ def array_text(spec: Array, library: str = "torch") -> str:
     elif flat.size > MAX_ELEMENTS:
         text = pack(spec, library) + (f".reshape({values.shape})" if spec.is_plain else "")
     else:
-        text = f"{prefix}.{'tensor' if library == 'torch' else 'array'}({_write_nested(values)}{dtype})"
+        text = f"{prefix}.{'tensor' if library == 'torch' else 'array'}({_write_lists(values)}{dtype})"
     if spec.is_plain:
         return text
     if library == "torch":
@@ -84,7 +84,7 @@ def write_pattern(values: NDArray, dtype: str, library: str) -> str | None:
     """A large array by what repeats in it, or None."""
     if values.size <= LEAST:
         return None
-    return pattern(values, library, PREFIX[library], dtype_text(dtype, library), _write_nested)
+    return pattern(values, library, PREFIX[library], dtype_text(dtype, library), _write_lists)
 
 
 def write_fill(name: str, values: NDArray, dtype: str, library: str) -> list[str]:
@@ -132,7 +132,7 @@ def filled_by_rows(name: str, values: NDArray, dtype: str, library: str) -> list
         return []
     maker, kind = ("tensor" if library == "torch" else "array"), dtype_text(dtype, library)
     full = f"{name} = {PREFIX[library]}.full({values.shape}, {_number(rest)}{kind})"
-    rows = ((", ".join(map(str, at)), _write_nested(values[tuple(at)])) for at in others)
+    rows = ((", ".join(map(str, at)), _write_lists(values[tuple(at)])) for at in others)
     return [full, *(f"{name}[{at}] = {PREFIX[library]}.{maker}({row}{kind})" for at, row in rows)]
 
 
@@ -170,10 +170,10 @@ def dtype_text(dtype: str, library: str) -> str:
     return f", dtype={PREFIX[library]}.{dtype}"
 
 
-def _write_nested(values: NDArray) -> str:
+def _write_lists(values: NDArray) -> str:
     if values.ndim == 0:
         return _number(values)
-    return "[" + ", ".join(_write_nested(v) for v in values) + "]"
+    return "[" + ", ".join(_write_lists(v) for v in values) + "]"
 
 
 def _number(x: Any) -> str:

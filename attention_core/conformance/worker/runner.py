@@ -167,7 +167,7 @@ class WorkerRunner(Noting):
             self.close()
             raise TargetError(f"{self.options['target']}: importing it took over {START_TIMEOUT:.0f} s") from None
         except FrameError:
-            how = self.process.how_it_ended()
+            how = self.process.describe_end()
             self.close()
             raise TargetError(f"{self.options['target']}: the process died while importing it ({how})") from None
         if greeting["status"] != "ready":
@@ -199,7 +199,7 @@ class WorkerRunner(Noting):
             flood = f", in which it printed {printed >> 20} MB" if printed >= FLOOD else ""
             return Response("hung", message=f"no answer {patience.words()}{flood}")
         except (Closed, OSError):
-            how = self.process.how_it_ended()
+            how = self.process.describe_end()
             self.close()
             return Response("died", message=f"the process {how}")
         except FrameError:
@@ -251,7 +251,7 @@ class WorkerRunner(Noting):
     def _receive(self, patience: Patience, read: int | None = None) -> Any:
         """What the worker answers in its time."""
         assert self.process is not None
-        return wire.receive(self.process.read if read is None else read, self.process.watch(patience.expired))
+        return wire.receive(self.process.read if read is None else read, self.process.watch(patience.is_expired))
 
     def close(self) -> None:
         """End the worker and everything it started."""

@@ -108,7 +108,7 @@ def _read_style(lexer: Lexer, name: str, end: int) -> int:
     elif bare == "E" and re.match(r"\s*(\^\{?2\}?)?\s*(\\left|\\big|\\Big)?\s*\[", lexer.text[after:]):
         lexer.emit("FUNC", "E")
     else:
-        lexer.lex_nested(inner)
+        lexer.lex_inner(inner)
         if name != "mathit":
             lexer.out[first:] = [replace(t, bold=True) if t.kind == "NAME" else t for t in lexer.out[first:]]
     return after
@@ -120,7 +120,7 @@ def _read_box(lexer: Lexer, name: str, end: int) -> int:
     inside = lexer.inside(inner).run()
     if not any(t.kind in ("REL", "ARROW", "NEWROW", "AMP", "COMMA") for _, t in depth_zero(inside)):
         lexer.open("LBRACE", "{")
-        lexer.lex_nested(inner)
+        lexer.lex_inner(inner)
         lexer.close("RBRACE", "}", ("LBRACE",))
         return after
     before = lexer.out[-1].kind if lexer.out else "NEWROW"
@@ -128,7 +128,7 @@ def _read_box(lexer: Lexer, name: str, end: int) -> int:
         r"\s*[.,;]?\s*(\\\\|\\tag|$)", lexer.text[after:]
     ):
         raise Unreadable("a box around a relation is understood where it has its row to itself", lexer.line)
-    lexer.lex_nested(inner)
+    lexer.lex_inner(inner)
     return after
 
 
@@ -175,7 +175,7 @@ def _read_mixed_text(lexer: Lexer, inner: str, after: int) -> int:
         raise Unreadable("a $ inside \\text is never closed", lexer.line)
     for place, part in enumerate(parts):
         if place % 2:
-            lexer.lex_nested(part)
+            lexer.lex_inner(part)
         elif part.strip():
             lexer.emit("TEXT", part.strip())
     return after
@@ -192,9 +192,9 @@ def _above(lexer: Lexer, name: str, end: int) -> int:
     if word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=":
         lexer.emit("REL", ":=")
     elif re.fullmatch(r"\(?\*?[a-zA-Z0-9]{0,3}\*{0,3}\)?", word) and word[:1] + word[-1:] in ("()", "**", "*"):
-        lexer.lex_nested(base)  # a number to refer to
+        lexer.lex_inner(base)  # a number to refer to
     elif re.match(r"\\text(rm)?\s*\{", label) and not re.fullmatch(r"[a-z.]{1,4}", word):
-        lexer.lex_nested(base)
+        lexer.lex_inner(base)
     else:
         raise Unreadable(
             f"'{label}' on top of a relation is not understood: give reasons with \\text behind the relation",

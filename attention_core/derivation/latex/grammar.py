@@ -11,20 +11,20 @@ start: group (ARROW group)*
 group: chain (AND chain)*
 chain: expr (REL expr)*
 ?expr: sum
-?sum: product | signed
-signed: PLUS product (sign product)* | MINUS product (sign product)* | product (sign product)+
+?sum: product | signed_sum
+signed_sum: PLUS product (sign product)* | MINUS product (sign product)* | product (sign product)+
 !sign: PLUS | MINUS
 ?product: factors
 factors: factor (opfactor)*
-?opfactor: factor -> juxtaposed
-         | TIMES factor -> operated
-         | TIMES MINUS factor -> negated
+?opfactor: factor -> juxtaposition
+         | TIMES factor -> operation
+         | TIMES MINUS factor -> negation
 ?factor: simple | bracketed | called | prefixed
 
 // what may follow a function without brackets, and what may not
-?simple: atom | simple UNDER script -> sub | simple CARET power -> sup | simple TRANS -> transposed
-?bracketed: bracket | bracketed UNDER script -> sub | bracketed CARET power -> sup | bracketed TRANS -> transposed
-?called: call | called UNDER script -> sub | called CARET power -> sup | called TRANS -> transposed
+?simple: atom | simple UNDER script -> sub | simple CARET power -> sup | simple TRANS -> transpose
+?bracketed: bracket | bracketed UNDER script -> sub | bracketed CARET power -> sup | bracketed TRANS -> transpose
+?called: call | called UNDER script -> sub | called CARET power -> sup | called TRANS -> transpose
 
 atom: NUM -> number | NAME -> name | INF -> infinity | DOTS -> dots
     | (FRAC argument argument) -> frac
@@ -44,7 +44,8 @@ argument: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
 script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | NUM -> sub_number | NAME -> sub_name
       | INF -> sub_infinity
 ?subitem: chain | [expr] COLON [expr] -> slice
-power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name | TIMES -> starred | PLUS -> marked | MINUS -> marked
+power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
+     | TIMES -> star | PLUS -> sign_mark | MINUS -> sign_mark
 
 head: FUNC -> function | head UNDER script -> head_sub | head CARET power -> head_sup | head TRANS -> head_sup
 call: head LPAR items RPAR | head LBRACK items RBRACK | head LBRACE items RBRACE

@@ -244,7 +244,7 @@ class Lexer:
             return read_command(self, name, end)
         return end
 
-    def lex_nested(self, inner: str) -> None:
+    def lex_inner(self, inner: str) -> None:
         """The tokens of a text inside a command, as if it stood here."""
         inside = self.inside(inner)
         inside.out, inside.stack = self.out, []

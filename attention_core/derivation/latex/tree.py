@@ -54,7 +54,7 @@ class Build(Transformer[Token, Any]):
         ops = parts[1::2]
         return Chain(parts[::2], tuple(str(o) for o in ops), tuple(int(o.line or 0) for o in ops))
 
-    def signed(self, *parts: Any) -> Expr:
+    def signed_sum(self, *parts: Any) -> Expr:
         terms: list[Expr] = []
         minus = False
         for part in parts:
@@ -68,13 +68,13 @@ class Build(Transformer[Token, Any]):
     def sign(self, token: Token) -> Token:
         return token
 
-    def juxtaposed(self, factor: Expr) -> tuple[str, Expr]:
+    def juxtaposition(self, factor: Expr) -> tuple[str, Expr]:
         return "", factor
 
-    def operated(self, op: Token, factor: Expr) -> tuple[str, Expr]:
+    def operation(self, op: Token, factor: Expr) -> tuple[str, Expr]:
         return str(op), factor
 
-    def negated(self, op: Token, _: Token, factor: Expr) -> tuple[str, Expr]:
+    def negation(self, op: Token, _: Token, factor: Expr) -> tuple[str, Expr]:
         return str(op), Minus(factor)
 
     def factors(self, first: Expr, *rest: Any) -> Expr:
@@ -103,10 +103,10 @@ class Build(Transformer[Token, Any]):
     def inside(self, _: Token, inner: Expr, __: Token) -> Expr:
         return inner
 
-    def starred(self, _: Token) -> Expr:
+    def star(self, _: Token) -> Expr:
         return Name("*")
 
-    def marked(self, token: Token) -> Expr:
+    def sign_mark(self, token: Token) -> Expr:
         return Name(str(token))
 
     def frac(self, _: Token, top: Expr, bottom: Expr) -> Expr:
@@ -195,7 +195,7 @@ class Build(Transformer[Token, Any]):
             return Sub(Sup(base.base, exponent), base.items)  # \alpha_j^{(t)} is \alpha^{(t)}_j
         return Sup(base, exponent)
 
-    def transposed(self, base: Expr, mark: Token) -> Expr:
+    def transpose(self, base: Expr, mark: Token) -> Expr:
         return Transposed(base, str(mark))
 
     def function(self, token: Token) -> Call:

@@ -17,9 +17,9 @@ def check_loss(subject: Model, case: ParameterCase, targets: NDArray, what: str)
     held, ids = subject.new_model(case), subject.ids(case)
     logits = subject.logits(case, held, ids)
     got = subject.loss(case, held, ids, targets)
-    want = np.array([mean_loss(logits.values, targets, subject.ignored)])
+    want = np.array([mean_loss(logits.values, targets, subject.ignore_index)])
     with held.report_calls():
-        require_close(got, want, loss_bound(logits, got, targets, subject.ignored), what)
+        require_close(got, want, loss_bound(logits, got, targets, subject.ignore_index), what)
 
 
 def one_target_is_judged_at_its_own_place(subject: Model, case: ParameterCase) -> None:
@@ -31,7 +31,7 @@ def one_target_is_judged_at_its_own_place(subject: Model, case: ParameterCase) -
     """
     rng = case.rng("one")
     b, t = int(rng.integers(case["B"])), int(rng.integers(case["n"] - 1))
-    targets = np.full((case["B"], case["n"]), subject.ignored)
+    targets = np.full((case["B"], case["n"]), subject.ignore_index)
     targets[b, t] = int(rng.integers(1, case["vocab"]))
     check_loss(subject, case, targets, f"loss of one target at place {t}")
 
@@ -64,7 +64,7 @@ def no_target_gives_a_number(subject: Model, case: ParameterCase) -> None:
     Mutant: no_target_is_not_a_number
     """
     held, ids = subject.new_model(case), subject.ids(case)
-    targets = np.full((case["B"], case["n"]), subject.ignored)
+    targets = np.full((case["B"], case["n"]), subject.ignore_index)
     try:
         got = subject.loss(case, held, ids, targets)
     except Refused:
@@ -90,7 +90,7 @@ def perplexity_is_the_exponential_of_the_loss(subject: Model, case: ParameterCas
     held, ids, targets = subject.new_model(case), subject.ids(case), subject.targets(case, 0.5)
     got = subject.number(subject.build_request(case, held, ids, subject.labels(targets), method_="perplexity"))
     logits = subject.logits(case, held, ids)
-    want = math.exp(mean_loss(logits.values, targets, subject.ignored))
-    bound = want * (math.expm1(loss_bound(logits, got, targets, subject.ignored)) + noise(logits))
+    want = math.exp(mean_loss(logits.values, targets, subject.ignore_index))
+    bound = want * (math.expm1(loss_bound(logits, got, targets, subject.ignore_index)) + noise(logits))
     with held.report_calls():
         require_close(got, np.array([want]), bound, "perplexity")

@@ -55,7 +55,7 @@ class Model(ParameterSubject):
     _loss_in_forward = False
 
     @property
-    def ignored(self) -> int:
+    def ignore_index(self) -> int:
         """The target that counts for nothing."""
         return int(self.parameters.get("ignore_index", -100))
 
@@ -146,7 +146,7 @@ class Model(ParameterSubject):
         """The targets as the model wants them: a place later where it shifts them itself."""
         if not self.shifts_inside:
             return targets
-        ignored = np.full((targets.shape[0], 1), self.ignored)
+        ignored = np.full((targets.shape[0], 1), self.ignore_index)
         return np.concatenate([ignored, targets[:, :-1]], axis=1)
 
     def generate(self, case: ParameterCase, held: Held, ids: NDArray, steps: int, **given: Any) -> Result:
@@ -171,7 +171,7 @@ class Model(ParameterSubject):
     def targets(self, case: ParameterCase, share: float, purpose: str = "targets") -> NDArray:
         """Drawn targets (B, n) of which a share is ignored, never all; of two rows one is ignored to its end."""
         rng = case.rng(purpose)
-        low = 1 if self.ignored == 0 else 0
+        low = 1 if self.ignore_index == 0 else 0
         found = rng.integers(low, case["vocab"], (case["B"], case["n"]))
         left_out = rng.random(found.shape) < share
         if share and case["B"] > 1:
@@ -179,7 +179,7 @@ class Model(ParameterSubject):
         left_out[-1, 0] = False
         if self.shifts_inside:
             left_out[:, -1] = True
-        return np.where(left_out, self.ignored, found)
+        return np.where(left_out, self.ignore_index, found)
 
 
 def _number(place: int) -> str:

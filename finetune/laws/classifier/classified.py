@@ -49,7 +49,7 @@ class Classified(Model):
     """A class or function `(vocab_size, length, classes) -> model`.
 
     `model(input_ids=..., attention_mask=...)` gives logits (B, classes), or a tuple that begins with them. Further laws
-    apply where it has `gradients` (`classifier.logits_probe.Gradients`, or made by `classifier.logits_probe.graded`).
+    apply where it has `gradients` (`logits_probe.Gradients`, or made by `logits_probe.make_target`).
 
     Declared with `--parameter`: `token_types=True` (it takes `token_type_ids`, too), `pool=first`, `mean` or `last`,
     `side=right` or `left` (padding stands on this side alone, since positions count it), `padding=ids` (padding is told
@@ -109,7 +109,7 @@ class Classified(Model):
         try:
             found = self.result(request)
         except NotApplicable:
-            advice = "build it with finetune.laws.classifier.logits_probe.graded"
+            advice = "build it with finetune.laws.classifier.logits_probe.make_target"
             raise NotApplicable(f"it has no gradients(): {advice}") from None
         return found, found.extra["response"].outputs[1].values
 

@@ -39,14 +39,14 @@ class Gradients:
         return torch.cat([g.detach().reshape(-1) for g in found]), torch.tensor(flags)
 
 
-def graded(make: Callable[[int, int, int], nn.Module]) -> type[nn.Module]:
+def make_target(make: Callable[[int, int, int], nn.Module]) -> type[nn.Module]:
     """What `--contract classifier` grades, around a function that builds a model.
 
     Arguments that the model does not take are left out; logits are its result, the first of a tuple, or `.logits`.
 
     Args: make: `(vocab_size, length, classes) -> model`, a small one.
     Returns: a class, to be named as the target.
-    Example: target = graded(lambda V, n, C: BertForSequenceClassification(BertConfig(vocab_size=V, ..., num_labels=C)))
+    Example: target = make_target(lambda V, n, C: BertForSequenceClassification(BertConfig(V, num_labels=C)))
     """
 
     class Graded(Gradients, nn.Module):

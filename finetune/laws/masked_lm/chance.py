@@ -48,7 +48,7 @@ def fifteen_percent_are_chosen(subject: Masking, case: ParameterCase) -> None:
     got = draw(subject, case)
     able = got.batch.able
     count, slack = int(able.sum()), float(within(rounding(able), able))
-    share = float((got.chosen & able).sum() / max(count, 1))
+    share = float((got.prediction_mask & able).sum() / max(count, 1))
     bound = margin(count, subject.rate, share, slack=slack) if count else 1.0
     if abs(share - subject.rate) > bound:
         expression = f"(({{out}}[1] != {got.ignored}).sum() / (~a1).sum()).item()"
@@ -68,7 +68,7 @@ def eighty_ten_ten(subject: Masking, case: ParameterCase) -> None:
     Mutant: ten_percent_of_the_rest
     """
     got = draw(subject, case)
-    new, old, chosen = got.inputs.values, got.batch.ids, got.chosen & got.batch.able
+    new, old, chosen = got.inputs.values, got.batch.ids, got.prediction_mask & got.batch.able
     masked, kept = (new == got.batch.mask_id)[chosen], (new == old)[chosen]
     counts = {"the mask": masked.sum(), "itself": kept.sum(), "another": (~masked & ~kept).sum()}
     want = subject.becomes(got.batch)
@@ -88,7 +88,7 @@ def no_row_is_skipped(subject: Masking, case: ParameterCase) -> None:
     """
     got = draw(subject, case)
     able = got.batch.able
-    hits, trials = (got.chosen & able).sum(1), able.sum(1)
+    hits, trials = (got.prediction_mask & able).sum(1), able.sum(1)
     bad = unlikely(hits, trials, subject.rate, among=len(able), slack=within(rounding(able), able, 1))
     if bad.any():
         row = int(bad.argmax())
@@ -106,7 +106,7 @@ def every_place_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     """
     got = draw(subject, case)
     able = got.batch.able
-    hits, trials = (got.chosen & able).sum(0), able.sum(0)
+    hits, trials = (got.prediction_mask & able).sum(0), able.sum(0)
     bad = unlikely(hits, trials, subject.rate, among=able.shape[1], slack=within(rounding(able), able, 0))
     if bad.any():
         place = int(bad.argmax())
@@ -125,7 +125,7 @@ def every_word_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     got = draw(subject, case)
     able, bins = got.batch.able, stretches(got.batch.words)
     group = np.where(able, np.searchsorted(bins, got.batch.ids, "right") - 1, len(bins))
-    hits = np.bincount(group[got.chosen & able], minlength=len(bins))[: len(bins)]
+    hits = np.bincount(group[got.prediction_mask & able], minlength=len(bins))[: len(bins)]
     trials = np.bincount(group.ravel(), minlength=len(bins) + 1)[: len(bins)]
     loose = np.bincount(group.ravel(), rounding(able).ravel(), len(bins) + 1)[: len(bins)] / np.maximum(trials, 1)
     bad = unlikely(hits, trials, subject.rate, among=len(bins), slack=loose)
@@ -189,5 +189,5 @@ def check_random_words(subject: Masking, case: ParameterCase) -> None:
 def others(got: Hidden) -> NDArray:
     """Where a chosen token became another word that is not the mask."""
     new = got.inputs.values
-    found: NDArray = got.chosen & got.batch.able & (new != got.batch.ids) & (new != got.batch.mask_id)
+    found: NDArray = got.prediction_mask & got.batch.able & (new != got.batch.ids) & (new != got.batch.mask_id)
     return found

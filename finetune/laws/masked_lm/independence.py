@@ -40,7 +40,7 @@ def neighbours_are_chosen_independently(subject: Masking, case: ParameterCase) -
     Mutant: chooses_spans
     """
     got = draw(subject, case)
-    chosen, able = got.chosen, got.batch.able
+    chosen, able = got.prediction_mask, got.batch.able
     end = able.shape[1] // 2 * 2
     left, right = slice(0, end, 2), slice(1, end, 2)
     loose = np.minimum(rounding(able)[:, left], rounding(able)[:, right])
@@ -56,8 +56,8 @@ def rows_are_chosen_independently(subject: Masking, case: ParameterCase) -> None
     Mutant: one_draw_for_all_rows
     """
     got = draw(subject, case)
-    end = len(got.chosen) // 2 * 2
-    chosen, loose = got.chosen[:end], rounding(got.batch.able[:end])
+    end = len(got.prediction_mask) // 2 * 2
+    chosen, loose = got.prediction_mask[:end], rounding(got.batch.able[:end])
     for step in (0, 1):
         width = loose.shape[1] - step
         pair = (chosen[::2, :width], chosen[1::2, step:])
@@ -86,7 +86,7 @@ def seeds_choose_independently(subject: Masking, case: ParameterCase) -> None:
         one, two = (slice(0, B - rows), slice(0, n - places)), (slice(rows, B), slice(places, n))
         able, what = pair_deviations(loose[one], loose[two]), f"seeds {case.seed} and one more, {noun}"
         for first, second in ((got, other), (other, got))[: 1 + rows + places]:
-            both(got, first.chosen[one], second.chosen[two], able, subject.rate, what)
+            both(got, first.prediction_mask[one], second.prediction_mask[two], able, subject.rate, what)
 
 
 def fates_are_independent(subject: Masking, case: ParameterCase) -> None:
@@ -98,7 +98,7 @@ def fates_are_independent(subject: Masking, case: ParameterCase) -> None:
     Mutant: one_fate_for_a_row
     """
     got = draw(subject, case)
-    chosen = got.chosen & got.batch.able
+    chosen = got.prediction_mask & got.batch.able
     rows, _ = np.nonzero(chosen)
     masked = (got.inputs.values == got.batch.mask_id)[chosen]
     first, second = following(rows)

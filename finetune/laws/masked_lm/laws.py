@@ -55,7 +55,7 @@ def labels_are_the_old_ids(subject: Masking, case: ParameterCase) -> None:
     Mutant: labels_are_the_new_inputs
     """
     got = subject.hide_or_violate(subject.batch(case), case.seed)
-    want = np.where(got.chosen, got.batch.ids, got.ignored)
+    want = np.where(got.prediction_mask, got.batch.ids, got.ignored)
     message = "labels (if another number asks for nothing, declare --parameter ignore_index=...)"
     require_close(got.labels, want, 0.0, message)
 
@@ -68,7 +68,7 @@ def what_is_not_chosen_stays(subject: Masking, case: ParameterCase) -> None:
     Mutant: hides_what_it_does_not_ask_for
     """
     got = subject.hide_or_violate(subject.batch(case), case.seed)
-    require_close(got.inputs, got.batch.ids, 0.0, "inputs where nothing is asked", where=~got.chosen)
+    require_close(got.inputs, got.batch.ids, 0.0, "inputs where nothing is asked", where=~got.prediction_mask)
 
 
 def special_tokens_and_padding_stay(subject: Masking, case: ParameterCase) -> None:
@@ -95,7 +95,7 @@ def a_chosen_token_becomes_a_word(subject: Masking, case: ParameterCase) -> None
     batch = subject.batch(case)
     got = subject.hide(batch, case.seed)
     allowed = np.union1d(subject.drawn_words(batch), [batch.mask_id])
-    wrong = got.chosen & ~np.isin(got.inputs.values, allowed) & (got.inputs.values != batch.ids)
+    wrong = got.prediction_mask & ~np.isin(got.inputs.values, allowed) & (got.inputs.values != batch.ids)
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
         right = [*allowed.tolist(), int(batch.ids[index])]

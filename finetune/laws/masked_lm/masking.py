@@ -58,7 +58,7 @@ class Hidden:
     ignored: int
 
     @property
-    def chosen(self) -> NDArray:
+    def prediction_mask(self) -> NDArray:
         """Where a token is asked for."""
         found: NDArray = self.labels.values != self.ignored
         return found
@@ -90,7 +90,7 @@ class Masking(ParameterSubject):
         return self.share("rate", 0.15)
 
     @property
-    def ignored(self) -> int:
+    def ignore_index(self) -> int:
         """The label where nothing is asked."""
         return int(self.parameters.get("ignore_index", -100))
 
@@ -161,7 +161,7 @@ class Masking(ParameterSubject):
                 message = f"{name}: got dtype {output.dtype}, but should be int64, as the ids are"
                 raise Violation(message, Evidence((Shown(request),), kind="crash"))
             results.append(Result(output.values.astype(np.float64), request, quantity))
-        return Hidden(batch, results[0], results[1], results[2] if len(results) == 3 else None, self.ignored)
+        return Hidden(batch, results[0], results[1], results[2] if len(results) == 3 else None, self.ignore_index)
 
     def plain(self, case: ParameterCase) -> None:
         """A batch, with one seed and then another."""

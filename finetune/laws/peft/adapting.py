@@ -58,7 +58,7 @@ class Adapting(Interrupted):
         """A model with a new adapter, or one from a folder."""
         return Interruptible(self.fresh_instance(), (case.seed % 1000, case.dtype, saved))
 
-    def draw_trained(self, case: ParameterCase) -> Interruptible:
+    def draw_trained_model(self, case: ParameterCase) -> Interruptible:
         """A model whose adapter and head are drawn, as after training."""
         run = self.new(case)
         self.do(run, "draw", case.seed % 1000 + 1)
@@ -99,7 +99,7 @@ class Adapting(Interrupted):
 
     def plain(self, case: ParameterCase) -> None:
         """Outputs of a model with drawn numbers, in both modes."""
-        run = self.draw_trained(case)
+        run = self.draw_trained_model(case)
         texts = self.texts(case, run)
         for mode in ("eval", "train"):
             self.out(run, texts, mode=mode)

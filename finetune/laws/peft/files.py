@@ -15,7 +15,7 @@ def a_saved_adapter_comes_back(subject: Adapting, case: ParameterCase) -> None:
     Mutant: head_not_saved
     """
     with subject.places(2) as (earlier, place):
-        run = subject.draw_trained(case)
+        run = subject.draw_trained_model(case)
         texts = subject.texts(case, run, "right")
         subject.do(run, "save", earlier.path)
         subject.do(run, "draw", case.seed % 1000 + 2)
@@ -34,7 +34,7 @@ def saving_changes_no_number(subject: Adapting, case: ParameterCase) -> None:
     Mutant: saving_merges
     """
     with subject.places() as (place,):
-        run = subject.draw_trained(case)
+        run = subject.draw_trained_model(case)
         texts = subject.texts(case, run, "right")
         first, row = subject.out(run, texts), subject.row(run).values
         subject.do(run, "save", place.path)
@@ -51,7 +51,7 @@ def a_merged_adapter_is_saved_as_it_is(subject: Adapting, case: ParameterCase) -
     Mutant: saved_merged
     """
     with subject.places() as (place,):
-        run = subject.draw_trained(case)
+        run = subject.draw_trained_model(case)
         texts = subject.texts(case, run, "right")
         first = subject.out(run, texts)
         subject.do(run, "merge")
@@ -71,7 +71,7 @@ def another_process_reads_the_adapter(subject: Adapting, case: ParameterCase) ->
     if not subject.runner.isolated:
         raise NotApplicable("the target runs in this process")
     with subject.places() as (place,):
-        run = subject.draw_trained(case)
+        run = subject.draw_trained_model(case)
         texts = subject.texts(case, run, "right")
         first = subject.out(run, texts)
         subject.do(run, "save", place.path)

@@ -81,7 +81,7 @@ def by_hand(adapted: Any, ids: Tensor, mask: Tensor | None) -> Tensor:
     """The adapted outputs. Raises: Lacks for a kind whose formula is not here."""
     model: nn.Module = copy.deepcopy(adapted.__dict__["plain"]).eval()
     with torch.no_grad():
-        put_trained(model, adapted)
+        put_trained_numbers(model, adapted)
         if adapted.kind == "lora":
             put_products(model, adapted)
         elif adapted.kind == "prompt":
@@ -92,7 +92,7 @@ def by_hand(adapted: Any, ids: Tensor, mask: Tensor | None) -> Tensor:
         return found
 
 
-def put_trained(model: nn.Module, adapted: Any) -> None:
+def put_trained_numbers(model: nn.Module, adapted: Any) -> None:
     """Trained numbers that the plain model has a place for: each by its name, found within the adapted one's."""
     trained = [(name.split("."), p) for name, p in adapted.adapted.named_parameters() if p.requires_grad]
     for name, parameter in model.named_parameters():

@@ -18,7 +18,7 @@ def merging_changes_no_output(subject: Adapting, case: ParameterCase) -> None:
     Source: paiml/aprender PR2189 (scale of rank-stabilised LoRA), microsoft/LoRA#61, #103 (transposed), candle-lora#26
     Mutant: merged_with_another_scale
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     first = subject.out(run, texts)
     subject.do(run, "merge")
@@ -33,7 +33,7 @@ def merging_changes_the_weights(subject: Adapting, case: ParameterCase) -> None:
     Source: huggingface/trl#386 (the base alone is saved); EricLBuehler/candle-lora#26 (merged on a clone)
     Mutant: merges_a_clone
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     before, trained = subject.row(run).values, subject.flags(run)
     subject.do(run, "merge")
     merged = subject.row(run)
@@ -49,7 +49,7 @@ def merging_twice_is_once(subject: Adapting, case: ParameterCase) -> None:
     Source: unslothai/unsloth#219 (each merge adds again)
     Mutant: every_merge_adds
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     subject.do(run, "merge")
     once = subject.row(run).values
     subject.do(run, "merge")
@@ -63,7 +63,7 @@ def unmerging_restores_the_weights(subject: Adapting, case: ParameterCase) -> No
     Source: PEFT 0.21.2: a merge in bfloat16 and back drifts; ours keeps W and gives its bits back
     Mutant: unmerged_with_another_scale
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     before, first = subject.row(run).values, subject.out(run, texts)
     subject.do(run, "merge")
@@ -86,7 +86,7 @@ def unmerging_twice_is_once(subject: Adapting, case: ParameterCase) -> None:
     Source: as merging_twice_is_once
     Mutant: every_unmerge_subtracts
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     before = subject.row(run).values
     subject.do(run, "unmerge")
     subject.same_row(run, subject.row(run), before, 0.0, "unmerged without a merge")
@@ -104,7 +104,7 @@ def disabling_gives_the_plain_outputs(subject: Adapting, case: ParameterCase) ->
     Source: disable does not restore; PEFT 0.21.2: disable_adapter() with a prompt raises UnboundLocalError
     Mutant: head_stays_trained
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     with after(run.calls):
         close(subject.out(run, texts, "off"), subject.out(run, texts, "before"), "disabled", bits=True)
@@ -117,7 +117,7 @@ def enabling_again_gives_the_adapter_back(subject: Adapting, case: ParameterCase
     Source: a flag that is set and not set back; values that were swapped and lost
     Mutant: disabled_for_ever
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     first, row = subject.out(run, texts), subject.row(run).values
     run.calls.append(subject.out(run, texts, "off"))
@@ -133,7 +133,7 @@ def disabling_a_merged_adapter_gives_the_plain_outputs(subject: Adapting, case: 
     Source: a merged model whose switch is looked at by the unmerged branch alone
     Mutant: merged_ignores_the_switch
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     first = subject.out(run, texts)
     subject.do(run, "merge")

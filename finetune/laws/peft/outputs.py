@@ -56,7 +56,7 @@ def the_outputs_are_those_of_the_formula(subject: Adapting, case: ParameterCase)
     Source: Hu et al. (2022), section 4.1; Lester et al. (2021), section 2; Li and Liang (2021), section 4.2
     Mutant: scaled_twice
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     with after(run.calls):
         got, want = subject.out(run, texts), subject.array(run, "by_hand", texts.ids, texts.mask)
@@ -78,7 +78,7 @@ def evaluation_repeats_the_outputs(subject: Adapting, case: ParameterCase) -> No
     Source: huggingface/pytorch-image-models PR1978 (dropout active in evaluation), of the adapter's own dropout
     Mutant: adapter_drops_in_evaluation
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     first = subject.out(run, texts)
     between = subject.build_request(run, "forward", texts.ids, texts.mask, mode="train")
@@ -95,7 +95,7 @@ def modes_change_no_output(subject: Adapting, case: ParameterCase) -> None:
     Source: microsoft/LoRA#34, #61 (merging in eval()); unslothai/unsloth#219 (each merge adds again)
     Mutant: every_evaluation_merges
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     first = subject.out(run, texts)
     for mode in ("train", "eval", "train"):
@@ -128,7 +128,7 @@ def padding_on_the_left_changes_nothing(subject: Adapting, case: ParameterCase) 
 
 def beside_padding(subject: Adapting, case: ParameterCase, side: str) -> None:
     """Each text of a padded batch against itself alone; asked where the plain model does not mind the padding."""
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, side, case["extra"])
     together, plain = subject.out(run, texts), subject.out(run, texts, "before")
     judged = False
@@ -175,7 +175,7 @@ def segments_count_as_before(subject: Adapting, case: ParameterCase) -> None:
     Source: PEFT 0.21.2: with a prompt and without a head, token_type_ids are set to None, with a warning
     Mutant: segments_dropped
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     if subject.facts(run).segments < 2:
         raise NotApplicable("the model has no segments")
     texts = subject.texts(case, run)

@@ -45,7 +45,7 @@ def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: Par
     Source: microsoft/LoRA#34, Lightning-AI/lit-llama PR185 (train() and eval() do more than they say)
     Mutant: thawed_in_training
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     cotangent = subject.cotangent(case, subject.out(run, texts))
     before, trained = subject.row(run).values, subject.flags(run)
@@ -59,10 +59,10 @@ def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: Par
     if got_one.values[~trained].any():
         name = subject.name_of(run, int((got_one.values * ~trained).argmax()))
         raise Violation(f"frozen: got a gradient for {name}, but should have none", evidence)
-    require_changed(subject, run, after, before, matters, "a step")
+    require_change(subject, run, after, before, matters, "a step")
 
 
-def require_changed(
+def require_change(
     subject: Adapting, run: Interruptible, after: Result, before: NDArray, matters: NDArray, what: str
 ) -> None:
     """Raise unless every trained parameter that matters has changed in some number."""
@@ -108,7 +108,7 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
     Source: an adapter that is computed with .data or under no_grad is never trained, and nobody says so
     Mutant: product_is_detached
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     cotangent = subject.cotangent(case, subject.out(run, texts))
     slopes, bound = both_slopes(subject, case, run, texts, cotangent)
@@ -141,7 +141,7 @@ def what_is_trained_stays_trained(subject: Adapting, case: ParameterCase) -> Non
     Source: huggingface/peft#3447, PR2936 (enabling sets requires_grad anew); a weight put back as a new parameter
     Mutant: unmerging_thaws_the_base
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     flags_stay(subject, case, run, subject.flags(run).astype(float))
 
 
@@ -152,7 +152,7 @@ def what_was_frozen_stays_frozen(subject: Adapting, case: ParameterCase) -> None
     Source: huggingface/peft#3447 (disable_adapter() thaws an adapter that was loaded for inference)
     Mutant: enabling_thaws_the_adapter
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     subject.do(run, "freeze")
     flags_stay(subject, case, run, np.zeros(subject.flags(run).shape))
 
@@ -188,7 +188,7 @@ def checkpointing_lets_everything_learn(subject: Adapting, case: ParameterCase) 
     Source: PEFT 0.21.2 with transformers 5.23.0: a prefix has no gradient; reentrant checkpoints of frozen inputs
     Mutant: checkpoint_of_frozen_inputs
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run)
     cotangent = subject.cotangent(case, subject.out(run, texts))
     matters, before = mattering(subject, case, run, texts, cotangent), subject.row(run).values
@@ -198,7 +198,7 @@ def checkpointing_lets_everything_learn(subject: Adapting, case: ParameterCase) 
     )  # a mask would betray what is dropped
     subject.result(request)
     run.calls.append(Result(np.zeros(0), request))
-    require_changed(subject, run, subject.row(run), before, matters, "a step with checkpointing")
+    require_change(subject, run, subject.row(run), before, matters, "a step with checkpointing")
 
 
 def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
@@ -208,7 +208,7 @@ def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
     Source: running statistics drifting while frozen: requires_grad says nothing of them
     Mutant: statistics_drift
     """
-    run = subject.draw_trained(case)
+    run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
     before = subject.array(run, "statistics", mode=None)
     if not before.values.size:

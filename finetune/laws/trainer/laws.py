@@ -1,4 +1,4 @@
-"""Laws of trainers: `trainer.probe.graded(train)` of a function `train(model, loss, examples, config)`.
+"""Laws of trainers: `trainer.probe.make_target(train)` of a function `train(model, loss, examples, config)`.
 
 The model's gradients are known, so every parameter after every step follows in closed form, in float64.
 """
@@ -72,7 +72,7 @@ def nothing_else_decays(subject: Training, case: ParameterCase) -> None:
     """
     run = without_gradients(subject, case)
     seen = subject.train(run)
-    require_unmoved(seen, ~subject.decayed & ~np.array(where(FROZEN)), "without a gradient")
+    require_no_change(seen, ~subject.decay_mask & ~np.array(where(FROZEN)), "without a gradient")
 
 
 def without_gradients(subject: Training, case: ParameterCase) -> Run:
@@ -81,7 +81,7 @@ def without_gradients(subject: Training, case: ParameterCase) -> Run:
     return replace(run, gradients=np.zeros_like(run.gradients))
 
 
-def require_unmoved(seen: Seen, of: Any, what: str) -> None:
+def require_no_change(seen: Seen, of: Any, what: str) -> None:
     """Raise unless the parameters in question end with the bits they began with."""
     first, last = seen.history.values[0], seen.history.values[-1]
     moved = of & ~((last == first) & (np.signbit(last) == np.signbit(first)))
@@ -100,7 +100,7 @@ def frozen_parameters_keep_their_bits(subject: Training, case: ParameterCase) ->
     Mutant: frozen_decays
     """
     run = subject.run(case, epochs=2, weight_decay=0.5)
-    require_unmoved(subject.train(run), np.array(where(FROZEN)), "frozen")
+    require_no_change(subject.train(run), np.array(where(FROZEN)), "frozen")
 
 
 def gradients_are_clipped_by_their_common_norm(subject: Training, case: ParameterCase) -> None:

@@ -1,7 +1,7 @@
 """What stands between a trainer and its laws: a model of known gradients, and a record of what was done with it.
 
-Write `target = probe.graded(train)` beside your function `train(model, loss, examples, config)`, and name `target`. It
-runs on the side of the code under test; what should come out is worked out elsewhere, in NumPy.
+Write `target = probe.make_target(train)` beside your function `train(model, loss, examples, config)`, and name
+`target`. It runs beside the code under test; what should come out is worked out elsewhere, in NumPy.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Record:
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
-def graded(train: Train) -> Callable[..., tuple[Tensor, ...]]:
+def make_target(train: Train) -> Callable[..., tuple[Tensor, ...]]:
     """What `--contract trainer` grades: `train` put to a model with known gradients.
 
     Args:
@@ -102,7 +102,7 @@ def graded(train: Train) -> Callable[..., tuple[Tensor, ...]]:
             batch is computed in), learning_rate, betas, weight_decay, clip, warmup_tokens, final_tokens (None: the
             rate stays), floor and seed.
     Returns: a function of arrays, to be named as the target.
-    Example: graded_trainer = graded(my_train); `attention-core verify --contract trainer my.py:graded_trainer`.
+    Example: target = make_target(my_train); `attention-core verify --contract trainer my.py:target`.
     """
 
     def run(gradients: Tensor, tokens: Tensor, start: Tensor, **config: Any) -> tuple[Tensor, ...]:

@@ -63,7 +63,7 @@ class Seen:
 
 
 class Training(ParameterSubject):
-    """A function of arrays made by `trainer.probe.graded`.
+    """A function of arrays made by `trainer.probe.make_target`.
 
     Declared with `--parameter`: `decay=dims` (tables and embeddings decay, too), `tokens=before` (the rate of a step is
     that of the tokens before it), `cosine=scaled` (from 1 to the floor; default: max(floor, ...)), `drop_last=True`,
@@ -71,7 +71,7 @@ class Training(ParameterSubject):
     """
 
     @property
-    def decayed(self) -> NDArray:
+    def decay_mask(self) -> NDArray:
         """Of all numbers in a row: which decay."""
         return np.array(where(MATRICES | TABLES if self.parameters.get("decay") == "dims" else MATRICES))
 
@@ -102,7 +102,7 @@ class Training(ParameterSubject):
         request = self.request(run.gradients, run.tokens, run.start, dtype=run.dtype, **given)
         response, crash = self.send(request), Evidence((Shown(request),), kind="crash")
         if len(response.outputs) != 4:
-            raise Violation(f"got {len(response.outputs)} results: is the target made by probe.graded?", crash)
+            raise Violation(f"got {len(response.outputs)} results: is the target made by probe.make_target?", crash)
         history, order, modes, warned = (o.values for o in response.outputs)
         result = Result(history.astype(np.float64), request)
         epochs = list(self.group_calls(order, run))
@@ -166,7 +166,7 @@ class Training(ParameterSubject):
             tokens += count
             m, v = c["betas"][0] * m + (1 - c["betas"][0]) * g, c["betas"][1] * v + (1 - c["betas"][1]) * g**2
             ratio = m / (1 - c["betas"][0] ** t) / (np.sqrt(v / (1 - c["betas"][1] ** t)) + self.eps)
-            decay = np.where(self.decayed, c["weight_decay"], 0.0)
+            decay = np.where(self.decay_mask, c["weight_decay"], 0.0)
             theta = np.where(trained, theta * (1 - lr * decay) - lr * ratio, theta)
             more = lr * np.abs(ratio) * (2 * d + (5 * t + 8) * u) + 3 * u * (np.abs(theta) + lr * np.abs(ratio))
             error = error + np.where(trained, 2 * more, 0.0)

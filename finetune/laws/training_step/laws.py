@@ -1,4 +1,4 @@
-"""Laws of one step: `training_step.step_probe.graded(step, evaluate)` of `step(model, optimizer, loss, batches, clip)`.
+"""Laws of one training step: `step_probe.make_target(step, evaluate)` of `step(model, optimizer, loss, batches, clip)`.
 
 The gradients are known and the optimizer is SGD with momentum, so the parameters after every step follow in closed
 form. What makes a run of steps (the optimizer, its groups, schedules, epochs, seeds) is for the contract `trainer`.

@@ -1,7 +1,7 @@
 """What stands between a training step and its laws: a model of known gradients, SGD with momentum, and a record.
 
-Write `target = step_probe.graded(step, evaluate)` beside your functions, and name `target`. It runs on the side of the
-code under test; what should come out is worked out elsewhere, in NumPy.
+Write `target = step_probe.make_target(step, evaluate)` beside your functions, and name `target`. It runs beside
+the code under test; what should come out is worked out elsewhere, in NumPy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Watched:
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
-def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[Tensor, ...]]:
+def make_target(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[Tensor, ...]]:
     """What `--contract training-step` grades: `step` (and `evaluate`) put to a model with known gradients.
 
     Args:
@@ -53,7 +53,7 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
             largest norm of all gradients together.
         evaluate: `evaluate(model, loss, batches)` returns the mean loss over the targets of all batches; None for none.
     Returns: a function of arrays, to be named as the target.
-    Example: target = graded(my_step); `attention-core verify --contract training-step my.py:target`.
+    Example: target = make_target(my_step); `attention-core verify --contract training-step my.py:target`.
     """
 
     def run(
@@ -75,7 +75,7 @@ def graded(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[
                 if kind == "step":
                     value = step(probe, optimizer, loss, given, clip)
                 elif evaluate is None:
-                    raise NothingToEvaluate("no evaluate was given to graded()")
+                    raise NothingToEvaluate("no evaluate was given to make_target()")
                 else:
                     value = evaluate(probe, loss, given)
             rows.append(probe.flat().detach().clone())

@@ -54,7 +54,7 @@ class Happened:
 
 
 class Steps(Training):
-    """A function of arrays made by `training_step.step_probe.graded`. Nothing is declared: the optimizer is given."""
+    """A function of arrays made by `step_probe.make_target`. Nothing is declared: the optimizer is given."""
 
     def run_events(self, run: Run, events: Sequence[Event], clip: float = NO_CLIP, training: bool = False) -> Happened:
         """What the target made of some events; `training` is the mode that it finds the model in."""
@@ -67,11 +67,13 @@ class Steps(Training):
             response = self.send(request)
         except Refused as refusal:
             if "NothingToEvaluate" in str(refusal):
-                raise NotApplicable("graded() was given no evaluate") from None
+                raise NotApplicable("make_target() was given no evaluate") from None
             raise
         if len(response.outputs) != 4:
             evidence = Evidence((Shown(request),), kind="crash")
-            raise Violation(f"got {len(response.outputs)} results: is the target made by step_probe.graded?", evidence)
+            raise Violation(
+                f"got {len(response.outputs)} results: is the target made by step_probe.make_target?", evidence
+            )
         history, seen, calls, facts = (o.values.astype(np.float64) for o in response.outputs)
         return Happened(Result(history, request), seen, calls, facts)
 

@@ -11,7 +11,7 @@ import pytest
 
 from attention_core.bench import run as running
 from attention_core.bench.exit_status import status_of, way_out
-from attention_core.bench.known_failures import as_words, check_known, known_of, unused_targets
+from attention_core.bench.known_failures import as_words, check_known_failure, known_of, unused_targets
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.resume import check_sources
 from attention_core.bench.targets import read_target
@@ -103,9 +103,9 @@ def test_what_is_listed_of_a_target_holds_under_every_convention() -> None:
 
 
 def test_a_law_that_is_none_is_refused_at_the_door() -> None:
-    check_known(read_target("torch:default"), KNOWN)
+    check_known_failure(read_target("torch:default"), KNOWN)
     with pytest.raises(TargetError, match="known failures name 'spelled_wrong' of torch:default, which is not a law"):
-        check_known(read_target("torch:default"), {"spelled_wrong": KnownFailure("")})
+        check_known_failure(read_target("torch:default"), {"spelled_wrong": KnownFailure("")})
 
 
 def test_other_known_failures_are_not_gone_on_with() -> None:

@@ -15,7 +15,7 @@ from judging_contracts import conforming
 from lazy import lazily
 from torch import Tensor
 
-from finetune.laws.classifier.logits_probe import graded
+from finetune.laws.classifier.logits_probe import make_target
 
 pytestmark = pytest.mark.slow
 transformers = lazily("transformers")
@@ -95,5 +95,5 @@ def gpt2(vocab_size: int, length: int, classes: int) -> Any:
 )
 def test_classifiers_of_transformers_conform(make: Any, declared: dict[str, Any], silent: int) -> None:
     transformers.logging.set_verbosity_error()
-    results = conforming(graded(make), "classifier", parameters={"side": "right", "dropout": True, **declared})
+    results = conforming(make_target(make), "classifier", parameters={"side": "right", "dropout": True, **declared})
     assert sum(r.status != "held" for r in results.values()) == silent

@@ -21,7 +21,7 @@ from attention_core.conformance.subjects.outcomes import is_refusal
 from attention_core.conformance.worker.exchange import Request, Response, array
 from attention_core.conformance.worker.runner import WorkerRunner
 from attention_core.worker.process import LAST_WORDS, memory_limit
-from attention_core.worker.processes import find_marked
+from attention_core.worker.processes import find_marked_processes
 
 TARGETS = """
 import os, sys, time
@@ -146,7 +146,7 @@ def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunn
     mark = runner.process.mark
     assert ask(runner).status == status
     runner.close()
-    assert [process for process in find_marked(mark) if process.status() != "zombie"] == []
+    assert [process for process in find_marked_processes(mark) if process.status() != "zombie"] == []
 
 
 PARENT = """

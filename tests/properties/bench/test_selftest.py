@@ -36,7 +36,7 @@ def judged(held: int, alarms: int, found: int) -> SelfTest:
 )
 def test_what_is_promised_is_what_passes(held: int, alarms: int, found: int, passed: bool) -> None:
     one = judged(held, alarms, found)
-    assert (one.coverage, one.false_alarms, one.found) == (held / 100, alarms / 100, found / 100)
+    assert (one.coverage, one.false_alarms, one.detection_rate) == (held / 100, alarms / 100, found / 100)
     assert one.passed is passed
 
 

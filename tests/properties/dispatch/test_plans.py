@@ -337,8 +337,8 @@ def test_the_shipped_table_is_that_of_the_instructions(
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True}, raising=False)
     choice.forget()
-    assert choice.load_shipped().name == f"tuning_{name}.json" and choice.table() == choice.read_table(
-        choice.load_shipped()
+    assert choice.find_shipped_table().name == f"tuning_{name}.json" and choice.table() == choice.read_table(
+        choice.find_shipped_table()
     )
     long = torch.zeros(1, 4, 512, 64, dtype=torch.bfloat16, requires_grad=True)
     assert (choice.computed_in(long, long, long) == torch.float32) is (name == "avx2")
@@ -371,7 +371,7 @@ def test_products_that_no_shipped_table_was_measured_with_are_used(
     with_, without = (torch.zeros(1, 4, 128, 64, dtype=t, requires_grad=True) for t in (dtype, other))
     assert choice.computed_in(with_, with_, with_) == dtype
     assert choice.computed_in(without, without, without) == torch.float32
-    no_own_table.write_bytes(choice.load_shipped().read_bytes())
+    no_own_table.write_bytes(choice.find_shipped_table().read_bytes())
     choice.forget()
     assert choice.computed_in(with_, with_, with_) == torch.float32
 
@@ -391,7 +391,7 @@ def test_an_older_torch_does_not_tell_of_its_products(
 def test_the_shipped_table_names_every_class_of_the_cpu() -> None:
     dtypes, directions = ("float64", "float32", "bfloat16", "float16"), ("forward", "both")
     assert set(choice.read_table(choice.SHIPPED["AVX512"])) == set(choice.read_table(choice.SHIPPED["AVX2"]))
-    assert set(choice.read_table(choice.load_shipped())) >= {f"cpu/{t}/{d}" for t in dtypes for d in directions}
+    assert set(choice.read_table(choice.find_shipped_table())) >= {f"cpu/{t}/{d}" for t in dtypes for d in directions}
     for name in (DEFAULT, FUSED, SPARSE, "core:upcast"):
         assert kernel(name).expected == "conforms"
 

@@ -25,7 +25,7 @@ class Simulated:
         patience = Patience(0, limit, clock=lambda: self.now, look=lambda pid: (self.used, self.runs))
         while True:
             self.step()
-            if patience.expired():
+            if patience.is_expired():
                 return self.now, patience.words()
 
 

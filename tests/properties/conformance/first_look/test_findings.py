@@ -37,7 +37,7 @@ def test_a_field_as_an_option(name: str, value: Any, text: str) -> None:
 
 def test_the_command_declares_what_is_not_the_default() -> None:
     record = Implementation(None, name="m.py:f", array="numpy", dead_rows="nan", sizes=None)
-    assert command("m.py:f", record.declared()) == "attention-core verify m.py:f --dead-rows nan --array numpy"
+    assert command("m.py:f", record.as_dict()) == "attention-core verify m.py:f --dead-rows nan --array numpy"
 
 
 def with_look(found: FirstLook, function: Any) -> Session:

@@ -371,10 +371,10 @@ def test_a_bias_is_a_mask_where_additive_masks_are_declared() -> None:
 
 
 def test_what_a_graded_trainer_leaves_alone_is_named() -> None:
-    from finetune.laws.trainer.probe import graded
+    from finetune.laws.trainer.probe import make_target
 
     def train(model: Any, loss: Any, examples: Any, config: Any, ema: float = 0.0) -> None: ...
 
-    with Session(Implementation(graded(train), name="train", contract="trainer"), effort="quick") as session:
+    with Session(Implementation(make_target(train), name="train", contract="trainer"), effort="quick") as session:
         results = [session.run(law) for law in session.laws[:1]]
         assert "ema" in session.list_untested_parameters(results)

@@ -60,7 +60,9 @@ def test_options_go_to_the_method() -> None:
     assert method_of(ClassifyConfig("m", method="prompt", prompt_length=5)) == Prompt(5)
     assert method_of(ClassifyConfig("m", method="prefix", prompt_length=6)) == Prefix(6)
     assert method_of(ClassifyConfig("m", method="lora", rank=3, alpha=2.0, dropout=0.2)) == LoRA(3, 2.0, 0.2)
-    assert [ClassifyConfig("m", method=m, prompt_length=9).added for m in ("full", "prompt", "prefix", "lora")] == [
+    assert [
+        ClassifyConfig("m", method=m, prompt_length=9).prompt_positions for m in ("full", "prompt", "prefix", "lora")
+    ] == [
         0,
         9,
         9,

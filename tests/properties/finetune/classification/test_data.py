@@ -32,8 +32,8 @@ def test_what_is_said_before_training(tmp_path: Path) -> None:
 
 def test_a_small_subset_has_all_classes_in_turn(tmp_path: Path) -> None:
     sides = prepare_data(str(write_sst2(tmp_path)), small_subset=True)
-    assert [len(e) for e in sides.named().values()] == [10, 10, 10]
-    assert all(e.counts() == {"negative": 5, "positive": 5} for e in sides.named().values())
+    assert [len(e) for e in sides.by_name().values()] == [10, 10, 10]
+    assert all(e.counts() == {"negative": 5, "positive": 5} for e in sides.by_name().values())
     five = Examples(
         [f"t {n}" for n in range(40)], None, [n % 5 if n < 20 else 4 for n in range(40)], tuple("abcde"), ["r"] * 40
     )

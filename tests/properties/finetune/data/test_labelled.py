@@ -79,8 +79,8 @@ def test_a_malformed_row_is_named(tmp_path: Path, read: Any, text: str, words: s
 
 def test_a_folder_is_known_by_its_files(tmp_path: Path) -> None:
     boolq, sst2 = read_splits(write_boolq(tmp_path / "b")), read_splits(write_sst2(tmp_path / "s"))
-    assert {k: len(v) for k, v in boolq.named().items()} == {"train": 24, "dev": 12, "test": 12}
-    assert {k: len(v) for k, v in sst2.named().items()} == {"train": 60, "dev": 20, "test": 20}
+    assert {k: len(v) for k, v in boolq.by_name().items()} == {"train": 24, "dev": 12, "test": 12}
+    assert {k: len(v) for k, v in sst2.by_name().items()} == {"train": 60, "dev": 20, "test": 20}
     assert boolq.train.second is not None and sst2.train.second is None
     for task in TASKS:
         for layout in TASKS[task].layouts:
@@ -101,7 +101,7 @@ def test_without_a_labelled_test_set_one_is_held_out_of_train(tmp_path: Path) ->
 def test_one_file_is_split_by_hash(tmp_path: Path) -> None:
     path = write_sst2(tmp_path, train=300) / "stsa.binary.train"
     found = read_splits(path, "sst2", 1)
-    assert sum(len(e) for e in found.named().values()) == 300 and found.test is not None
+    assert sum(len(e) for e in found.by_name().values()) == 300 and found.test is not None
     assert read_splits(path, "sst2", 1).dev.rows == found.dev.rows != read_splits(path, "sst2", 2).dev.rows
 
 
@@ -123,7 +123,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path, name: str, task: str |
 def test_the_real_files(data_dir: Path) -> None:
     """Their sizes and the share of train's majority class on dev, as the data's description has them."""
     found = {name: read_splits(data_dir / name) for name in ("boolq", "sst", "yelp")}
-    sizes = {name: [len(e) for e in s.named().values()] for name, s in found.items()}
+    sizes = {name: [len(e) for e in s.by_name().values()] for name, s in found.items()}
     assert sizes == {"boolq": [2331, 315, 624], "sst": [6920, 872, 1821], "yelp": [10000, 500, 500]}
     assert found["boolq"].dev.accuracy_of(found["boolq"].train.majority()) == 199 / 315
     assert not any("\\n" in text for text in found["yelp"].test.first), "ends of lines are ends of lines"  # type: ignore[union-attr]

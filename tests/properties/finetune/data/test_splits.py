@@ -113,7 +113,7 @@ def test_a_pair_leaks_where_both_texts_agree() -> None:
 
 def test_the_real_leaks_are_the_known_ones(data_dir: Path) -> None:
     """SST-2 shares two sentences between train and test; the others share none."""
-    found = {name: leaks(read_splits(data_dir / name).named()) for name in ("boolq", "sst", "yelp")}
+    found = {name: leaks(read_splits(data_dir / name).by_name()) for name in ("boolq", "sst", "yelp")}
     assert {name: len(rows) for name, rows in found.items()} == {"boolq": 0, "sst": 2, "yelp": 0}
     assert {(leak.first.split(":")[0], leak.text) for leak in found["sst"]} == {
         ("train", "no. ."),
@@ -122,5 +122,5 @@ def test_the_real_leaks_are_the_known_ones(data_dir: Path) -> None:
 
 
 def test_sides_have_names() -> None:
-    assert list(Splits(MANY, MANY).named()) == ["train", "dev"]
-    assert list(Splits(MANY, MANY, MANY).named()) == ["train", "dev", "test"]
+    assert list(Splits(MANY, MANY).by_name()) == ["train", "dev"]
+    assert list(Splits(MANY, MANY, MANY).by_name()) == ["train", "dev", "test"]

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from finetune.data.texts import TextTokenizer, load_tokenizer
-from finetune.data.unlabelled import MaskedTexts, read_unlabelled
+from finetune.data.unlabelled import MaskedTexts, read_unlabelled_texts
 from finetune.errors import BadInput
 from finetune.models.classifier import IGNORED
 from tests.tiny_encoders import NEUTRAL, VOCABULARY, write_tokenizer
@@ -27,7 +27,7 @@ def tokenizer(tmp_path: Path) -> TextTokenizer:
 
 def test_line_by_line(tmp_path: Path, tokenizer: TextTokenizer) -> None:
     (tmp_path / "u").write_text("the film\n\n the plot was not good\n")
-    found = read_unlabelled(tmp_path / "u", tokenizer, 5, line_by_line=True)
+    found = read_unlabelled_texts(tmp_path / "u", tokenizer, 5, line_by_line=True)
     assert [len(row) for row in found.ids] == [4, 5] and found.cut == 1
     assert all(row[0] == CLS and row[-1] == SEP for row in found.ids)
 
@@ -35,7 +35,7 @@ def test_line_by_line(tmp_path: Path, tokenizer: TextTokenizer) -> None:
 def test_blocks_hold_every_token_once(tmp_path: Path, tokenizer: TextTokenizer) -> None:
     words = [NEUTRAL[n % len(NEUTRAL)] for n in range(23)]
     (tmp_path / "u").write_text("\n".join(words))
-    found = read_unlabelled(tmp_path / "u", tokenizer, 7, line_by_line=False)
+    found = read_unlabelled_texts(tmp_path / "u", tokenizer, 7, line_by_line=False)
     assert [len(row) for row in found.ids] == [7, 7, 7, 7, 5]
     assert [VOCABULARY[n] for row in found.ids for n in row[1:-1]] == words
     assert all(row[0] == CLS and row[-1] == SEP for row in found.ids)
@@ -45,15 +45,15 @@ def test_files_without_text_and_blocks_without_room(tmp_path: Path, tokenizer: T
     (tmp_path / "u").write_text(" \n\n")
     (tmp_path / "v").write_text("the film")
     with pytest.raises(BadInput, match="u holds no text"):
-        read_unlabelled(tmp_path / "u", tokenizer, 9, line_by_line=True)
+        read_unlabelled_texts(tmp_path / "u", tokenizer, 9, line_by_line=True)
     for line_by_line in (True, False):
         with pytest.raises(BadInput, match="at least 3 are needed"):
-            read_unlabelled(tmp_path / "v", tokenizer, 2, line_by_line=line_by_line)
+            read_unlabelled_texts(tmp_path / "v", tokenizer, 2, line_by_line=line_by_line)
 
 
 def many(tmp_path: Path, tokenizer: TextTokenizer, **options: object) -> MaskedTexts:
     (tmp_path / "u").write_text("\n".join("the film plot was [PAD] not of and it" for _ in range(400)))
-    encoded = read_unlabelled(tmp_path / "u", tokenizer, 20, line_by_line=True)
+    encoded = read_unlabelled_texts(tmp_path / "u", tokenizer, 20, line_by_line=True)
     return MaskedTexts(encoded, tokenizer, 3, **options)  # type: ignore[arg-type]
 
 

@@ -35,7 +35,7 @@ def request_of(
 @torch.no_grad()
 def greedy(model: LocalModel, prompt: str, count: int) -> str:
     """transformers' own greedy text."""
-    tokenizer, network = model._loaded
+    tokenizer, network = model._model
     ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
     whole = network.generate(ids, max_new_tokens=count, do_sample=False, pad_token_id=0)
     return tokenizer.decode(whole[0, ids.shape[1] :], skip_special_tokens=True)
@@ -44,7 +44,7 @@ def greedy(model: LocalModel, prompt: str, count: int) -> str:
 @torch.no_grad()
 def log_probability(model: LocalModel, prompt: str, choice: str) -> float:
     """log p(choice | prompt), a token at a time, nothing kept."""
-    tokenizer, network = model._loaded
+    tokenizer, network = model._model
     ids, whole = tokenizer(prompt)["input_ids"], tokenizer(prompt + choice)["input_ids"]
     total = 0.0
     for end in range(len(ids), len(whole)):
@@ -165,14 +165,14 @@ def test_a_folder_of_something_else_is_one_line(tmp_path: Path) -> None:
         locate(str(tmp_path))
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(BadInput, match="cannot be loaded as a causal language model"):
-        LocalModel(str(tmp_path))._loaded  # noqa: B018  # loads
+        LocalModel(str(tmp_path))._model  # noqa: B018  # loads
 
 
 def test_a_broken_gguf_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("gguf")
     (tmp_path / "x.gguf").write_bytes(b"GGUF but not really")
     with pytest.raises(BadInput, match="cannot be loaded"):
-        LocalModel(str(tmp_path / "x.gguf"))._loaded  # noqa: B018  # loads
+        LocalModel(str(tmp_path / "x.gguf"))._model  # noqa: B018  # loads
 
 
 def test_pickled_weights_are_never_read(model: LocalModel, tmp_path: Path) -> None:
@@ -180,4 +180,4 @@ def test_pickled_weights_are_never_read(model: LocalModel, tmp_path: Path) -> No
     (folder / "model.safetensors").rename(folder / "kept")
     torch.save({}, folder / "pytorch_model.bin")
     with pytest.raises(BadInput, match="cannot be loaded"):
-        LocalModel(str(folder))._loaded  # noqa: B018  # loads
+        LocalModel(str(folder))._model  # noqa: B018  # loads

@@ -37,7 +37,7 @@ def test_every_combination_is_taken_once_by_whoever_asks(tmp_path: Path) -> None
         seen.append((taken[1]["method"], taken[1]["learning_rate"]))
         assert workers[turn % 2].open() == (3 - turn, turn + 1)
     assert sorted(seen) == [("head", 0.1), ("head", 0.2), ("lora", 0.1), ("lora", 0.2)]
-    assert workers[0].take(lock_of(tmp_path)) is None and workers[1].count_left() == 0
+    assert workers[0].take(lock_of(tmp_path)) is None and workers[1].count_remaining() == 0
 
 
 def test_what_trials_come_to_is_there_for_others(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from finetune.laws.classifier.logits_probe import FROZEN, WITH, WITHOUT, graded, logits_of
+from finetune.laws.classifier.logits_probe import FROZEN, WITH, WITHOUT, logits_of, make_target
 
 Z = torch.tensor([[1.0, 2.0]])
 
@@ -47,8 +47,8 @@ class Open(Bag):
 
 def test_a_model_is_given_what_it_takes() -> None:
     batch = {name: torch.ones(2, 3).long() for name in ("input_ids", "attention_mask", "token_type_ids")}
-    assert graded(Bag)(5, 4, 2)(**batch).shape == (2, 2)
-    model = graded(Open)(5, 4, 2)
+    assert make_target(Bag)(5, 4, 2)(**batch).shape == (2, 2)
+    model = make_target(Open)(5, 4, 2)
     model(**batch)
     assert model.model.seen == set(batch)  # type: ignore[union-attr]  # an Open
 
@@ -57,7 +57,7 @@ def test_a_model_is_given_what_it_takes() -> None:
 def test_gradients_are_those_of_the_summed_cross_entropy() -> None:
     """Also where no graph is asked for, as the engine calls it; the model is left without gradients."""
     torch.manual_seed(0)
-    model: Any = graded(Bag)(5, 4, 2)
+    model: Any = make_target(Bag)(5, 4, 2)
     batch = {"input_ids": torch.tensor([[1, 2, 3], [4, 1, 0]]), "attention_mask": torch.tensor([[1, 1, 1], [1, 1, 0]])}
     labels = torch.tensor([0, 1])
     flat, flags = model.gradients(labels, **batch)
@@ -79,7 +79,7 @@ def test_a_model_without_any_graph_has_no_gradient() -> None:
         def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Any:
             return super().forward(input_ids, attention_mask)[0].detach()
 
-    model: Any = graded(Still)(5, 4, 2)
+    model: Any = make_target(Still)(5, 4, 2)
     ones = torch.ones(1, 3).long()
     flat, flags = model.gradients(torch.tensor([1]), input_ids=ones, attention_mask=ones)
     assert not flat.any() and set(flags.tolist()) == {WITHOUT, FROZEN}

@@ -71,7 +71,7 @@ def test_a_function_that_is_not_graded_is_told() -> None:
         return start
 
     result = refuted("a_step_is_that_of_adamw", returns_too_much, "quick", contract=CONTRACT)
-    assert "is the target made by probe.graded?" in result.message
+    assert "is the target made by probe.make_target?" in result.message
 
 
 def test_the_bounds_are_far_below_a_step() -> None:
@@ -112,7 +112,7 @@ def test_an_evaluation_between_epochs_is_no_step() -> None:
             yield from super().batches(epoch)
 
     for law in ("moments_are_kept_over_steps", "every_example_comes_once_an_epoch"):
-        result = judged(law, mutants.graded(Evaluates), contract=CONTRACT)
+        result = judged(law, mutants.make_target(Evaluates), contract=CONTRACT)
         assert result.status == "held", result.message
 
 
@@ -126,5 +126,5 @@ def test_the_probe_leaves_generators_and_modes_to_the_trainer() -> None:
     from finetune.laws.trainer import probe
 
     with torch.no_grad():
-        probe.graded(train)(torch.zeros(2, SIZE), torch.tensor([1, 2]), torch.zeros(SIZE))
+        probe.make_target(train)(torch.zeros(2, SIZE), torch.tensor([1, 2]), torch.zeros(SIZE))
     assert modes == [(False, True, 2, 2)]

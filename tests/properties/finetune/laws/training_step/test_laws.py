@@ -53,7 +53,7 @@ def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
 
 
 def test_a_step_alone_is_asked_for_the_step_alone() -> None:
-    results = conforming(step_probe.graded(mutants.InOne().step), CONTRACT)
+    results = conforming(step_probe.make_target(mutants.InOne().step), CONTRACT)
     assert {law for law, r in results.items() if r.status == "not_applicable"} == TELLING
 
 
@@ -78,8 +78,8 @@ def test_what_is_not_graded_or_never_asks_for_the_loss_is_told() -> None:
         return start
 
     result = refuted("a_step_follows_the_mean_gradient", returns_too_much, "quick", contract=CONTRACT)
-    assert "is the target made by step_probe.graded?" in result.message
-    idle = step_probe.graded(mutants.Plain().step, lambda model, loss, batches: 0.0)
+    assert "is the target made by step_probe.make_target?" in result.message
+    idle = step_probe.make_target(mutants.Plain().step, lambda model, loss, batches: 0.0)
     result = refuted("evaluation_turns_dropout_off", idle, "quick", contract=CONTRACT)
     assert "got no call of the loss" in result.message
 
@@ -113,7 +113,7 @@ def test_the_probe_gives_the_mode_that_it_is_told_and_asks_for_gradients() -> No
 
     with torch.no_grad():
         for training in (False, True):
-            step_probe.graded(step)(
+            step_probe.make_target(step)(
                 torch.zeros(3, SIZE), torch.tensor([1, 2, 0]), torch.zeros(SIZE), [["step", [[0], [1, 2]]]], 0.1, 1.0, training
             )  # fmt: skip
     assert seen == [(False, True, 2, [1, 2]), (True, True, 2, [1, 2])]
