@@ -233,7 +233,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
 
 
 def built_in() -> dict[str, Contract]:
-    """The contracts of attention and its parts by name: those that are no other package's."""
+    """The contracts of attention and its parts by name: those of this package."""
     return {c.name: c for c in (make() for make in BUILT_IN)}
 
 

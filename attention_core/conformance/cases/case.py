@@ -225,7 +225,7 @@ class Case:
         """The inverse of `to_json`.
 
         Raises:
-            ValueError, KeyError, TypeError: the data are no case; such a file may have been edited by hand.
+            ValueError, KeyError, TypeError: the data are not a case; such a file may have been edited by hand.
         """
         arrays = {n: _array_from_json(data[n]) for n in ("query", "key", "value", "mask")}
         plain = {n: data[n] for n in ("dtype", "is_causal", "scale", "seed", "label", "views")}

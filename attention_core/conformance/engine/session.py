@@ -453,7 +453,7 @@ class Session:
         subject = self.subject
         refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
         met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}
-        flawed = [law for law in refuted if law.name not in met]  # what any law would have met is no flaw of theirs
+        flawed = [law for law in refuted if law.name not in met]  # what any law would have met is not their fault
         advice = known_of_others(self.implementation, flawed, self.description)
         steady = DIFFERENT not in {r.counterexample.event for r in results if r.counterexample is not None}
         why = self.broken or ("" if self.misnamed else broken_elsewhere(results))

@@ -50,7 +50,7 @@ def look_at_function(
     """
     if heads := look_for_heads(runner, implementation, description, seed):
         return heads
-    bind(implementation, description)  # what is no such function is told at once
+    bind(implementation, description)  # what is not such a function is refused at once
     look = Look(runner, implementation, description)
     found = look.changes()
     if found is None:

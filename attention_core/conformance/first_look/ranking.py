@@ -77,7 +77,7 @@ class Comparer:
         return best
 
     def is_confirmed(self, record: Implementation, cases: Sequence[Case]) -> bool:
-        """Whether some of the cases agree, and all others are declined or are no calls under the record."""
+        """Whether some of the cases agree, and all others are declined, or are not calls under the record."""
         agreed = False
         for case in cases:
             outcome = self.outcome(record, case)

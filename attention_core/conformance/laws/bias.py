@@ -117,7 +117,7 @@ def last_row_serves_decoding(subject: ParameterSubject, case: ParameterCase) -> 
 
 
 def _decoding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
-    """No more queries than keys, a single one often; head counts that are no power of two half of the time."""
+    """No more queries than keys, a single one often; head counts that are not a power of two half of the time."""
     sizes["n_q"], sizes["n_kv"] = sorted((sizes["n_q"], sizes["n_kv"]))
     if rng.random() < 0.3:
         sizes["n_q"] = 1

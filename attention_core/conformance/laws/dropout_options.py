@@ -107,7 +107,7 @@ def require_whole_weights(subject: Subject, probe: Case, p: float, counted: list
 
 
 def require_rate(seen: Observed, attended: NDArray, p: float, places: str, axes: tuple[int, ...]) -> None:
-    """Raise if the share of kept weights among the attended ones of any such place is no chance of rate 1 - p."""
+    """Raise if the share of kept weights among the attended ones of any such place cannot be chance at rate 1 - p."""
     count, total = (seen.kept & attended).sum(axis=axes).reshape(-1), attended.sum(axis=axes).reshape(-1)
     count, total = count[total > 0], total[total > 0]
     odd = np.array([bool(unlikely(float(c), int(n), 1 - p, len(count))) for c, n in zip(count, total, strict=True)])

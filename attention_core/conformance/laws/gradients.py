@@ -207,7 +207,7 @@ def with_a_mask(subject: Subject, case: Case) -> Case:
     if bool((subject.truth(case).scores == -np.inf).any()):
         return case
     if "attn_mask" not in claims:
-        plain = case.scale is None or case.scale >= 0  # a negative scale under causality is no case of the suite
+        plain = case.scale is None or case.scale >= 0  # a negative scale under causality is not a case of the suite
         return case.with_(is_causal=True) if "is_causal" in claims and plain else case
     n_q, n_kv, *_ = case.sizes
     rng = case.rng("mask")

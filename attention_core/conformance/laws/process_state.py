@@ -1,4 +1,4 @@
-"""The law of the process: what a call is made in is no result of it, and stays as it was."""
+"""The law of the process: a call leaves the process that it runs in as it was."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def with_flag(subject: Subject, case: Case, grouped: bool) -> Request:
 
 
 def query_heads_must_be_a_multiple_of_key_heads(subject: Subject, case: Case) -> None:
-    """Query heads that are no multiple of the key heads are refused, with and without enable_gqa.
+    """Query heads that are not a multiple of the key heads are refused, with and without enable_gqa.
 
     Formula: H mod H_kv != 0 must raise
     Source: design of the contract: contradictions must raise

@@ -202,7 +202,7 @@ def views_are_rotated_alike(subject: Rotary, case: ParameterCase) -> None:
     """Where the numbers lie in memory changes nothing: heads inside tokens, a chunk of a wider projection, gaps.
 
     Formula: f(x, p) is the same for every stride of x
-    Source: strides are no part of a tensor's value; projections are joined, and heads split by transposing
+    Source: strides are not part of a tensor's value; projections are joined, and heads split by transposing
     Mutant: rows_counted_in_memory
     """
     x, positions = draw_input(subject, case)

@@ -116,7 +116,7 @@ def views_are_moved_alike(subject: ParameterSubject, case: ParameterCase) -> Non
     """Where the numbers lie in memory changes nothing: a chunk of a wider projection, heads inside tokens, gaps.
 
     Formula: split(x, H) and merge(y) are the same for every stride of x and y
-    Source: strides are no part of a tensor's value; queries, keys and values are chunks of one projection
+    Source: strides are not part of a tensor's value; queries, keys and values are chunks of one projection
     Mutant: split_of_packed_rows
     """
     x = case.values("x", case["B"], case["n"], case["H"] * case["d"])

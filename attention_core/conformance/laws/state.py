@@ -86,7 +86,7 @@ def relatives(subject: Subject, case: Case) -> list[Case]:
         found.append(take_heads(case, np.arange(heads - 1), np.arange(heads - 1)))
     if case.query.shape[0] > 1:
         found.append(take_batch(case, np.arange(1)))
-    # A negative scale under causality is no case of the suite (see `draw`).
+    # A negative scale under causality is not a case of the suite (see `draw`).
     if "is_causal" in claims and not subject.implementation.always_causal and (case.scale is None or case.scale >= 0):
         found.append(case.with_(is_causal=not case.is_causal))
     if others := [dtype for dtype in subject.implementation.dtypes if dtype != case.dtype]:

@@ -188,7 +188,7 @@ def _pieces(
         return
     if part is None or part == "kv":
         if value.shape not in ((size, size), (size,)):
-            raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
+            raise NotApplicable(f"the parameter {name} of shape {value.shape} is not a projection of {size} features")
         raise NotApplicable(f"the parameter {name} is not recognised as a projection: {DECLARE}")
     rows_of = shape.rows(part)
     if value.shape == (size, rows_of) and (layout.transposed or rows_of != size):
@@ -196,7 +196,7 @@ def _pieces(
     elif value.shape in ((rows_of, size), (rows_of,)):
         yield part, value
     else:
-        raise NotApplicable(f"the parameter {name} of shape {value.shape} is no projection of {size} features")
+        raise NotApplicable(f"the parameter {name} of shape {value.shape} is not a projection of {size} features")
 
 
 def _find_declared_part(name: str, named: Mapping[str, str]) -> str | None:

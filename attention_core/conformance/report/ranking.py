@@ -38,7 +38,7 @@ FAMILIES = ("causality", "masking", "heads_and_batch", "dropout", "lse", "value"
 LENGTHS = "every_length_around_blocks_has_true_gradients"
 """The law that names the lengths at which gradients go wrong."""
 SMALL = 8
-"""No block of a kernel is shorter: what fails within it is no matter of lengths."""
+"""No block of a kernel is shorter: what fails within it does not depend on lengths."""
 CONSEQUENCES = (3, 4)
 """Ranks of what is mostly the consequence of a fault that a law of rank 0 or 1 names."""
 TWO_PATHS = "output_is_the_same_with_gradients"
@@ -103,7 +103,7 @@ def says_the_same(plain: LawResult, result: LawResult) -> bool:
     if plain.counterexample is not None and plain.counterexample.event:
         return False
     about, wrong = quantity(result), quantity(plain)
-    if result.law == SLICE:  # only what fails in one slice, without options, shows that batches and heads are no cause
+    if result.law == SLICE:  # a failure in one slice, without options, shows that batches and heads are not the cause
         return plain.law in PLAIN[:-1] and is_plain(plain) and slices(plain) == 1
     if about == "output":
         return wrong == about and (plain.law in PLAIN or plain.family in ("value", "numerics"))

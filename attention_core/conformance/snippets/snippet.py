@@ -228,7 +228,7 @@ class Program:
         return variables | {key: variables[other] for key, other in same.items()}
 
     def value(self, argument: Any) -> str:
-        """What is no array as text: a scalar, or a tuple that may hold arrays."""
+        """What is not an array, as text: a scalar, or a tuple that may hold arrays."""
         if isinstance(argument, tuple) and any(isinstance(one, Array) for one in argument):
             return f"({', '.join(array_text(one, self.implementation.array) for one in argument)})"
         return literal(argument)

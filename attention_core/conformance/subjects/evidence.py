@@ -19,7 +19,7 @@ class Shown:
     """One call of a counterexample and the element of its result that matters.
 
     `quantity` is "out", "out1" (second result), "grad:NAME" or "second:NAME"; `index` in the target's own axis order.
-    `expression` makes the number in question out of `{out}` where it is no element of the result.
+    `expression` makes the number in question out of `{out}` where it is not an element of the result.
     """
 
     request: Request

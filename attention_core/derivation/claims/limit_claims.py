@@ -39,7 +39,7 @@ def limit_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relati
 
 
 def endless(step: Step, elab: Elaborator) -> Relation | None:
-    r"""`\lim ... = \infty` and `... \to \infty`; None if the right side is no infinity."""
+    r"""`\lim ... = \infty` and `... \to \infty`; None if the right side is not infinite."""
     way = infinity(step.right)
     if not way or not (step.op == "->" or (step.op == "=" and isinstance(step.left, Big) and step.left.op == "lim")):
         return None

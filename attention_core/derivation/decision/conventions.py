@@ -250,7 +250,7 @@ def _indices(context: Context, node: object) -> list[str]:
     if isinstance(node, Sub) and name_of(node) not in context.symbols:
         base = context.symbols.get(name_of(node.base) or "")
         if base is None or base.kind == "family":
-            return []  # a member of a family is no entry
+            return []  # a member of a family is not an entry
         for item in node.items:
             names = [n for n in names_in(item) if (s := context.symbols.get(n)) is not None and s.kind == "index"]
             out += names

@@ -53,7 +53,7 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
 
 
 def _restriction(step: Step, found: Finding) -> str:
-    """What a step reads as that is no claim; shapes that do not fit are wrong in any reading."""
+    """What a step reads as that is not a claim; shapes that do not fit are wrong in any reading."""
     ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
     return "" if ill or step.context.formal is not None else restriction(step)
 

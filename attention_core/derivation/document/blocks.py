@@ -96,4 +96,4 @@ def misspelt(text: str) -> str:
         return ""
     near = difflib.get_close_matches(found.group(1).lower(), OPTIONS, 1, 0.75)
     meant = near[0] if near and (len(near[0]) > 2 or found.group(1).lower() == near[0]) else ""
-    return f"'% {found.group(1)}:' is no option: is '% {meant}:' meant?" if meant else ""
+    return f"'% {found.group(1)}:' is not an option: did you mean '% {meant}:'?" if meant else ""

@@ -71,7 +71,7 @@ def leads_to_arrow(segments: list[Segment], place: int) -> bool:
 
 
 def first_kind(tokens: list[Tok]) -> str:
-    """The kind of the first token that is no gap."""
+    """The kind of the first token that is not a gap."""
     return next((t.kind for t in tokens if t.kind != "GAP"), "")
 
 

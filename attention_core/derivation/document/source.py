@@ -50,7 +50,7 @@ class _Reader:
     prose_line: int = 0
     dollars: int = 0  # how many $ the paragraph has so far
     options: list[Option] = field(default_factory=list)
-    listed: bool = False  # within a list indented lines are no code
+    listed: bool = False  # within a list, indented lines are not code
     blank: bool = True  # whether the line before is blank
     spans: list[tuple[int, int]] = field(default_factory=list)  # code in the line that is read
     spans_of: int = -1

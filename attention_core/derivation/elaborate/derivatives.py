@@ -1,7 +1,7 @@
 r"""Derivatives and their shapes.
 
 Derivatives written with \partial, \nabla or d, and the shapes that they have.
-`\frac{d y}{d x}` is a derivative only where d is no declared symbol.
+`\frac{d y}{d x}` is a derivative only where d is not a declared symbol.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
                     f"'{to_latex(variable)}' is defined (line {known.line}) by other symbols: differentiate by one "
                     f"of these, or declare '{to_latex(variable)}' with its domain"
                 )
-            raise elab.fail(f"'{to_latex(variable)}' is no declared variable, so nothing is differentiated by it")
+            raise elab.fail(f"'{to_latex(variable)}' is not a declared variable, so nothing is differentiated by it")
         slope = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
         gradient = body.type.scalar and not by.type.scalar
         jacobian = body.type.vector and by.type.vector
@@ -46,7 +46,7 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
 
 
 def ordinary(elab: Elaborator, expr: Frac) -> Derivative | None:
-    r"""`\frac{d y}{d x}` and `\frac{d^2}{d x^2}` (then the body is `Dots`), where `d` is no declared symbol."""
+    r"""`\frac{d y}{d x}` and `\frac{d^2}{d x^2}` (then the body is `Dots`), where `d` is not a declared symbol."""
     head, rest = _led(expr.top)
     below, variable = _led(expr.bottom)
     if head is None or below != Name("d") or variable is None:

@@ -101,7 +101,7 @@ def entry_type_fits(known: Declared, expr: Sub, scalar: bool) -> bool:
 
 
 def kronecker(elab: Elaborator, expr: Sub) -> Term | None:
-    r"""`\delta_{ij}`: 1 where the indices agree, else 0; None if the subscript is no pair of indices.
+    r"""`\delta_{ij}`: 1 where the indices agree, else 0; None if the subscript is not a pair of indices.
 
     Raises:
         Unreadable: one of the letters is not declared.
@@ -116,7 +116,7 @@ def indicator(elab: Elaborator, conditions: tuple[Chain, ...]) -> Term:
     r"""`\mathbf{1}[i = j]`: 1 where all conditions among whole numbers hold, else 0.
 
     Raises:
-        Unreadable: a side is no whole number, or a letter is not declared.
+        Unreadable: a side is not a whole number, or a letter is not declared.
     """
     for chain in conditions:
         for side in chain.exprs:

@@ -68,7 +68,7 @@ def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
         return scalar_function("exp", elab.term(exponent))
     if exponent in (Name("-"), Name("+")):
         raise elab.fail(
-            f"a sign above '{to_latex(base)}' is no exponent: write the whole exponent in braces, 10^{{-3}}"
+            f"a sign above '{to_latex(base)}' is not an exponent: write the whole exponent in braces, 10^{{-3}}"
         )
     body = elab.term(base)
     if body.type.kind in ("matrix", "eye"):

@@ -163,7 +163,7 @@ def index_array(elab: Elaborator, base: Term, items: list[Term | Slice]) -> Term
     """Entries, rows and slices of an array."""
     kind = base.type
     if kind.scalar and base.op not in ("leaf", "member", "bind"):
-        raise elab.fail("a number that is no symbol has a subscript, which is not understood")
+        raise elab.fail("a number that is not a symbol has a subscript, which is not understood")
     if kind.kind != "matrix":
         raise ShapeMismatch(f"{kind} has no entries")
     if kind.vector and len(items) == 1:

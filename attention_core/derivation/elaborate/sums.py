@@ -108,7 +108,7 @@ def limit_of(elab: Elaborator, body: Term, variable: Expr, target: Expr) -> Term
             target, side = base, 1 if mark == "+" else -1
     place = integer(0) if way else elab.term(target)
     if not place.type.scalar or leaf.data in {t.data for t in place.walk()}:
-        raise elab.fail(f"'{to_latex(target)}' is no place that {leaf.data} could tend to")
+        raise elab.fail(f"'{to_latex(target)}' is not a place that {leaf.data} could tend to")
     return Term("limit", (body, place), SCALAR if body.type.kind == "zero" else body.type, (leaf.data, way, side))
 
 

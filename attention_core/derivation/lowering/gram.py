@@ -141,7 +141,7 @@ def _vectors(low: Lowering, term: Term, env: dict[str, int], rows: bool = False)
 def _table(gram: Gram, low: Lowering, left: list[Vector], right: list[Vector], value: Cells) -> bool:
     zero = low.graph.zero
     if (value.rows, value.cols) != (len(left), len(right)) or len({len(v) for v in (*left, *right)}) > 1:
-        return False  # an outer product is no table of inner products
+        return False  # an outer product is not a table of inner products
     found: list[tuple[Vector, Vector, int]] = []
     for i, a in enumerate(left):
         for j, b in enumerate(right):

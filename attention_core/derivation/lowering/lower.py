@@ -56,7 +56,7 @@ class Lowering:
         """The value of a term among sizes and indices."""
         value = self.rational(term, env)
         if value.denominator != 1:
-            raise Infeasible(f"{value} is no whole number")
+            raise Infeasible(f"{value} is not a whole number")
         return int(value)
 
     def rational(self, term: Term, env: Env) -> Fraction:

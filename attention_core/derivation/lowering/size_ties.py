@@ -26,7 +26,7 @@ TRIED = 2_000  # tuples looked at in that search
 
 
 def is_met(low: Lowering, relation: Relation) -> bool:
-    """Whether a condition among sizes and indices holds at those of `low`; what cannot be told is no objection."""
+    """Whether a condition on sizes and indices holds at those of `low`; where that is unknown, it counts as holding."""
     try:
         node = low.graph.sub(low.number(relation.left), low.number(relation.right))
     except (Infeasible, Undefined, ZeroDivisionError):

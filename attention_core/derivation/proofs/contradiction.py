@@ -1,7 +1,7 @@
 """Certified contradictions among hypotheses.
 
 Why hypotheses cannot be met, with a certificate: bounds that leave no value, equations whose one side is positive.
-A generator that finds nothing is no certificate; then the answer is '' and the verdict UNDECIDED.
+Finding nothing is not a certificate; then the answer is '' and the verdict UNDECIDED.
 """
 
 from __future__ import annotations

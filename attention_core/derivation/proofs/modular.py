@@ -78,7 +78,7 @@ def _is_restricted(site: Site) -> bool:
 
 
 def _has_listed_values(site: Site, node: int) -> bool:
-    """Whether a node is a leaf with listed values only; an interval is no restriction here."""
+    """Whether a node is a leaf with listed values only; an interval is not a restriction here."""
     return site.low.graph.ops[node] == "leaf" and bool(site.plan.entries[node][0].values)
 
 

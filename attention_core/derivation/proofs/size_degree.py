@@ -1,7 +1,7 @@
 """The degree of a claim in its sizes.
 
 How often a size may be a number in a claim: two polynomials in n of degree D that agree at D + 1 sizes agree at all.
-A size that is only a dimension (the length of a sum over entries) is no number; what grows otherwise has no degree.
+A size that is only a dimension (the length of a sum over entries) is not a number; what grows otherwise has no degree.
 """
 
 from __future__ import annotations

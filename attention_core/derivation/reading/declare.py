@@ -190,7 +190,7 @@ class Reader(ReaderState):
                 self.pending.append(Pending(chain, line, to_latex(chain), []))
 
     def is_only_stated(self, item: Item, op: str, line: int) -> bool:
-        """Whether a relation is no assumption; a symbol may be introduced behind any words, but not restated."""
+        """Whether a relation is not an assumption; a symbol may be introduced behind any words, but not restated."""
         if op in ("in", "sim"):
             known = any(name_of(e) in self.context.symbols for e in item.left)
             return self.standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))

@@ -78,7 +78,7 @@ _FORMULAS = re.compile(r"(?<!\\)\$")
 
 
 def read_prose(context: Context, paragraph: Paragraph, leads: bool) -> list[Hypothesis]:
-    """Read a paragraph that is no declaration; what leads into a display comes back as its hypotheses.
+    """Read a paragraph that is not a declaration; what leads into a display comes back as its hypotheses.
 
     Args:
         context: What is declared there; assumptions and caveats are added to it.

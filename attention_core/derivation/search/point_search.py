@@ -44,7 +44,7 @@ class Search:
     tried: int = 0
 
     def scores(self, points: Points) -> Column:
-        """How far each point is from holding: above 0 where it fails, minus infinity where it is no case."""
+        """How far each point is from holding: above 0 where it fails, minus infinity where it is not a case."""
         import numpy as np
 
         op = self.problem.claim.op

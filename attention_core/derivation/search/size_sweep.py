@@ -69,7 +69,7 @@ def _grids(problem: Problem, names: list[str]) -> Iterator[Columns]:
 
 
 def _gaps(problem: Problem, columns: Columns) -> Any:
-    """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is no case."""
+    """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is not a case."""
     at = TermColumns()
     count = len(next(iter(columns.values())))
     with np.errstate(all="ignore"):

@@ -56,7 +56,7 @@ def sum_of_piece(body: Term, name: str, low: int, high: int, number: Number, fre
         free: The names in a term.
 
     Raises:
-        Unsupported: the summand is no smooth function that is understood here.
+        Unsupported: the summand is not a smooth function that is understood here.
     """
     count = high - low + 1
     middle, half = fmpq(low + high, 2), fmpq(count - 1, 2)

@@ -83,7 +83,7 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
         leads: Whether it leads into a display.
 
     Returns:
-        One caveat for its words, where they may restrict a symbol, and one for each relation that is no claim.
+        One caveat for its words, where they may restrict a symbol, and one for each relation that is not a claim.
     """
     names = frozenset().union(*(declared_names(context, f, sentence.line) for f in sentence.formulas))
     out = [one for one in (_of_words(context, sentence, names, leads),) if one is not None]

@@ -13,7 +13,7 @@ CLAIMED_SUM = re.compile(
 )
 
 
-# A relation that stands in prose without dollar signs: it is no formula to us, and may be a hypothesis all the same.
+# A relation that stands in prose without dollar signs: it is not a formula to us, and may be a hypothesis all the same.
 # Links, tags, calls and attributes, whose signs relate nothing.
 NO_RELATION = re.compile(r"\]\([^()\s]*\)|https?://\S+|</?\w+[^<>]*>|[\w.]+\([^()]*=[^()]*\)|\b\w+=\"[^\"]*\"")
 BARE_RELATION = re.compile(

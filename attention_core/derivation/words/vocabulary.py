@@ -113,7 +113,7 @@ GOAL = re.compile(
     r"would be)\b",
     re.IGNORECASE,
 )
-# Words behind which stands a result, which is no hypothesis if it is a relation.
+# Words behind which stands a result, which is not a hypothesis if it is a relation.
 CLAIM = re.compile(
     GOAL.pattern
     + r"|\b(?:see|saw|seen|clearly|obviously|gets?|obtain(?:s|ed)?|finds?|found|thus|therefore|hence|consequently|"

@@ -25,7 +25,7 @@ def check_loss(subject: Model, case: ParameterCase, targets: NDArray, what: str)
 def one_target_is_judged_at_its_own_place(subject: Model, case: ParameterCase) -> None:
     """With one target alone, the loss is that of the logits at its place.
 
-    Formula: l(x, y) = -log softmax(z(x)[b, t])[y_bt] where only y_bt is no ignored target
+    Formula: l(x, y) = -log softmax(z(x)[b, t])[y_bt] where only y_bt is not an ignored target
     Source: the assignment's GPT.forward; targets shifted twice, or not at all, are learnt without complaint
     Mutant: shifted_once_more
     """

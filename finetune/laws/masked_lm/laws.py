@@ -146,7 +146,7 @@ def one_seed_gives_one_result(subject: Masking, case: ParameterCase) -> None:
 
 
 def the_attention_mask_is_that_of_the_text(subject: Masking, case: ParameterCase) -> None:
-    """An attention mask that comes along is true at every token that is no padding, hidden or not.
+    """An attention mask that comes along is true at every token that is not padding, hidden or not.
 
     Formula: attention_mask = (ids != PAD), not (inputs != PAD)
     Source: huggingface/transformers#12998 (the attention mask dropped); a mask of the inputs hides a random word 0
