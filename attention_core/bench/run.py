@@ -17,8 +17,8 @@ from attention_core.bench.resume import check_same, check_sources, join_limits, 
 from attention_core.bench.targets import Named, read_target
 from attention_core.bench.timing.clocks import clocks_differ
 from attention_core.bench.timing.machine import busy_cores, describe_machine, versions
-from attention_core.bench.timing.roofline import HALVES, Limits
-from attention_core.bench.timing.sampling import Plan
+from attention_core.bench.timing.roofline import HALVES, Roofline
+from attention_core.bench.timing.sampling import StoppingRule
 from attention_core.bench.timing.statistics import SHOWN, compare, effective_count, median_interval, outliers
 from attention_core.bench.verdicts import verdict
 from attention_core.bench.worker.client import Lost, Workers
@@ -36,7 +36,7 @@ class Settings:
 
     Args: baseline, the kernel that ratios are taken to; seconds, for the samples of one cell, all kernels together;
         threads; device; effort, seed and timeout of the verdicts and (timeout) of any one step; least, most blocks,
-        width, as in `Plan`.
+        width, as in `StoppingRule`.
     """
 
     baseline: str = "torch:default"
@@ -51,9 +51,9 @@ class Settings:
     width: float = 0.005
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> StoppingRule:
         """When sampling stops."""
-        return Plan(self.seconds, self.least, self.most, self.width)
+        return StoppingRule(self.seconds, self.least, self.most, self.width)
 
 
 def run_benchmark(
@@ -166,7 +166,7 @@ Progress ) -> Cell:  # fmt: skip
     progress(f"{workload.name()}: timing {len(timed)} kernels")
     found = measure(workers, workload, timed, columns, settings)
     if results.limits:
-        cell.limit, cell.binding = Limits.from_json(results.limits).seconds(workload)
+        cell.limit, cell.binding = Roofline.from_json(results.limits).seconds(workload)
     fill(cell, found, settings.baseline)
     return cell
 

@@ -21,7 +21,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from attention_core.bench.files import check_writable, write_text
 from attention_core.bench.timing.clocks import Clock, WallClock
 from attention_core.bench.timing.machine import describe_machine, versions
-from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.sampling import StoppingRule, sample
 from attention_core.bench.timing.statistics import compare
 from attention_core.declaration.implementation import TargetError
 from attention_core.dispatch.tables import (
@@ -110,7 +110,7 @@ def call(function: Callable[..., Tensor], inputs: Inputs, gradients: bool, *args
     return both
 
 
-def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> float:
+def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timing: StoppingRule) -> float:
     """The smallest work from which on the fused form is faster at every length of the ladder."""
     least = LEAST
     lengths = CACHE_LADDER if why == "decoding" else LADDER
@@ -129,7 +129,7 @@ def crossover(why: str, dtype: torch.dtype, gradients: bool, clock: Clock, timin
     return least
 
 
-def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
+def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: StoppingRule) -> tuple[float, float]:
     """The smallest and the largest length of the ladder at which torch's unfused kernel is faster than its default.
 
     Returns: both; (0, 0) where it never is.
@@ -138,7 +138,7 @@ def short_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Pla
     return (found[0], found[-1]) if found else (0.0, 0.0)
 
 
-def upcast_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> tuple[float, float]:
+def upcast_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: StoppingRule) -> tuple[float, float]:
     """The smallest and the largest length at which inputs of half precision are faster in float32, by torch's default.
 
     Returns: both; the largest is `NEVER` where the longest that is measured is one, (0, 0) where it never is.
@@ -150,7 +150,7 @@ def upcast_lengths(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Pl
 
 
 def _lengths(
-    name: str, lengths: Sequence[int], dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan,
+    name: str, lengths: Sequence[int], dtype: torch.dtype, gradients: bool, clock: Clock, timing: StoppingRule,
     worth: float = 1.0, beside: tuple[str, ...] = (),
 ) -> list[float]:  # fmt: skip
     """The lengths at which a kernel is faster than torch's default, and than none of `beside` slower for certain.
@@ -180,7 +180,7 @@ def _kernel(name: str) -> Callable[..., Tensor]:
     return partial(upcast_attention, inner=scaled_dot_product_attention) if name == IN_FLOAT32 else load(name)
 
 
-def piece_costs(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Plan) -> dict[str, float]:
+def piece_costs(dtype: torch.dtype, gradients: bool, clock: Clock, timing: StoppingRule) -> dict[str, float]:
     """What rectangles cost, beside a call with the mask of all pairs written out, every one attended.
 
     Two windows are cut, seconds = a pairs + b pieces, for each size of rectangles; the windows differ in width, as
@@ -232,7 +232,7 @@ def tune(
     """
     if device != "cpu":
         raise ValueError(f"only the processor is tuned, got {device!r}: elsewhere auto is torch's own choice")
-    timing = Plan(seconds=seconds, least=8, width=0.02)
+    timing = StoppingRule(seconds=seconds, least=8, width=0.02)
     for name in dtypes:
         dtype: torch.dtype = getattr(torch, name)
         for gradients in (False, True):

@@ -39,10 +39,10 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, problem, extra = _decide_step(step, effort)
         found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
-            from attention_core.derivation.decision.guess import guess
+            from attention_core.derivation.decision.advice import find_missing_hypothesis
 
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
-                found = replace(found, evidence=replace(found.evidence, advice=guess(problem, extra)))
+                found = replace(found, evidence=replace(found.evidence, advice=find_missing_hypothesis(problem, extra)))
         return found
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
@@ -111,9 +111,9 @@ def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fi
         evidence = replace(found.evidence, text=found.evidence.text + message)
         found = replace(found, evidence=evidence)
     if necessity and found.verdict in GOOD:
-        from attention_core.derivation.decision.necessity import necessity as drop_each
+        from attention_core.derivation.decision.advice import find_needed_hypotheses
 
-        figures = {**found.evidence.figures, "necessity": drop_each(step, effort)}
+        figures = {**found.evidence.figures, "necessity": find_needed_hypotheses(step, effort)}
         found = replace(found, evidence=replace(found.evidence, figures=figures))
     return found
 

@@ -27,7 +27,7 @@ MOST = 4096
 UNSEEN: Final = object()
 
 
-class Plan(NamedTuple):
+class CallPlan(NamedTuple):
     """How a call is answered: the arguments of its kernel beside query, key, value and scale.
 
     Args:
@@ -47,7 +47,7 @@ class Plan(NamedTuple):
 
 def plan_call(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None
-) -> Plan | None:  # fmt: skip
+) -> CallPlan | None:  # fmt: skip
     """The plan for a call; None where there is more to do than to call a kernel: for a mask that is cut into pieces.
 
     Raises: ValueError for sizes, heads or a mask that contradict each other.
@@ -72,7 +72,7 @@ def plan_call(
             value.is_contiguous() or value.stride(),
             query.dtype, key.dtype, value.dtype, query.is_cpu or query.device, type(query), gradients, form,
         )  # fmt: skip
-        plan: Plan | None = plans.get(what, UNSEEN)
+        plan: CallPlan | None = plans.get(what, UNSEEN)
     except AttributeError:
         check_kinds(query, key, value, mask)
         raise
@@ -97,7 +97,7 @@ def _plans_of(mask: Mask) -> dict[tuple[Any, ...], Any]:
     return kept[1]
 
 
-def _with_mask(plan: Plan | None, mask: Tensor | Mask | None, axes: int) -> Plan | None:
+def _with_mask(plan: CallPlan | None, mask: Tensor | Mask | None, axes: int) -> CallPlan | None:
     if plan is None or mask is None:
         return plan
     function, attn_mask, is_causal, grouped, written = plan  # made anew: `_replace` takes three times as long
@@ -105,12 +105,12 @@ def _with_mask(plan: Plan | None, mask: Tensor | Mask | None, axes: int) -> Plan
         attn_mask = with_both_axes(mask)
     elif written is not None:
         attn_mask = of_no_more_axes(dense_mask(mask, *written), axes)
-    return Plan(function, attn_mask, is_causal, grouped, written)
+    return CallPlan(function, attn_mask, is_causal, grouped, written)
 
 
 def _new(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None
-) -> tuple[Plan | None, Plan | None]:  # fmt: skip
+) -> tuple[CallPlan | None, CallPlan | None]:  # fmt: skip
     """The plan without its mask, which is another one at every call, and with it."""
     grouped = shares_heads(query, key)
     check_shapes(query, key, value, grouped)
@@ -123,7 +123,7 @@ def _new(
 
 def _plan(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None, scale: float | None, grouped: bool
-) -> Plan | None:  # fmt: skip
+) -> CallPlan | None:  # fmt: skip
     """What is decided for inputs that fit together."""
     plain, n_q, n_kv = is_plain(query), query.shape[-2], key.shape[-2]
     structured = isinstance(mask, Mask)
@@ -141,7 +141,7 @@ def _plan(
     function = scaled_dot_product_attention if kernel == DEFAULT else load(kernel)
     if dtype != query.dtype:
         function = partial(upcast_attention, inner=function)
-    return Plan(function, None, is_causal, grouped, written)
+    return CallPlan(function, None, is_causal, grouped, written)
 
 
 def is_plain(query: Tensor) -> bool:

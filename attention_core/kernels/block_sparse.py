@@ -17,13 +17,13 @@ from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.fused import four_axes, fused, fused_attention, mask_of_four_axes
 from attention_core.masking import Causal, Mask
 from attention_core.masking.kept import kept_masks, piece_mask
-from attention_core.masking.pieces import Piece, Plan, plan
+from attention_core.masking.pieces import Piece, Tiling, plan
 
 BLOCK = 128
 Masks = tuple[Tensor | None, ...]
 
 
-class Written(Mask):
+class DenseMask(Mask):
     """A structured mask made from pairs that are written out; its structure is looked up in them.
 
     Args: pairs: bool, (n_q, n_kv) or (B, H, n_q, n_kv), True = attend.
@@ -92,15 +92,15 @@ def block_sparse_written(
         if attn_mask.dtype != torch.bool:  # numbers are added to every score: there is nothing to skip
             return fused_attention(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
         batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
-        written = Written(mask_of_four_axes(attn_mask, batch))
+        written = DenseMask(mask_of_four_axes(attn_mask, batch))
         mask = written if mask is None else written & mask
     if mask is None:
-        mask = Written(torch.ones((1, 1), dtype=torch.bool, device=query.device))
+        mask = DenseMask(torch.ones((1, 1), dtype=torch.bool, device=query.device))
     cut = plan(mask, query.shape[-2], key.shape[-2], block)
     return _by_pieces(query, key, value, mask, cut, scale)
 
 
-def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, scale: float | None) -> Tensor:
+def _by_pieces(query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Tiling, scale: float | None) -> Tensor:
     """Inputs that fit together and the plan of their mask; the pieces keep their graphs where gradients are wanted."""
     # What torch does to its own function before anything else.
     if torch.is_autocast_enabled(query.device.type) and query.dtype != torch.float64:
@@ -145,7 +145,7 @@ class _Pieces(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, masks: Masks, scale: float
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Tiling, masks: Masks, scale: float
     ) -> Tensor:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1])
         wanted = ctx.needs_input_grad[:3]
@@ -190,7 +190,7 @@ class _Once(torch.autograd.Function):
 
 
 def _call(
-    piece: Piece, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Plan, pairs: Tensor | None, scale: float
+    piece: Piece, query: Tensor, key: Tensor, value: Tensor, mask: Mask, cut: Tiling, pairs: Tensor | None, scale: float
 ) -> Tensor:
     """One rectangle by the fused kernel, with its mask `pairs` where that is kept."""
     if piece.kind == "masked" and pairs is None:

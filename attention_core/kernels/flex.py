@@ -20,7 +20,7 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.nn.attention import flex_attention as torch_flex
 
 from attention_core.kernels.arguments import broadcast, check_mask_fits, check_shapes
-from attention_core.kernels.block_sparse import Written, without_numbers
+from attention_core.kernels.block_sparse import DenseMask, without_numbers
 from attention_core.kernels.fused import four_axes, fused_attention, mask_of_four_axes
 from attention_core.masking import Causal, Mask
 from attention_core.masking.blocks import BLOCK, block_mask
@@ -109,7 +109,7 @@ def flex_written(
         if attn_mask.dtype != torch.bool:
             return fused_attention(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
         batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
-        written = Written(mask_of_four_axes(attn_mask, batch))
+        written = DenseMask(mask_of_four_axes(attn_mask, batch))
         mask = written if mask is None else written & mask
     return _by_blocks(query, key, value, mask, scale, block, compiled)
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 import torch
 from torch import Tensor
 
-from attention_core.masking.pieces import Piece, Plan
+from attention_core.masking.pieces import Piece, Tiling
 from attention_core.masking.structured import Mask
 
 KEPT = 256
@@ -64,7 +64,7 @@ def may_keep(written: Tensor) -> bool:
     return True
 
 
-def piece_mask(mask: Mask, cut: Plan, piece: Piece, dtype: torch.dtype, device: torch.device) -> Tensor:
+def piece_mask(mask: Mask, cut: Tiling, piece: Piece, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The mask of one masked rectangle, of four axes, as numbers.
 
     Example: of the second piece of sliding_window(2) for 4 tokens, block 2: [[0, 0, -inf], [-inf, 0, 0]].
@@ -75,7 +75,7 @@ def piece_mask(mask: Mask, cut: Plan, piece: Piece, dtype: torch.dtype, device: 
     return numbers(pairs.reshape((1,) * (4 - pairs.ndim) + tuple(pairs.shape)), dtype)
 
 
-def kept_masks(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
+def kept_masks(mask: Mask, cut: Tiling, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
     """For each piece its mask as `piece_mask` gives it; None where it has none, or too many would have to be kept.
 
     Kept with the plan, which is kept with the mask. The tensors that are kept are none of inference mode, since a later
@@ -94,7 +94,7 @@ def kept_masks(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) 
     return found
 
 
-def _write(mask: Mask, cut: Plan, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
+def _write(mask: Mask, cut: Tiling, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
     keys = [_pattern(cut, index) for index in range(len(cut.pieces))]
     widest: dict[Hashable, Piece] = {}
     for key, piece in zip(keys, cut.pieces, strict=True):
@@ -119,7 +119,7 @@ def _width(piece: Piece) -> int:
     return width
 
 
-def _pattern(cut: Plan, index: int) -> Hashable:
+def _pattern(cut: Tiling, index: int) -> Hashable:
     """What two pieces have in common whose masks are the last columns of one mask; None for a piece without a mask.
 
     Where all queries begin with the first key of a piece, what counts is how far before its last key each ends; else

@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Tiling:
     """The pieces of a mask, in order; rows in no piece attend nothing.
 
     Args: pieces; sequences, 1 where all share the pieces; n_q, n_kv; first, end: (sequences, n_q), the interval of
@@ -73,7 +73,7 @@ class Plan:
         return float((self.end - self.first).clip(min=0).sum(1).mean()) if self.batch else 0.0
 
 
-def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
+def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Tiling:
     """Cut a mask into pieces of about `block` queries, or of as many as open and causal runs have.
 
     The last `MOST_PLANS` are kept with the mask: the layers of a model that share a mask share its plan.
@@ -81,7 +81,7 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Plan:
     Args: mask; n_q, n_kv >= 0; block >= 1, in queries. Raises: ValueError as `mask.dense`.
     Example: plan(sliding_window(2), 4, 4, block=2).pieces[1] is masked, rows 2 to 4, keys 1 to 4.
     """
-    known: dict[tuple[int, int, int], Plan] = mask.__dict__.setdefault("_plans", {})
+    known: dict[tuple[int, int, int], Tiling] = mask.__dict__.setdefault("_plans", {})
     found = known.get((n_q, n_kv, block))
     if found is None:
         found = _plan(mask.extent(n_q, n_kv), n_q, n_kv, block)
@@ -99,7 +99,7 @@ def keep(known: dict[Any, Any], what: Hashable, found: object, most: int) -> Non
     known[what] = found
 
 
-def _plan(extent: Extent, n_q: int, n_kv: int, block: int) -> Plan:
+def _plan(extent: Extent, n_q: int, n_kv: int, block: int) -> Tiling:
     first, end = np.atleast_2d(extent.first.numpy()), np.atleast_2d(extent.end.numpy())
     B = first.shape[0]
     alike = B > 0 and bool((first == first[:1]).all() and (end == end[:1]).all())
@@ -110,7 +110,7 @@ def _plan(extent: Extent, n_q: int, n_kv: int, block: int) -> Plan:
     else:
         pieces = [piece for b in range(B) for piece in _cut(b, first[b], end[b], extent.exact, block)]
     sequences = B if pieces and not alike else 1
-    return Plan(tuple(pieces), sequences, n_q, n_kv, first, end, extent.exact, B)
+    return Tiling(tuple(pieces), sequences, n_q, n_kv, first, end, extent.exact, B)
 
 
 def _cut(sequence: int | None, first: Rows, end: Rows, exact: bool, block: int) -> list[Piece]:

@@ -18,7 +18,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from pytest_benchmark.utils import NameWrapper
 
 from attention_core.bench.timing.clocks import WallClock
-from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.sampling import StoppingRule, sample
 from attention_core.bench.timing.statistics import compare
 from attention_core.bench.timing.synthetic import Machine, SyntheticClock, Work
 
@@ -92,7 +92,7 @@ def measured(call: Function, first: int, second: int) -> Pair:
 
 def ours(pair: Pair) -> str:
     """Interleaved blocks and the verdict on the paired median."""
-    plan = Plan(seconds=2 * SECONDS)
+    plan = StoppingRule(seconds=2 * SECONDS)
     times = sample({"A": pair.first, "B": pair.second}, pair.clock, plan).times
     return compare(times["B"], times["A"]).verdict
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.document.blocks import Option
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
@@ -27,7 +27,7 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Sup,
     Times,
-    Transposed,
+    Transpose,
     Unreadable,
     names_in,
 )
@@ -228,7 +228,7 @@ def indices(step: Step) -> Iterator[Break]:
 
 def _vector(step: Step, path: Path, node: Any) -> Any:
     known = step.context.symbols
-    one = known.get(name_of(node) or "") if isinstance(node, Name | Sub) else None
+    one = known.get(symbol_name(node) or "") if isinstance(node, Name | Sub) else None
     if one is None or one.kind != "array" or one.type == SCALAR:
         return None
     twins = [
@@ -238,7 +238,7 @@ def _vector(step: Step, path: Path, node: Any) -> Any:
 
 
 def _index(step: Step, path: Path, node: Any) -> Any:
-    spelled = name_of(node) if isinstance(node, Sub) else None
+    spelled = symbol_name(node) if isinstance(node, Sub) else None
     known = step.context.symbols.get(spelled or "")
     if known is not None and known.kind == "array":  # u_b for u_a
         start = to_latex(node.base) + "_"
@@ -267,7 +267,7 @@ def transposes(step: Step) -> Iterator[Break]:
 
 
 def _transpose(step: Step, path: Path, node: Any) -> Any:
-    return node.base if isinstance(node, Transposed) else None
+    return node.base if isinstance(node, Transpose) else None
 
 
 def exponents(step: Step) -> Iterator[Break]:
@@ -355,7 +355,7 @@ def memberships(step: Step) -> Iterator[Break]:
         return
     yield Break("factor", "left side doubled", replace(step, left=times(Fraction(2), step.left)))
     yield Break("sign", "left side negated", replace(step, left=Minus(grouped(step.left))))
-    yield Break("transpose", "left side", replace(step, left=Transposed(grouped(step.left))))
+    yield Break("transpose", "left side", replace(step, left=Transpose(grouped(step.left))))
     known = step.context.symbols
     for kind, fits in (("factor", Num), ("off by one", Name)):
         for path, node in walk(step.right):

@@ -36,19 +36,19 @@ class OneProcess:
         """Add a loss's gradients to those there are."""
         loss.backward()  # type: ignore[no-untyped-call]
 
-    def hold(self, model: nn.Module) -> AbstractContextManager[Any]:
+    def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         """Within, gradients stay in this process: more of the same step are to come."""
         return nullcontext()
 
-    def total(self, value: Tensor) -> Tensor:
+    def all_reduce(self, value: Tensor) -> Tensor:
         """The sum over all processes."""
         return value
 
-    def each(self, value: Tensor) -> list[Tensor]:
+    def all_gather(self, value: Tensor) -> list[Tensor]:
         """The values of all processes, in their order."""
         return [value]
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Go on when all are here."""
 
 
@@ -71,21 +71,21 @@ class Accelerated(OneProcess):
         wrapped: nn.Module = self.accelerator.prepare_model(model)
         return wrapped
 
-    def hold(self, model: nn.Module) -> AbstractContextManager[Any]:
+    def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         """Within, gradients are not yet averaged."""
         held: AbstractContextManager[Any] = self.accelerator.no_sync(model)
         return held
 
-    def total(self, value: Tensor) -> Tensor:
+    def all_reduce(self, value: Tensor) -> Tensor:
         """The sum over all processes."""
         summed: Tensor = self.accelerator.reduce(value.clone(), "sum")
         return summed
 
-    def each(self, value: Tensor) -> list[Tensor]:
+    def all_gather(self, value: Tensor) -> list[Tensor]:
         """The values of all processes, which have one shape, in their order."""
         return list(self.accelerator.gather(value.to(self.device)[None]).cpu())
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Go on when all are here."""
         self.accelerator.wait_for_everyone()
 

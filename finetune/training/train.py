@@ -166,10 +166,10 @@ class Trainer:
                 f"step {self.step} made weights that are infinite or no numbers, and are not kept; a smaller "
                 f"learning rate than {self.config.learning_rate}, or a longer warm-up, may help"
             )
-        states = [{"torch": s} for s in self.team.each(torch.get_rng_state())]
+        states = [{"torch": s} for s in self.team.all_gather(torch.get_rng_state())]
         if self.path is not None and self.team.rank == 0:
             checkpoint.save(self.path, {**self.state(), "others": states, "seconds": self.seconds})
-        self.team.wait()
+        self.team.barrier()
 
     def load(self) -> None:
         """Go on from the checkpoint at the path. Raises: BadInput as `restore` and `checkpoint.load`."""
@@ -212,7 +212,7 @@ class Trainer:
     def _stops(self) -> bool:
         """Whether any process was asked to stop; they must agree, or some would wait for others' gradients."""
         if self.team.world > 1:
-            self.stop = bool(self.team.total(torch.tensor(int(self.stop), device=self.team.device)))
+            self.stop = bool(self.team.all_reduce(torch.tensor(int(self.stop), device=self.team.device)))
         return self.stop
 
     def _order(self, count: int) -> npt.NDArray[np.int64]:
@@ -260,13 +260,13 @@ class Trainer:
         for number, part in enumerate(parts or [indices[:1]]):
             batch = {k: v.to(self.team.device) for k, v in self.source.batch(self.epoch, part).items()}
             more = number + 1 < len(parts)
-            with self.team.hold(self.wrapped) if more else nullcontext():
+            with self.team.no_sync(self.wrapped) if more else nullcontext():
                 with self._autocast():
                     loss, targets = self.loss(self.called, batch)
                 self.team.backward(loss * 0.0 if idle else loss)
             if not idle:
                 total, tokens = total + loss.detach(), tokens + targets
-        return self.team.total(total), self.team.total(tokens)
+        return self.team.all_reduce(total), self.team.all_reduce(tokens)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         return torch.autocast(self.team.device.type, torch.bfloat16) if self.half else nullcontext()

@@ -19,7 +19,7 @@ from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.graph.numbers import evaluate
 from attention_core.derivation.latex.parse import parse_expression
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Expr, Sub, children
 from attention_core.derivation.lowering.lower import Cells, Lowering
 from attention_core.derivation.probability.operations import register
@@ -48,8 +48,8 @@ def value_of(document: str, name: str, formula: str, sizes: Mapping[str, int], g
     """
     steps = steps_named(document, name)
     step, expr = steps[0], parse_expression(formula)
-    base = name_of(expr.base) if isinstance(expr, Sub) else None
-    symbol = step.context.symbols.get(name_of(expr) or "") or step.context.symbols.get(base or "")
+    base = symbol_name(expr.base) if isinstance(expr, Sub) else None
+    symbol = step.context.symbols.get(symbol_name(expr) or "") or step.context.symbols.get(base or "")
     defined = symbol is not None and symbol.kind == "definition"
     assert defined or any(stands_in(expr, one) for one in steps), f"{document} ({name}) does not have {formula}"
     low = Lowering(step.context, dict(sizes))

@@ -13,7 +13,7 @@ from typing import Any
 
 from attention_core.bench.report.growth import Series, series_of
 from attention_core.bench.report.results import Cell, Results
-from attention_core.bench.timing.roofline import Limits
+from attention_core.bench.timing.roofline import Roofline
 from attention_core.declaration.implementation import TargetError
 
 NAMES = ("growth", "pareto", "roofline")
@@ -50,7 +50,7 @@ def pictures(results: Results) -> dict[str, Callable[[], Any]]:
     if timed:
         found["pareto"] = lambda: pareto_figure(timed)
     if timed and results.limits:
-        found["roofline"] = lambda: roofline_figure(timed, Limits.from_json(results.limits))
+        found["roofline"] = lambda: roofline_figure(timed, Roofline.from_json(results.limits))
     return found
 
 
@@ -198,7 +198,7 @@ def pareto_front(points: dict[str, tuple[float, float]]) -> list[str]:
     return front
 
 
-def roofline_figure(cells: Sequence[Cell], limits: Limits) -> Any:
+def roofline_figure(cells: Sequence[Cell], limits: Roofline) -> Any:
     """FLOP/s against FLOPs a byte, a panel a dtype: the measured roofs, and every kernel on every cell."""
     dtypes = list(dict.fromkeys(cell.workload.dtype for cell in cells))
     made, axes = figure(1, len(dtypes))
@@ -217,7 +217,7 @@ def roofline_figure(cells: Sequence[Cell], limits: Limits) -> Any:
     return made
 
 
-def roofs(panel: Any, cells: Sequence[Cell], limits: Limits, dtype: str) -> None:
+def roofs(panel: Any, cells: Sequence[Cell], limits: Roofline, dtype: str) -> None:
     """The lines that nothing can be above: the matmul peak, and the bandwidths of memory and of the cache.
 
     None for a dtype whose peak was not measured.

@@ -16,7 +16,7 @@ import numpy as np
 
 from attention_core.bench.files import write_text as write_text
 from attention_core.bench.json_fields import Count, OneOf, Seconds, Share, parse_value
-from attention_core.bench.timing.roofline import Limits
+from attention_core.bench.timing.roofline import Roofline
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import TargetError
@@ -172,7 +172,7 @@ class Results:
         rest = {k: v for k, v in data.items() if k not in ("kind", "schema_version")}
         found: Results = parse_value(Results, rest, "")
         if found.limits:
-            parse_value(Limits, found.limits, "limits")
+            parse_value(Roofline, found.limits, "limits")
         for cell in found.cells:
             found.check_cell(cell)
         return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from attention_core.bench.report.numbers import duration
 from attention_core.bench.report.results import Cell
-from attention_core.bench.timing.roofline import Limits
+from attention_core.bench.timing.roofline import Roofline
 
 ALLOWED = 2.0
 """So many times faster than products and bytes allow is still believed: reading alone goes up to 1.5 times as fast as
@@ -22,7 +22,7 @@ def doubts(cell: Cell, limits: Mapping[str, Any]) -> list[str]:
     """
     if cell.workload.dtype not in limits.get("flops", {}):
         return []
-    least = Limits.from_json(limits).without_exponentials(cell.workload)
+    least = Roofline.from_json(limits).without_exponentials(cell.workload)
     return [
         f"{name} cannot be believed: {duration(column.seconds)} is {least / column.seconds:.3g} times less than the "
         f"{duration(least)} that products and bytes alone take here: it leaves work out, or keeps an answer from an "

@@ -34,7 +34,7 @@ HALVES = ("bfloat16", "float16")
 
 
 @dataclass(frozen=True)
-class Limits:
+class Roofline:
     """Measured peaks.
 
     Args: flops, dtype -> FLOP/s; exponentials, a second; bandwidth, bytes of the working set -> bytes moved a second.
@@ -77,9 +77,9 @@ class Limits:
         return {"flops": dict(self.flops), "exponentials": self.exponentials, "bandwidth": bandwidth}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Limits:
+    def from_json(data: Mapping[str, Any]) -> Roofline:
         """The inverse of `to_json`. Raises: TargetError for anything but limits."""
-        return Limits(**parse_fields(Limits, data))
+        return Roofline(**parse_fields(Roofline, data))
 
 
 def measure_limits(job: dict[str, Any], tell: Tell) -> None:
@@ -89,7 +89,7 @@ def measure_limits(job: dict[str, Any], tell: Tell) -> None:
     for dtype in job["dtypes"]:
         flops[dtype] = matmul_peak(dtype, clock, device)
         tell({"event": "alive"})
-    found = Limits(flops, exp_rate(clock, device), {2 * s: copy_rate(s, clock, device) for s in COPIES})
+    found = Roofline(flops, exp_rate(clock, device), {2 * s: copy_rate(s, clock, device) for s in COPIES})
     tell({"event": "limits", **found.to_json()})
 
 

@@ -36,7 +36,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Plan:
+class StoppingRule:
     """When to stop.
 
     Args: seconds, the budget of all functions together; least, most blocks; width, half the width of every ratio's 95 %
@@ -105,7 +105,7 @@ def order_of(block: int, names: list[str]) -> list[str]:
 def sample(
     functions: Mapping[str, Callable[[], Any]],
     clock: Clock,
-    plan: Plan,
+    plan: StoppingRule,
     *,
     baseline: str = "",
     repeats: Mapping[str, float] | None = None,

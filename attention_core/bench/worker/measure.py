@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attention_core.bench.targets import Call, CannotRun, NoTensor, load, prepare, read_target
 from attention_core.bench.timing.clocks import NOW, ClockGuard, clock_for
-from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.sampling import StoppingRule, sample
 from attention_core.bench.worker.client import Note
 from attention_core.bench.worker.errors import Judge
 from attention_core.bench.workloads.inputs import Inputs, dense_mask, draw
@@ -166,7 +166,8 @@ class Measurement:
         self.tell({"event": "alive", "phase": SAMPLING})
         start = NOW()
         samples = sample(
-            {column: checked.call.run for column, checked in self.checked.items()}, clock, Plan(**self.job["plan"]),
+            {column: checked.call.run for column, checked in self.checked.items()}, clock,
+            StoppingRule(**self.job["plan"]),
             baseline=self.job["baseline"], repeats=self.job["repeats"], inner=self.job["inner"],
             before_call=self.before_kernel, caught=BaseException,
         )  # fmt: skip

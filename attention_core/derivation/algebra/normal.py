@@ -23,7 +23,7 @@ from attention_core.derivation.graph.numbers import Imprecise, evaluate, precisi
 
 
 @dataclass(frozen=True)
-class Given:
+class Facts:
     """What is known: leaves that are not negative, what some are equal to, nodes that are 0, exact values of all."""
 
     nonnegative: frozenset[int] = frozenset()
@@ -32,7 +32,7 @@ class Given:
     values: Mapping[int, Any] = field(default_factory=dict)
 
 
-def is_zero(graph: Graph, roots: Iterable[int], given: Given, deadline: float = float("inf")) -> bool:
+def is_zero(graph: Graph, roots: Iterable[int], given: Facts, deadline: float = float("inf")) -> bool:
     """Whether every root reduces to 0."""
     roots = [r for r in roots if r != graph.zero]
     if not roots:
@@ -49,7 +49,7 @@ def is_zero(graph: Graph, roots: Iterable[int], given: Given, deadline: float = 
     return False
 
 
-def is_nonnegative(graph: Graph, root: int, given: Given, deadline: float = float("inf")) -> bool:
+def is_nonnegative(graph: Graph, root: int, given: Facts, deadline: float = float("inf")) -> bool:
     """Whether a node is a quotient of polynomials that cannot be negative, so that an inequality holds outright."""
     units: dict[Any, int] = {}
     for _ in range(12):
@@ -68,7 +68,7 @@ class Normal(Atoms):
     """Normal forms of the nodes under some roots."""
 
     def __init__(
-        self, graph: Graph, roots: Iterable[int], given: Given, units: dict[Any, int], deadline: float
+        self, graph: Graph, roots: Iterable[int], given: Facts, units: dict[Any, int], deadline: float
     ) -> None:
         self.graph, self.deadline, self.given = graph, deadline, given
         everything = graph.reachable([*roots, *given.assigned.values(), *given.zeros])

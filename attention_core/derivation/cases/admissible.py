@@ -13,15 +13,15 @@ from flint import arb, fmpq
 
 from attention_core.derivation.graph.nodes import Undefined
 from attention_core.derivation.graph.numbers import COMPARE, Case, Imprecise, evaluate, exact, precision, sign_of
-from attention_core.derivation.lowering.plans import Constraint, Plan
-from attention_core.derivation.terms.context import Declared
+from attention_core.derivation.lowering.plans import CasePlan, Constraint
+from attention_core.derivation.terms.context import Symbol
 
 
 class NoCase(Exception):
     """This attempt found no case; another one may."""
 
 
-def domain(made: Plan, symbol: Declared, values: Case) -> tuple[Any, Any, bool, bool]:
+def domain(made: CasePlan, symbol: Symbol, values: Case) -> tuple[Any, Any, bool, bool]:
     """The ends of the symbol's interval as rationals, moved inwards where they are not rational."""
     ends: list[Any] = []
     for bound, inward in ((symbol.lower, 1), (symbol.upper, -1)):
@@ -43,7 +43,7 @@ def _inward(value: arb, direction: int) -> fmpq:
     return fmpq(int(whole.floor().unique_fmpz() or 0), scale)
 
 
-def linear(made: Plan, c: Constraint, node: int, values: Case) -> tuple[Any, Any] | None:
+def linear(made: CasePlan, c: Constraint, node: int, values: Case) -> tuple[Any, Any] | None:
     """Slope and offset of a constraint in one leaf, if it is linear there and exact."""
     try:
         at = [evaluate(made.low.graph, [c.difference], {**values, node: fmpq(k)}, c.order)[0] for k in (0, 1, 3)]
@@ -54,7 +54,7 @@ def linear(made: Plan, c: Constraint, node: int, values: Case) -> tuple[Any, Any
     return at[1] - at[0], at[0]
 
 
-def holds(made: Plan, c: Constraint, values: Mapping[int, Any]) -> bool:
+def holds(made: CasePlan, c: Constraint, values: Mapping[int, Any]) -> bool:
     """Whether a constraint holds; where no precision tells, one that admits equality does."""
     for bits in (128, 512, 2048):
         try:
@@ -70,7 +70,7 @@ def holds(made: Plan, c: Constraint, values: Mapping[int, Any]) -> bool:
     return c.op in ("<=", ">=", "=")
 
 
-def require(made: Plan, values: Case, everywhere: bool = False) -> None:
+def require(made: CasePlan, values: Case, everywhere: bool = False) -> None:
     """Raise `NoCase` where a hypothesis, or an interval that an entry was not drawn from, does not hold."""
     if not all(holds(made, c, values) for c in (*made.constraints, *made.checks)):
         raise NoCase
@@ -85,7 +85,7 @@ def require(made: Plan, values: Case, everywhere: bool = False) -> None:
                 raise NoCase
 
 
-def assignment_order(made: Plan) -> list[int]:
+def assignment_order(made: CasePlan) -> list[int]:
     """The entries that follow from others, each behind those it follows from."""
     order: list[int] = []
 
@@ -102,7 +102,7 @@ def assignment_order(made: Plan) -> list[int]:
     return order
 
 
-def assigned_value(made: Plan, node: int, values: Case) -> Any:
+def assigned_value(made: CasePlan, node: int, values: Case) -> Any:
     """The value of an entry that follows from others, a function of nothing where it is not rational."""
     graph, source = made.low.graph, made.assigned[node]
     try:

@@ -18,7 +18,7 @@ from attention_core.derivation.graph.floats import Column, columns
 from attention_core.derivation.graph.nodes import square_root
 from attention_core.derivation.graph.numbers import COMPARE, Case, evaluate, exact, precision
 from attention_core.derivation.lowering.gram import Vector
-from attention_core.derivation.lowering.plans import Constraint, Plan
+from attention_core.derivation.lowering.plans import CasePlan, Constraint
 
 PROBES = (0, 1, -1, 2)  # a quadratic is known from three of them, the last one tells it from other functions
 
@@ -27,7 +27,7 @@ PROBES = (0, 1, -1, 2)  # a quadratic is known from three of them, the last one 
 class Completion:
     """How the entries of a plan follow from the free ones: `steps` in order, each (kind, what, of what)."""
 
-    plan: Plan
+    plan: CasePlan
     free: list[int] = field(default_factory=list)
     steps: list[tuple[str, Any, Any]] = field(default_factory=list)
 
@@ -133,7 +133,7 @@ class Completion:
         return lambda: (sign * arb(square).sqrt() - arb(b)) / arb(2 * a)
 
 
-def completion(plan: Plan) -> Completion | None:
+def completion(plan: CasePlan) -> Completion | None:
     """How a plan's cases follow from free entries; None where a group of vectors needs a frame, or no entry is left."""
     if plan.gram.pairs or any(c.op not in COMPARE for c in plan.constraints):
         return None

@@ -24,10 +24,10 @@ from attention_core.derivation.cases.admissible import (
 from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.numbers import COMPARE, Case, evaluate, exact, precision, sign_of
 from attention_core.derivation.lowering.gram import Vector
-from attention_core.derivation.lowering.plans import Plan
+from attention_core.derivation.lowering.plans import CasePlan
 
 
-def draw(made: Plan, choices: Choices) -> Case:
+def draw(made: CasePlan, choices: Choices) -> Case:
     """One case; raises `NoCase`."""
     choices.mode = MODES[choices.draw(len(MODES))]
     values: Case = {}
@@ -45,7 +45,7 @@ def draw(made: Plan, choices: Choices) -> Case:
     return values
 
 
-def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
+def _draw_frames(made: CasePlan, choices: Choices, values: Case) -> None:
     """The vectors with Gram conditions."""
     graph = made.low.graph
     for group in made.gram.groups():
@@ -71,7 +71,7 @@ def _draw_frames(made: Plan, choices: Choices, values: Case) -> None:
             values.update(zip(vector, entries, strict=True))
 
 
-def _with_sources(made: Plan, leaves: set[int]) -> set[int]:
+def _with_sources(made: CasePlan, leaves: set[int]) -> set[int]:
     """Some leaves, and all that those among them which follow from others follow from."""
     found, todo = set(leaves), list(leaves)
     while todo:
@@ -82,7 +82,7 @@ def _with_sources(made: Plan, leaves: set[int]) -> set[int]:
     return found
 
 
-def _direction(made: Plan, vector: Vector, drawn: list[tuple[Vector, list[fmpq]]], choices: Choices) -> list[fmpq]:
+def _direction(made: CasePlan, vector: Vector, drawn: list[tuple[Vector, list[fmpq]]], choices: Choices) -> list[fmpq]:
     """A random direction orthogonal to those it must be orthogonal to."""
     others = [direction for other, direction in drawn if made.gram.orthogonal(vector, other)]
     for _ in range(20):
@@ -93,7 +93,7 @@ def _direction(made: Plan, vector: Vector, drawn: list[tuple[Vector, list[fmpq]]
     raise NoCase
 
 
-def with_length(made: Plan, direction: list[fmpq], length: tuple[int, bool], values: Case) -> list[Any]:
+def with_length(made: CasePlan, direction: list[fmpq], length: tuple[int, bool], values: Case) -> list[Any]:
     """Scale a direction; `length` is the node of the norm, or of its square."""
     node, squared = length
     graph = made.low.graph
@@ -117,7 +117,7 @@ def with_length(made: Plan, direction: list[fmpq], length: tuple[int, bool], val
     return scale_to_length(direction, square)
 
 
-def _draw_leaf(made: Plan, node: int, choices: Choices, values: Case, shared: dict[str, fmpq]) -> Any:
+def _draw_leaf(made: CasePlan, node: int, choices: Choices, values: Case, shared: dict[str, fmpq]) -> Any:
     """One entry within all bounds that are known by now."""
     symbol, _ = made.entries[node]
     if symbol.values:
@@ -180,7 +180,7 @@ class _Span:
             self.low, self.open_low = edge, strict
 
 
-def flat(made: Plan, value: fmpq) -> Case:
+def flat(made: CasePlan, value: fmpq) -> Case:
     """The case with every entry of every array alike and every number of its own 1; `NoCase` if that is not allowed."""
     values: Case = {}
     for node, (symbol, _) in made.entries.items():

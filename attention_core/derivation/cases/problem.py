@@ -18,7 +18,7 @@ from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case
 from attention_core.derivation.lowering.lower import Infeasible, Lowering
-from attention_core.derivation.lowering.plans import Plan, plan
+from attention_core.derivation.lowering.plans import CasePlan, plan
 from attention_core.derivation.lowering.reach import approaches
 from attention_core.derivation.lowering.size_ties import constants, whole_marks
 from attention_core.derivation.lowering.spaces import Tuples
@@ -119,7 +119,7 @@ class Problem:
             return False
         return self.case(made, self.effort.seed)[1] is not None
 
-    def case(self, made: Plan, seed: int) -> tuple[Choices | None, Case | None]:
+    def case(self, made: CasePlan, seed: int) -> tuple[Choices | None, Case | None]:
         """One case, after some attempts."""
         for attempt in range(ATTEMPTS):
             choices = Choices(seed * 97 + attempt)

@@ -12,7 +12,7 @@ from flint import arb, fmpq
 
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, evaluate, exact, precision
 from attention_core.derivation.lowering.lower import Lowering
-from attention_core.derivation.lowering.plans import Plan
+from attention_core.derivation.lowering.plans import CasePlan
 
 ORDINARY = 5  # larger values are drawn in some cases only
 
@@ -23,7 +23,7 @@ class Site:
 
     env: dict[str, int]
     low: Lowering
-    plan: Plan
+    plan: CasePlan
     pairs: list[tuple[int, int]]
     order: list[int]
     identical: bool | None = None

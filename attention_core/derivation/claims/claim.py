@@ -16,11 +16,11 @@ from attention_core.derivation.elaborate.hypotheses import relations_of, typed_r
 from attention_core.derivation.elaborate.index_ranges import between, index_ends, inferred_range, spread
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.parse import parse_statement
-from attention_core.derivation.latex.printer import SIGNS, name_of
+from attention_core.derivation.latex.printer import SIGNS, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Unreadable
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.reading.steps import Step
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
@@ -82,7 +82,7 @@ def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     rest: list[Chain] = []
     for chain in spread(step.conditions):
         within = chain.ops == ("in",)
-        named = [name_of(e) for e in (chain.exprs[:1] if within else chain.exprs)]
+        named = [symbol_name(e) for e in (chain.exprs[:1] if within else chain.exprs)]
         name = next((n for n in named if n is not None and n not in context.symbols), None)
         if name is not None:
             if within:
@@ -91,7 +91,7 @@ def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
             else:
                 low, high = inferred_range(elab, name, (step.left, step.right), step.conditions)
             mentions = frozenset(low.symbols() | high.symbols())
-            context.symbols[name] = Declared(name, "index", step.line, 9, None, low, high, mentions=mentions)
+            context.symbols[name] = Symbol(name, "index", step.line, 9, None, low, high, mentions=mentions)
         elif within:
             chain = between(elab, chain)
         if not chain.alone and chain.ops != ("in",):

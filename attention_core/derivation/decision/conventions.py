@@ -13,7 +13,7 @@ from dataclasses import replace
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
 from attention_core.derivation.elaborate.derivatives import DENOMINATORS, ROW_GRADIENTS
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
     Expr,
@@ -28,7 +28,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.records import Counterexample
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term
 
 Reading = tuple[str, Context]  # what it says, and the context that reads so
@@ -200,7 +200,7 @@ def _needs_columns(step: Step, columns: set[str]) -> bool:
     return False
 
 
-def _is_column(symbol: Declared) -> bool:
+def _is_column(symbol: Symbol) -> bool:
     kind = symbol.type
     return symbol.kind in ("array", "family") and kind is not None and kind.vector and kind.column and not kind.scalar
 
@@ -247,8 +247,8 @@ def _indices(context: Context, node: object) -> list[str]:
     if isinstance(node, Big):
         return []
     out: list[str] = []
-    if isinstance(node, Sub) and name_of(node) not in context.symbols:
-        base = context.symbols.get(name_of(node.base) or "")
+    if isinstance(node, Sub) and symbol_name(node) not in context.symbols:
+        base = context.symbols.get(symbol_name(node.base) or "")
         if base is None or base.kind == "family":
             return []  # a member of a family is not an entry
         for item in node.items:

@@ -6,7 +6,7 @@ is an equation that restricts it, whatever the words around it say.
 
 from __future__ import annotations
 
-from attention_core.derivation.latex.printer import all_names, name_of, to_latex
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Name, Sub
 from attention_core.derivation.reading.steps import Step
 
@@ -38,19 +38,19 @@ def _free_symbol(step: Step, side: Expr, other: Expr) -> str:
         return ""
     known = step.context.symbols
     base: Expr = side
-    name = name_of(base)
+    name = symbol_name(base)
     while name not in known:
         if not isinstance(base, Sub):
             return ""
         base = base.base
-        name = name_of(base)
+        name = symbol_name(base)
     symbol = known[name]
     given = {n for chain, conditions in step.assumed for c in (chain, *conditions) for n in all_names(c)}
     tied = name in given or any(name in h.mentions for h in step.context.hypotheses)
     if symbol.kind not in _KINDS or symbol.law is not None or symbol.term is not None or tied:
         return ""
     reached = _reach(step, other)
-    if isinstance(side, Sub) and name_of(side) not in known and not reached & set(known):
+    if isinstance(side, Sub) and symbol_name(side) not in known and not reached & set(known):
         return ""  # `v_1 = 0` says something of v
     return "" if name in reached else name
 

@@ -28,7 +28,7 @@ _INNER_OPTION = re.compile(
 
 
 @dataclass
-class Written:
+class DisplayStatement:
     """One statement of a display as written."""
 
     statement: Statement
@@ -71,7 +71,7 @@ def _without_frames(text: str) -> str:
     return _FRAME.sub(lambda m: " ", text)
 
 
-def statements_of(display: Display) -> list[Written]:
+def statements_of(display: Display) -> list[DisplayStatement]:
     """The statements of a display; raises `Unreadable` where it cannot be read."""
     if display.error:
         raise Unreadable(display.error, display.line)
@@ -104,7 +104,7 @@ def statements_of(display: Display) -> list[Written]:
     return out
 
 
-def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Written]:
+def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[DisplayStatement]:
     statement = parse_tokens(piece.tokens)
     conditions = [chain for part in piece.conditions for chain in condition_chains(part)]
     offered = [chain for part in piece.offered for chain in condition_chains(in_brackets(part) or part)]
@@ -113,7 +113,7 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Writte
     parts = tuple(_source(run, text, starts) for run in runs)
     tag = piece.tags[-1][1] if piece.tags else ""
     source = _source(piece.tokens, text, starts)
-    whole = Written(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
+    whole = DisplayStatement(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
     whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
     whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
@@ -156,7 +156,7 @@ def relation_lines(statement: Statement) -> list[int]:
     return sorted([line for chain in statement.chains for line in chain.lines] + list(statement.lines))
 
 
-def _give_options(written: list[Written], above: list[Option], inside: list[Option]) -> None:
+def _give_options(written: list[DisplayStatement], above: list[Option], inside: list[Option]) -> None:
     """Options above the display belong to all its steps; one inside belongs to the next line with a relation."""
     for one in written:
         for line in relation_lines(one.statement):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Sup, Times
 from attention_core.derivation.latex.tree import order
 from attention_core.derivation.terms.shapes import transpose
@@ -28,7 +28,7 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
     for variable in reversed(expr.by):
         by = elab.term(variable)
         if not _is_variable(by):
-            known = elab.lookup(name_of(variable) or "")
+            known = elab.lookup(symbol_name(variable) or "")
             if known is not None and known.term is not None:
                 raise elab.fail(
                     f"'{to_latex(variable)}' is defined (line {known.line}) by other symbols: differentiate by one "
@@ -53,7 +53,7 @@ def ordinary(elab: Elaborator, expr: Frac) -> Derivative | None:
         return None
     if elab.lookup("d") is not None or "d" in elab.bound:
         by = variable.base if isinstance(variable, Sup) else variable
-        name = name_of(by)
+        name = symbol_name(by)
         found = elab.lookup(name) if name is not None else None
         if found is None or found.kind not in ("array", "family"):
             return None

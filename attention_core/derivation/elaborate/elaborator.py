@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Chain,
     Expr,
@@ -25,7 +25,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Unreadable,
 )
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.same_sizes import same_size
 from attention_core.derivation.terms.shapes import copies, fit, join_types
 from attention_core.derivation.terms.terms import SCALAR, Size, Term
@@ -42,7 +42,7 @@ class Elaborator:
 
     # -- names --------------------------------------------------------------------------------------------------
 
-    def lookup(self, name: str) -> Declared | None:
+    def lookup(self, name: str) -> Symbol | None:
         """The declaration of a name."""
         return self.context.symbols.get(name)
 
@@ -74,7 +74,7 @@ class Elaborator:
             case Group("(", (Chain((inner,), ()),)):
                 return self.is_integer(inner)
             case Sub() | Sup():
-                name = name_of(expr)
+                name = symbol_name(expr)
                 return name is not None and (found := self.lookup(name)) is not None and found.kind in ("size", "index")
         return False
 
@@ -109,7 +109,7 @@ class Elaborator:
             case Group("(", (Chain((inner,), ()),)):
                 return self.size(inner)
             case Sub() | Sup():
-                name = name_of(expr)
+                name = symbol_name(expr)
                 if name is not None and (found := self.lookup(name)) is not None and found.kind == "size":
                     return Size.symbol(name)
                 if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)):

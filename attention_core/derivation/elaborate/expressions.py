@@ -36,7 +36,7 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Sup,
     Times,
-    Transposed,
+    Transpose,
 )
 from attention_core.derivation.terms.shapes import negative, quotient, transpose
 from attention_core.derivation.terms.terms import Term, integer
@@ -91,7 +91,7 @@ HANDLERS.update(
         Name: lambda elab, expr: symbol(elab, expr.text),
         Sub: elaborate_subscript,
         Sup: lambda elab, expr: power(elab, expr, expr.base, expr.exponent),
-        Transposed: lambda elab, expr: (
+        Transpose: lambda elab, expr: (
             elaborate_letter_power(elab, expr.base) if expr.letter else transpose(elab.term(expr.base))
         ),
         Group: group,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import all_names, name_of
+from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
     Call,
@@ -22,11 +22,11 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Sup,
     Times,
-    Transposed,
+    Transpose,
     Unreadable,
     children,
 )
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
@@ -41,10 +41,10 @@ def function_form(expr: Expr) -> tuple[str, tuple[str, ...]] | None:
     if not (isinstance(expr, Times) and len(expr.factors) == 2 and expr.ops == ("",)):
         return None
     head, inside = expr.factors
-    name = name_of(head)
+    name = symbol_name(head)
     if name is None or not isinstance(inside, Group) or inside.bracket != "(" or inside.semicolons:
         return None
-    names = tuple(name_of(item.exprs[0]) if item.alone else None for item in inside.items)
+    names = tuple(symbol_name(item.exprs[0]) if item.alone else None for item in inside.items)
     if not names or any(n is None for n in names) or len(set(names)) != len(names):
         return None
     return name, tuple(str(n) for n in names)
@@ -92,7 +92,7 @@ def with_calls(elab: Elaborator, expr: Times) -> Times | Expr:
     factors, ops = list(expr.factors), list(expr.ops)
     place = 0
     while place + 1 < len(factors):
-        name = name_of(factors[place])
+        name = symbol_name(factors[place])
         symbol = elab.lookup(name) if name is not None else None
         called = _read_call(name, factors[place + 1]) if symbol is not None and symbol.kind == "function" else None
         if called is not None and ops[place] == "":
@@ -110,16 +110,16 @@ def _read_call(name: str | None, arguments: Expr) -> Expr | None:
         case Sup(base, exponent):
             inner = _read_call(name, base)
             return None if inner is None else Sup(inner, exponent)
-        case Transposed(base, letter):
+        case Transpose(base, letter):
             inner = _read_call(name, base)
-            return None if inner is None else Transposed(inner, letter)
+            return None if inner is None else Transpose(inner, letter)
         case Sub(base, items):
             inner = _read_call(name, base)
             return None if inner is None else Sub(inner, items)
     return None
 
 
-def expand_definition(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...]) -> Expr:
+def expand_definition(elab: Elaborator, symbol: Symbol, args: tuple[Chain, ...]) -> Expr:
     """The body at these arguments."""
     elab.context.applied += 1
     if elab.context.applied > MOST:
@@ -133,7 +133,7 @@ def expand_definition(elab: Elaborator, symbol: Declared, args: tuple[Chain, ...
 
     def rule(node: object) -> object | None:
         if isinstance(node, Name | Sub):
-            return given.get(name_of(node) or "")
+            return given.get(symbol_name(node) or "")
         return None
 
     return substitute(symbol.body, rule)  # type: ignore[return-value]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import between, index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.same_sizes import with_same_sizes
@@ -31,7 +31,7 @@ def relations_of(
     free = free_indices(context, chain)
     sides: dict[str, tuple[Term, Term]] = {}
     for condition in conditions if separate else spread(conditions):
-        name = name_of(condition.exprs[0])
+        name = symbol_name(condition.exprs[0])
         if condition.ops == ("in",) and name is not None and name not in context.symbols:
             sides[name] = index_set(elab, condition.exprs[1])
         elif condition.ops == ("in",):
@@ -87,8 +87,8 @@ def free_indices(context: Context, node: object) -> set[str]:
         stack.extend(children(one))
         if (
             isinstance(one, Sub)
-            and (name_of(one.base) or "") in context.symbols
-            and name_of(one) not in context.symbols
+            and (symbol_name(one.base) or "") in context.symbols
+            and symbol_name(one) not in context.symbols
         ):
             for item in one.items:
                 found |= {n for n in names_in(item) if n not in context.symbols}
@@ -97,10 +97,10 @@ def free_indices(context: Context, node: object) -> set[str]:
 
 def find_defined_name(elab: Elaborator, left: Expr, right: Expr) -> tuple[str | None, list[str]]:
     """The name that is defined and the indices it is written with."""
-    whole = name_of(left)
+    whole = symbol_name(left)
     if not isinstance(left, Sub) or whole is None:
         return whole, []
-    base = name_of(left.base)
+    base = symbol_name(left.base)
     names = [n for item in left.items for n in sorted(names_in(item))]
     plain = all(item.alone for item in left.items) and bool(names)
     used = {n for n in names if _stands_as_index(elab.context, n, right)}
@@ -122,7 +122,7 @@ def _stands_as_index(context: Context, name: str, body: object) -> bool:
         one = stack.pop()
         stack.extend(children(one))
         if isinstance(one, Sub) and name in {n for item in one.items for n in names_in(item)}:
-            base = context.symbols.get(name_of(one.base) or "")
-            if base is not None and name_of(one) not in context.symbols:
+            base = context.symbols.get(symbol_name(one.base) or "")
+            if base is not None and symbol_name(one) not in context.symbols:
                 return True
     return False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Name, Num, Sub, Unreadable, children
 from attention_core.derivation.terms.terms import ONE, Size, Term, Type
 
@@ -98,7 +98,7 @@ def inferred_range(elab: Elaborator, name: str, body: object, conditions: Sequen
         stack.extend(children(node))
         if not isinstance(node, Sub):
             continue
-        base = name_of(node.base)
+        base = symbol_name(node.base)
         symbol = elab.lookup(base) if base else None
         if symbol is None:
             continue
@@ -113,7 +113,7 @@ def inferred_range(elab: Elaborator, name: str, body: object, conditions: Sequen
     if not found:  # an index that is said to differ from another runs over the same values
         for chain in conditions:
             if Name(name) in chain.exprs:
-                found |= {r for e in chain.exprs if (r := _declared_range(elab, name_of(e) or "")) is not None}
+                found |= {r for e in chain.exprs if (r := _declared_range(elab, symbol_name(e) or "")) is not None}
     declared = elab.lookup(name)
     if not found and declared is not None and declared.kind == "index" and declared.highest is not None:
         assert declared.lowest is not None

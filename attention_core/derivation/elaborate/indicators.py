@@ -29,7 +29,7 @@ from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
-    from attention_core.derivation.terms.context import Context, Declared
+    from attention_core.derivation.terms.context import Context, Symbol
 
 ONES = r"\mathbf{1}"
 _COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
@@ -79,7 +79,7 @@ def declared_as(letter: str, last: Size | None = None) -> str:
     )
 
 
-def extent(known: Declared, expr: Sub, letter: str) -> Size | None:
+def extent(known: Symbol, expr: Sub, letter: str) -> Size | None:
     """How far the index may run at its place, where the array says so."""
     kind = known.type if known.term is None else known.term.type
     exprs = _spread(expr.items) or []
@@ -91,7 +91,7 @@ def extent(known: Declared, expr: Sub, letter: str) -> Size | None:
     return (kind.cols if kind.vector and not kind.column else kind.rows) if place == 0 else kind.cols
 
 
-def entry_type_fits(known: Declared, expr: Sub, scalar: bool) -> bool:
+def entry_type_fits(known: Symbol, expr: Sub, scalar: bool) -> bool:
     """Whether what is declared or used as `J_{ij}` has the shape that an entry of J, or a member, has."""
     kind = known.type if known.term is None else known.term.type
     count = len(_spread(expr.items) or ())

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.elaborate.subscripts import elaborate_subscript
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Sub, Sup, Unreadable
-from attention_core.derivation.terms.context import Declared, has_entries
+from attention_core.derivation.terms.context import Symbol, has_entries
 from attention_core.derivation.terms.shapes import product, scalar_function, transpose
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term
 
@@ -40,7 +40,7 @@ def elaborate_letter_power(elab: Elaborator, base: Expr) -> Term:
     return transpose(body)
 
 
-def _symbol_is_number(found: Declared) -> bool:
+def _symbol_is_number(found: Symbol) -> bool:
     """Whether a declared symbol alone is a number."""
     if found.params or found.kind in ("family", "function"):
         return False
@@ -50,7 +50,7 @@ def _symbol_is_number(found: Declared) -> bool:
 
 def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
     """`base^exponent`: a name with a mark, an exponential, a power, an inverse, or an index in brackets."""
-    name = name_of(expr)
+    name = symbol_name(expr)
     if name is not None and elab.lookup(name) is not None:
         return symbol(elab, name)
     if isinstance(exponent, Group) and exponent.bracket == "(" and len(exponent.items) == 1:
@@ -58,7 +58,7 @@ def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
         found = elab.lookup(base.text) if isinstance(base, Name) else None
         if found is not None and has_entries(found) and inner.alone and elab.is_integer(inner.exprs[0]):
             return elaborate_subscript(elab, Sub(base, (inner,)))
-    label = isinstance(exponent, Group) and exponent.bracket in ("(", "[") and name_of(base) is not None
+    label = isinstance(exponent, Group) and exponent.bracket in ("(", "[") and symbol_name(base) is not None
     if label and not (base == Name("e") and elab.lookup("e") is None):
         raise elab.fail(
             f"{name or to_latex(expr)} is not declared: in brackets it is a label, a symbol of its own; write 'Let "

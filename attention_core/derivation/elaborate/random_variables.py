@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Call
 from attention_core.derivation.terms.shapes import negative, product, transpose
 from attention_core.derivation.terms.terms import SCALAR, Term, integer
@@ -46,7 +46,7 @@ def expectation(elab: Elaborator, expr: Call) -> Term:
 
 def _all_random(elab: Elaborator, expr: Call) -> bool:
     r"""Whether the subscript of `\mathbb{E}_{x, y}` names all that is random in what is averaged."""
-    names = {name_of(chain.exprs[0]) for chain in expr.sub if chain.alone}
+    names = {symbol_name(chain.exprs[0]) for chain in expr.sub if chain.alone}
     symbols = elab.context.symbols
     if len(names) != len(expr.sub) or not all(n in symbols and symbols[n].law is not None for n in names):
         return False

@@ -20,9 +20,9 @@ from attention_core.derivation.elaborate.indicators import (
 )
 from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.elaborate.norms import norm_with_index
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Fence, Name, Num, Slice, Sub, Sup, Times
-from attention_core.derivation.terms.context import Declared, has_entries
+from attention_core.derivation.terms.context import Symbol, has_entries
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     """An index where the base is declared and the subscript is a numeral or an index; else a name."""
     items = index_items(elab, expr.items)
-    base_name, full = name_of(expr.base), name_of(expr)
+    base_name, full = symbol_name(expr.base), symbol_name(expr)
     base = elab.lookup(base_name) if base_name is not None else None
     if items is not None and base is not None and (term := _part_of(elab, base, items)) is not None:
         return term
@@ -56,7 +56,7 @@ def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     return symbol(elab, full or to_latex(expr))
 
 
-def _part_of(elab: Elaborator, base: Declared, items: list[Term | Slice]) -> Term | None:
+def _part_of(elab: Elaborator, base: Symbol, items: list[Term | Slice]) -> Term | None:
     """A member of a family, a definition at its indices, an entry or a slice of an array; None of anything else."""
     if base.kind == "family":
         return _member(elab, base, items)
@@ -68,7 +68,7 @@ def _part_of(elab: Elaborator, base: Declared, items: list[Term | Slice]) -> Ter
     return None
 
 
-def _needs_index(base: Declared) -> bool:
+def _needs_index(base: Symbol) -> bool:
     """Whether a symbol means nothing without an index."""
     return base.kind == "family" or (base.kind == "definition" and bool(base.params))
 
@@ -98,15 +98,15 @@ def _of_expression(elab: Elaborator, expr: Sub, items: list[Term | Slice] | None
     return index_array(elab, array, _digits(array.type, items))
 
 
-def _require_index(elab: Elaborator, known: Declared | None, expr: Sub) -> None:
+def _require_index(elab: Elaborator, known: Symbol | None, expr: Sub) -> None:
     """An entry of what is known misses its index, not a declaration of the entry."""
     letter = missing_index(elab.context, expr, elab.bound)
-    if known is None or not has_entries(known) or not letter or name_of(expr) in elab.context.dropped:
+    if known is None or not has_entries(known) or not letter or symbol_name(expr) in elab.context.dropped:
         return
     raise elab.fail(f"{letter} is not declared: {declared_as(letter, extent(known, expr, letter))}")
 
 
-def _require_own(elab: Elaborator, known: Declared | None, expr: Sub, own: Declared) -> None:
+def _require_own(elab: Elaborator, known: Symbol | None, expr: Sub, own: Symbol) -> None:
     """A number that is spelled like an entry of an array declared after it has two meanings."""
     if known is None or own.type is None or not has_entries(known) or not missing_index(elab.context, expr):
         return
@@ -133,7 +133,7 @@ def index_items(elab: Elaborator, items: tuple[Chain, ...]) -> list[Term | Slice
     return [e if isinstance(e, Slice) else elab.term(e) for e in exprs]
 
 
-def _member(elab: Elaborator, family: Declared, items: list[Term | Slice]) -> Term:
+def _member(elab: Elaborator, family: Symbol, items: list[Term | Slice]) -> Term:
     """One member of a family, or an entry of one."""
     first = items[0]
     if isinstance(first, Slice):
@@ -143,7 +143,7 @@ def _member(elab: Elaborator, family: Declared, items: list[Term | Slice]) -> Te
     return index_array(elab, chosen, items[1:]) if len(items) > 1 else chosen
 
 
-def _at_indices(elab: Elaborator, definition: Declared, items: list[Term | Slice]) -> Term:
+def _at_indices(elab: Elaborator, definition: Symbol, items: list[Term | Slice]) -> Term:
     """A definition written with indices, at these indices."""
     assert definition.term is not None
     count = len(definition.params)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.index_ranges import index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
@@ -52,13 +52,13 @@ def _bounds(elab: Elaborator, expr: Big) -> tuple[list[str], dict[str, Term], di
         if name not in names:
             names.append(name)
         if not chain.alone and set(chain.ops) <= {"<", "<=", ">", ">=", "!="}:  # i < j binds what is not declared
-            spelled = [n for e in chain.exprs if (n := name_of(e)) is not None]
+            spelled = [n for e in chain.exprs if (n := symbol_name(e)) is not None]
             names += [n for n in spelled if n not in names and n not in elab.bound and elab.lookup(n) is None]
         if chain.ops == ("=",) and expr.above is not None:
             low[name], high[name] = elab.term(chain.exprs[1]), elab.term(expr.above)
         elif chain.ops == ("in",):
             low[name], high[name] = index_set(elab, chain.exprs[1])
-        elif len(chain.ops) == 2 and set(chain.ops) == {"<="} and name_of(chain.exprs[1]) == name:
+        elif len(chain.ops) == 2 and set(chain.ops) == {"<="} and symbol_name(chain.exprs[1]) == name:
             low[name], high[name] = elab.term(chain.exprs[0]), elab.term(chain.exprs[2])
         elif not chain.alone:
             conditions.append(chain)
@@ -72,7 +72,7 @@ def _bounds(elab: Elaborator, expr: Big) -> tuple[list[str], dict[str, Term], di
 
 def _index_name(elab: Elaborator, chain: Chain, taken: list[str]) -> str:
     """Which name a condition binds: the first that is neither bound nor declared, else the left one."""
-    candidates = [name_of(e) for e in chain.exprs]
+    candidates = [symbol_name(e) for e in chain.exprs]
     names = [c for c in candidates if c is not None]
     if chain.ops in (("=",), ("!=",), ("in",)) or chain.alone:
         names = names[:1] if candidates[0] is not None else []

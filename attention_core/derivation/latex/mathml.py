@@ -32,7 +32,7 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Sup,
     Times,
-    Transposed,
+    Transpose,
 )
 
 _LETTERS = """
@@ -116,9 +116,9 @@ def mathml(node: Expr | None) -> str:
             return f"<msubsup>{mathml(base)}{join_chains(items)}{mathml(exponent)}</msubsup>"
         case Sup(base, exponent):
             return f"<msup>{mathml(base)}{mathml(exponent)}</msup>"
-        case Transposed(Sub(base, items), letter):
+        case Transpose(Sub(base, items), letter):
             return f"<msubsup>{mathml(base)}{join_chains(items)}{name(letter) if letter else operator('⊤')}</msubsup>"
-        case Transposed(base, letter):
+        case Transpose(base, letter):
             return f"<msup>{mathml(base)}{name(letter) if letter else operator('⊤')}</msup>"
         case Minus(body):
             return row(operator("−"), mathml(body))

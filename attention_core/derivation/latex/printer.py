@@ -26,7 +26,7 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Sup,
     Times,
-    Transposed,
+    Transpose,
     children,
     names_in,
 )
@@ -49,7 +49,7 @@ def to_latex(expr: object) -> str:
             return f"{to_latex(base)}_{{{','.join(to_latex(i) for i in items)}}}"
         case Sup(base, exponent):
             return f"{to_latex(base)}^{{{to_latex(exponent)}}}"
-        case Transposed(base, letter):
+        case Transpose(base, letter):
             return f"{to_latex(base)}^{letter}" if letter else f"{to_latex(base)}^\\top"
         case Chain(exprs, ops):
             out = to_latex(exprs[0])
@@ -75,19 +75,19 @@ def to_latex(expr: object) -> str:
             return _form(expr)
 
 
-def name_of(expr: Expr) -> str | None:
+def symbol_name(expr: Expr) -> str | None:
     """The symbol that an expression spells with its subscripts, if it spells one."""
     match expr:
         case Name(text):
             return text
         case Sub(base, items):
-            inner = name_of(base)
+            inner = symbol_name(base)
             return None if inner is None else f"{inner}_{{{','.join(to_latex(i) for i in items)}}}"
         case Sup(base, Group("(", _, _) as group):
-            inner = name_of(base)
+            inner = symbol_name(base)
             return None if inner is None else f"{inner}^{{{to_latex(group)}}}"
         case Sup(base, Name("*")):
-            inner = name_of(base)
+            inner = symbol_name(base)
             return None if inner is None else f"{inner}^*"
     return None
 
@@ -129,7 +129,7 @@ def all_names(node: object) -> set[str]:
         one = stack.pop()
         stack.extend(children(one))
         if isinstance(one, Sub):
-            compound = name_of(one)
+            compound = symbol_name(one)
             if compound:
                 found.add(compound)
     return found

@@ -49,7 +49,7 @@ class Sup:
 
 
 @dataclass(frozen=True, slots=True)
-class Transposed:
+class Transpose:
     """`base^\\top`; `letter` is "T" if it is written `base^T`, a power where T is declared as a number."""
 
     base: Expr
@@ -194,7 +194,7 @@ class Statement:
 
 
 Expr = (
-    Num | Name | Sub | Sup | Transposed | Group | Minus | Plus | Times | Frac | Root | Call | Big | Fence
+    Num | Name | Sub | Sup | Transpose | Group | Minus | Plus | Times | Frac | Root | Call | Big | Fence
     | Array | Dots | Slice | Derivative
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Sup,
     Times,
-    Transposed,
+    Transpose,
     Unreadable,
 )
 
@@ -196,7 +196,7 @@ class Build(Transformer[Token, Any]):
         return Sup(base, exponent)
 
     def transpose(self, base: Expr, mark: Token) -> Expr:
-        return Transposed(base, str(mark))
+        return Transpose(base, str(mark))
 
     def function(self, token: Token) -> Call:
         return Call(str(token), ())

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from flint import fmpq
 
-from attention_core.derivation.algebra.normal import Given
+from attention_core.derivation.algebra.normal import Facts
 from attention_core.derivation.graph.nodes import Key, TooLarge
 from attention_core.derivation.lowering.gram import Gram, gram_of
 from attention_core.derivation.lowering.lower import Infeasible, Lowering
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation
 
 LONGEST = 400  # members of a family
@@ -34,19 +34,19 @@ class Constraint:
 
 
 @dataclass
-class Plan:
+class CasePlan:
     """How cases are made at one tuple of sizes and indices."""
 
     low: Lowering
-    symbols: list[Declared]
+    symbols: list[Symbol]
     constraints: list[Constraint] = field(default_factory=list)
     gram: Gram = field(default_factory=Gram)
-    entries: dict[int, tuple[Declared, Key]] = field(default_factory=dict)
+    entries: dict[int, tuple[Symbol, Key]] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
     assigned: dict[int, int] = field(default_factory=dict)
     checks: list[Constraint] = field(default_factory=list)
 
-    def collect_facts(self) -> Given:
+    def collect_facts(self) -> Facts:
         """What normal forms may use: signs said outright, assignments, and the equations among the hypotheses."""
         graph = self.low.graph
         found = set()
@@ -62,7 +62,7 @@ class Plan:
         for vector, (node, squared) in self.gram.lengths.items():
             total = graph.add(graph.power(entry, two) for entry in vector)
             zeros.append(graph.sub(total, node if squared else graph.power(node, two)))
-        return Given(frozenset(found), dict(self.assigned), tuple(zeros))
+        return Facts(frozenset(found), dict(self.assigned), tuple(zeros))
 
 
 def instances(low: Lowering, relation: Relation) -> list[dict[str, int]]:
@@ -73,9 +73,9 @@ def instances(low: Lowering, relation: Relation) -> list[dict[str, int]]:
     return [env for env in found if all(low.holds(test, env) for test in relation.where)]
 
 
-def plan(context: Context, low: Lowering, symbols: list[Declared], hypotheses: Sequence[Relation]) -> Plan:
+def plan(context: Context, low: Lowering, symbols: list[Symbol], hypotheses: Sequence[Relation]) -> CasePlan:
     """Lower the hypotheses at these sizes and decide how each leaf is drawn; raises `Infeasible`."""
-    made = Plan(low, symbols)
+    made = CasePlan(low, symbols)
     for symbol in symbols:
         for key in _keys(low, symbol):
             node = low.graph.leaf(key)
@@ -97,7 +97,7 @@ def plan(context: Context, low: Lowering, symbols: list[Declared], hypotheses: S
     return made
 
 
-def _keys(low: Lowering, symbol: Declared) -> list[Key]:
+def _keys(low: Lowering, symbol: Symbol) -> list[Key]:
     assert symbol.type is not None
     rows, cols = low.shape(symbol.type)
     members: list[tuple[int, ...]] = [()]
@@ -119,7 +119,7 @@ def _constraint(low: Lowering, left: int, op: str, right: int) -> Constraint:
     return Constraint(difference, op, leaves, tuple(order), left, right)
 
 
-def _split(made: Plan, low: Lowering, left: int, op: str, right: int) -> None:
+def _split(made: CasePlan, low: Lowering, left: int, op: str, right: int) -> None:
     """Constraints on magnitudes and maxima become several without them, so that they are linear."""
     graph = low.graph
     if op in (">", ">="):
@@ -139,7 +139,7 @@ def _split(made: Plan, low: Lowering, left: int, op: str, right: int) -> None:
         made.constraints.append(_constraint(low, left, op, right))
 
 
-def _assign(made: Plan) -> None:
+def _assign(made: CasePlan) -> None:
     """`x = expression` makes x follow from the others, as long as that goes round in no circle."""
     graph = made.low.graph
     pinned = set(made.gram.leaves())
@@ -160,7 +160,7 @@ def _assign(made: Plan) -> None:
                 break
 
 
-def _follows(made: Plan, node: int, target: int) -> bool:
+def _follows(made: CasePlan, node: int, target: int) -> bool:
     source = made.assigned.get(node)
     if source is None:
         return False

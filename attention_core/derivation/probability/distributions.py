@@ -20,7 +20,7 @@ DISCRETE = frozenset({"bernoulli", "categorical", "range"})
 MAX_OUTCOMES = 4096  # of several finite laws together
 
 
-class Drawn:
+class RandomArray:
     """One random array, or one member of a random family, with its law at the sizes of a lowering."""
 
     def __init__(self, low: Lowering, name: str, member: int) -> None:
@@ -46,9 +46,9 @@ class Drawn:
 
     def alike(self, left: int, right: int) -> bool:
         """Whether two entries are the same by their form: those of u u^T / 2 are products in another order."""
-        from attention_core.derivation.algebra.normal import Given, is_zero
+        from attention_core.derivation.algebra.normal import Facts, is_zero
 
-        return is_zero(self.low.graph, [self.low.graph.sub(left, right)], Given(), float("inf"))
+        return is_zero(self.low.graph, [self.low.graph.sub(left, right)], Facts(), float("inf"))
 
     def covariance(self, left: int, right: int) -> int:
         """The covariance of two entries; a number, or a multiple of I, is the variance of every entry."""
@@ -123,9 +123,9 @@ class Drawn:
         return graph.add(parts)
 
 
-def drawn_of(low: Lowering, key: Key) -> Drawn | None:
+def drawn_of(low: Lowering, key: Key) -> RandomArray | None:
     """What a leaf belongs to, None if it is not random."""
     symbol = low.context.symbols.get(key[0])
     if symbol is None or symbol.law is None:
         return None
-    return Drawn(low, key[0], key[1][0] if symbol.kind == "family" else 0)
+    return RandomArray(low, key[0], key[1][0] if symbol.kind == "family" else 0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.graph.bounds import bounds
 from attention_core.derivation.graph.nodes import Graph, Key, TooLarge, Unsettled
-from attention_core.derivation.probability.distributions import Drawn, drawn_of
+from attention_core.derivation.probability.distributions import RandomArray, drawn_of
 
 if TYPE_CHECKING:
     from attention_core.derivation.lowering.lower import Lowering
@@ -85,7 +85,7 @@ def mean_node(low: Lowering, node: int, random: set[int]) -> int:
     return graph.node("mean", tuple(below), Mean(node, order, laws))
 
 
-def _law_nodes(drawn: Drawn, leaf: int) -> MeanLaw:
+def _law_nodes(drawn: RandomArray, leaf: int) -> MeanLaw:
     """Mean and variance of an entry of a normal array with independent entries, else the parameters."""
     if drawn.law.name == "normal":
         return MeanLaw("normal", (drawn.mean(leaf), drawn.covariance(leaf, leaf)))
@@ -100,7 +100,7 @@ class Moments:
         self.low, self.graph, self.random = low, low.graph, random
         self.expanded: dict[int, dict[Monomial, int]] = {}
         self.known: dict[Monomial, int] = {(): self.graph.one}
-        self.drawn: dict[Group, Drawn] = {}
+        self.drawn: dict[Group, RandomArray] = {}
         for leaf in random:
             found = drawn_of(low, self.graph.data[leaf])
             assert found is not None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from attention_core.derivation.graph.nodes import TooLarge
-from attention_core.derivation.probability.distributions import Drawn
+from attention_core.derivation.probability.distributions import RandomArray
 from attention_core.derivation.probability.moments import Moments, Monomial
 
 MAX_WAVES = 8
@@ -101,7 +101,7 @@ class NormalMoments:
             graph.add((graph.mul((a[0], b[1])), graph.mul((a[1], b[0])))),
         )
 
-    def find_array(self, leaf: int) -> Drawn:
+    def find_array(self, leaf: int) -> RandomArray:
         """The random array of a leaf."""
         return self.engine.drawn[self.engine.group(leaf)]
 

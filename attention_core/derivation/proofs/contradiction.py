@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from flint import fmpq
 
-from attention_core.derivation.algebra.normal import Given, Normal, is_nonnegative, is_zero
+from attention_core.derivation.algebra.normal import Facts, Normal, is_nonnegative, is_zero
 from attention_core.derivation.algebra.ratios import TooComplex
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined
 from attention_core.derivation.graph.numbers import COMPARE, Imprecise, evaluate, sign_of
-from attention_core.derivation.lowering.plans import Constraint, Plan
+from attention_core.derivation.lowering.plans import CasePlan, Constraint
 
 
-def impossible(plan: Plan) -> str:
+def impossible(plan: CasePlan) -> str:
     """A contradiction among the constraints at one tuple of sizes, in words."""
     for c in plan.constraints:
         if not c.leaves:
@@ -30,7 +30,7 @@ def impossible(plan: Plan) -> str:
     return _two_values(plan) or _empty_interval(plan) or _never_zero(plan)
 
 
-def _two_values(plan: Plan) -> str:
+def _two_values(plan: CasePlan) -> str:
     """One quantity that is said to equal two numbers, such as a length of 1 and of 2."""
     values: dict[int, fmpq] = {}
     for c in (*plan.constraints, *plan.checks):
@@ -41,7 +41,7 @@ def _two_values(plan: Plan) -> str:
     return ""
 
 
-def _empty_interval(plan: Plan) -> str:
+def _empty_interval(plan: CasePlan) -> str:
     """A symbol whose constant bounds leave no value."""
     for node, (symbol, _) in plan.entries.items():
         low: list[tuple[fmpq, bool]] = []
@@ -65,12 +65,12 @@ def _empty_interval(plan: Plan) -> str:
     return ""
 
 
-def _line(plan: Plan, c: Constraint, node: int) -> tuple[fmpq, fmpq] | None:
+def _line(plan: CasePlan, c: Constraint, node: int) -> tuple[fmpq, fmpq] | None:
     """Slope and offset of a constraint on this leaf alone, by its normal form; None if it is not linear."""
     if c.leaves != {node}:
         return None
     try:
-        form = Normal(plan.low.graph, [c.difference], Given(), {}, float("inf"))
+        form = Normal(plan.low.graph, [c.difference], Facts(), {}, float("inf"))
         top, bottom = form.of(c.difference)
     except (TooComplex, OverflowError, ZeroDivisionError, TooLarge):
         return None
@@ -85,14 +85,14 @@ def _line(plan: Plan, c: Constraint, node: int) -> tuple[fmpq, fmpq] | None:
     return slope, offset
 
 
-def _never_zero(plan: Plan) -> str:
+def _never_zero(plan: CasePlan) -> str:
     """An equation whose difference is positive everywhere, such as x^2 + 1 = 0."""
     for c in plan.constraints:
         if c.op != "=":
             continue
         for node in (c.difference, plan.low.graph.neg(c.difference)):
             try:
-                form = Normal(plan.low.graph, [node], Given(plan.collect_facts().nonnegative), {}, float("inf"))
+                form = Normal(plan.low.graph, [node], Facts(plan.collect_facts().nonnegative), {}, float("inf"))
                 top, bottom = form.of(node)
             except (TooComplex, OverflowError, ZeroDivisionError, TooLarge, ArithmeticError):
                 continue
@@ -102,7 +102,7 @@ def _never_zero(plan: Plan) -> str:
     return ""
 
 
-def is_never_defined(graph: Graph, order: Sequence[int], given: Given, sized: bool = False) -> bool:
+def is_never_defined(graph: Graph, order: Sequence[int], given: Facts, sized: bool = False) -> bool:
     """Whether a node is undefined at every value: 1 over 0, the root of a negative, the logarithm of no positive.
 
     `sized` says that constants come from sizes as well: then they show nothing.

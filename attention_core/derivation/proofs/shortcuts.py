@@ -10,7 +10,7 @@ from collections.abc import Callable
 from flint import fmpq
 
 from attention_core.derivation.algebra.frames import Surd
-from attention_core.derivation.algebra.normal import Given, is_nonnegative, is_zero
+from attention_core.derivation.algebra.normal import Facts, is_nonnegative, is_zero
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.cases.sites import Site
 from attention_core.derivation.graph.compare import compare
@@ -59,7 +59,7 @@ def equal_here(site: Site, case: Case, op: str, deadline: float) -> bool:
     values = {n: v for n, v in case.items() if graph.ops[n] == "leaf"}
     if not all(isinstance(v, fmpq | Surd) for v in values.values()):
         return False
-    given = Given(values=values)
+    given = Facts(values=values)
     for left, right in site.pairs:
         order = graph.reachable([left, right])
         outcome = compare(graph, [(left, right)], op, case, order, most=512)

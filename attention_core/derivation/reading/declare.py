@@ -13,7 +13,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.assuming import Standing, clause_before, standings, words_before
@@ -151,11 +151,11 @@ class Reader(ReaderState):
                 self.item(item, text, tokens[0].line)
             except Unreadable as error:
                 self.pass_over(error, chain.ops[0] in _DECLARING)
-                for name in {name_of(e) for e in item.left} & set(self.context.symbols):
+                for name in {symbol_name(e) for e in item.left} & set(self.context.symbols):
                     if name is not None and self.context.symbols[name].line < tokens[0].line:
                         self.context.forget(name, line)
         for expr in waiting:
-            name = name_of(expr)
+            name = symbol_name(expr)
             if isinstance(expr, Sub) and _is_member(self.context, expr):
                 continue  # "the keys $k_i$": any of them
             if name is not None and name not in self.context.symbols and isinstance(expr, Name | Sub):
@@ -192,7 +192,7 @@ class Reader(ReaderState):
     def is_only_stated(self, item: Item, op: str, line: int) -> bool:
         """Whether a relation is not an assumption; a symbol may be introduced behind any words, but not restated."""
         if op in ("in", "sim"):
-            known = any(name_of(e) in self.context.symbols for e in item.left)
+            known = any(symbol_name(e) in self.context.symbols for e in item.left)
             return self.standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
         return op != ":=" and self.standing is not Standing.ASSUMED
 
@@ -214,7 +214,7 @@ class Reader(ReaderState):
 
 def _is_member(context: Context, expr: Sub) -> bool:
     """Whether an expression is a member of a declared family, whichever it is."""
-    base = context.symbols.get(name_of(expr.base) or "")
+    base = context.symbols.get(symbol_name(expr.base) or "")
     return base is not None and base.kind == "family"
 
 

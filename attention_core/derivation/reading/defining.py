@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from attention_core.derivation.latex.printer import all_names, name_of
+from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Group, Minus, Name, Num, Sub
 from attention_core.derivation.terms.context import Context
 
@@ -32,7 +32,7 @@ def defining(context: Context, chain: Chain, around: Around) -> str:
     left = chain.exprs[0]
     if chain.ops[:1] != ("=",) or not isinstance(left, Name | Sub):
         return ""
-    name, right = name_of(left), chain.exprs[1]
+    name, right = symbol_name(left), chain.exprs[1]
     if name is None or name in all_names(right) or isinstance(right, Name | Num | Minus | Group):
         return ""
     symbol = context.symbols.get(name)
@@ -45,7 +45,7 @@ def defining(context: Context, chain: Chain, around: Around) -> str:
 
 def _entry(context: Context, left: Name | Sub) -> bool:
     """Whether the left side is a part of something that is declared."""
-    return isinstance(left, Sub) and name_of(left.base) in context.symbols
+    return isinstance(left, Sub) and symbol_name(left.base) in context.symbols
 
 
 def _is_free(context: Context, name: str) -> bool:

@@ -14,10 +14,10 @@ from attention_core.derivation.elaborate.functions import function_form, rename_
 from attention_core.derivation.elaborate.hypotheses import find_defined_name
 from attention_core.derivation.elaborate.index_ranges import inferred_range
 from attention_core.derivation.elaborate.subscripts import index_items
-from attention_core.derivation.latex.printer import all_names, name_of, to_latex
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.reading.memberships import introduce
-from attention_core.derivation.terms.context import Declared
+from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import ShapeMismatch, Size
 
@@ -35,11 +35,11 @@ def defines(reader: ReaderState, item: Item) -> bool:
     if form or squared:
         fresh = (form[0] if form else squared) not in reader.context.symbols
         return fresh and reader.verb in DEFINING and len(item.left) == 1 and len(item.chain.ops) == 1
-    name = name_of(item.left[-1])
+    name = symbol_name(item.left[-1])
     if reader.verb not in DEFINING or name is None or len(item.left) > 1 or len(item.chain.ops) > 1:
         return False
     known, target = reader.context.symbols, item.left[-1]
-    root = known.get(name_of(target.base) or "") if isinstance(target, Sub) else None
+    root = known.get(symbol_name(target.base) or "") if isinstance(target, Sub) else None
     if name in known:
         return False
     if root is None or not isinstance(target, Sub):
@@ -75,7 +75,7 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     low, high = ranges[0] if ranges else (None, None)
     about = frozenset(all_names(right) - set(params))
     place = (name, "definition", line, reader.context.level)
-    symbol = Declared(*place, None, low, high, term=term, params=tuple(params), mentions=about)
+    symbol = Symbol(*place, None, low, high, term=term, params=tuple(params), mentions=about)
     introduce(reader, symbol, f"{name} is defined as {to_latex(right)}, {term.type}")
 
 
@@ -88,10 +88,10 @@ def _define_function(reader: ReaderState, form: tuple[str, tuple[str, ...]], rig
         raise Unreadable(f"{name} is defined by itself", line)
     about = frozenset(all_names(right) - set(params))
     body = rename_bound_indices(reader.context, right, params)
-    symbol = Declared(name, "function", line, reader.context.level, params=params, body=body, mentions=about)
+    symbol = Symbol(name, "function", line, reader.context.level, params=params, body=body, mentions=about)
     introduce(reader, symbol, f"{name}({', '.join(params)}) is defined as {to_latex(right)}")
 
 
 def _find_squared_name(expr: Expr) -> str:
     r"""The name in `\sigma^2`, which defines sigma as the root; '' of anything else."""
-    return (name_of(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""
+    return (symbol_name(expr.base) or "") if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)) else ""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_statement, parse_tokens
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Expr, Group, Sub, Unreadable
-from attention_core.derivation.reading.properties import Said, properties_in
-from attention_core.derivation.terms.context import Caveat, Declared
+from attention_core.derivation.reading.properties import PropertyMention, properties_in
+from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY, RANDOM
@@ -108,19 +108,19 @@ def _names_of(reader: ReaderState, formula: str, line: int) -> list[str]:
 
 def _symbol(reader: ReaderState, expr: Expr) -> str | None:
     known = reader.context.symbols
-    name = name_of(expr)
+    name = symbol_name(expr)
     if name in known:
         return name
-    base = known.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
+    base = known.get(symbol_name(expr.base) or "") if isinstance(expr, Sub) else None
     return base.name if base is not None and base.kind == "family" else None
 
 
-def _assume(reader: ReaderState, said: Said, names: list[str], line: int) -> bool:
+def _assume(reader: ReaderState, said: PropertyMention, names: list[str], line: int) -> bool:
     """Assume a property of some symbols, if it means something certain for them."""
     from attention_core.derivation.reading.memberships import random_symbols
     from attention_core.derivation.reading.reader_state import Item, Pending
 
-    symbols: list[Declared] = [reader.context.symbols[name] for name in names if name in reader.context.symbols]
+    symbols: list[Symbol] = [reader.context.symbols[name] for name in names if name in reader.context.symbols]
     formulas = said.about.meaning(reader.context, symbols) if symbols and len(symbols) == len(names) else None
     if formulas is None:
         return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import index_ends
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Call,
     Chain,
@@ -29,7 +29,7 @@ from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type,
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a symbol lives: `kind` is size, index or array; the rest as in `Declared`."""
+    """Where a symbol lives: `kind` is size, index or array; the rest as in `Symbol`."""
 
     kind: str
     type: Type | None = None
@@ -157,7 +157,7 @@ def _number(elab: Elaborator, expr: Expr) -> Term:
 def _named_law(expr: Expr) -> tuple[str, list[Expr], str]:
     if isinstance(expr, Times) and len(expr.factors) == 2 and isinstance(expr.factors[1], Group):
         inner = expr.factors[1]
-        return name_of(expr.factors[0]) or "", [i.exprs[0] for i in inner.items if i.alone], inner.bracket
+        return symbol_name(expr.factors[0]) or "", [i.exprs[0] for i in inner.items if i.alone], inner.bracket
     return "", [], ""
 
 

@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import index_ends, inferred_range, spread
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Sub, Unreadable
 from attention_core.derivation.reading.domains import law_of
-from attention_core.derivation.terms.context import Context, Declared, Law
+from attention_core.derivation.terms.context import Context, Distribution, Symbol
 from attention_core.derivation.terms.random_symbols import derive_conditions, is_random
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import Relation, Size
 
-Drawn = tuple[Declared, list[Relation]]
+Drawn = tuple[Symbol, list[Relation]]
 
 
 def drawn_symbols(context: Context, left: Sequence[Expr], right: Expr, line: int) -> list[Drawn]:
@@ -33,7 +33,7 @@ def drawn_symbols(context: Context, left: Sequence[Expr], right: Expr, line: int
             raise Unreadable("a random family is written x_1, \\dots, x_n \\sim ...", line)
         elab = Elaborator(context, line=line)
         extent = elab.size(first.items[0].exprs[0]), elab.size(last.items[0].exprs[0])
-        before = context.symbols.get(name_of(first.base) or "")
+        before = context.symbols.get(symbol_name(first.base) or "")
         if before is not None and before.kind != "family":
             context = _without(context, before.name)
         return [_declare_random(context, first.base, right, line, extent, "")]
@@ -43,7 +43,7 @@ def drawn_symbols(context: Context, left: Sequence[Expr], right: Expr, line: int
 def _single(context: Context, expr: Expr, right: Expr, line: int) -> Drawn:
     """One symbol, or a family `k_i` with an index that is not declared."""
     if isinstance(expr, Sub) and len(expr.items) == 1 and expr.items[0].alone:
-        inner, base = expr.items[0].exprs[0], name_of(expr.base) or ""
+        inner, base = expr.items[0].exprs[0], symbol_name(expr.base) or ""
         family = context.symbols.get(base)
         if isinstance(inner, Name) and inner.text not in context.symbols:
             index = inner.text
@@ -63,7 +63,7 @@ def _single(context: Context, expr: Expr, right: Expr, line: int) -> Drawn:
                 "not declared, and write what is different as a symbol of its own",
                 line,
             )
-    symbol = name_of(expr)
+    symbol = symbol_name(expr)
     before = context.symbols.get(symbol or "")
     range_: tuple[Size, Size] | None = None
     if before is not None and before.lowest is not None and before.highest is not None:
@@ -106,7 +106,7 @@ def _collect_mentions(context: Context, names: set[str]) -> set[str]:
 def _declare_random(
     context: Context, target: Expr, right: Expr, line: int, extent: tuple[Size, Size] | None, index: str
 ) -> Drawn:
-    name = name_of(target)
+    name = symbol_name(target)
     if name is None:
         raise Unreadable(f"'{to_latex(target)}' is not a symbol that can be random", line)
     elab = Elaborator(context, {index: None} if index else None, line)
@@ -121,17 +121,17 @@ def _declare_random(
         raise Unreadable(f"{name} is {actual}, but the law draws {kind}", line)
     low, high = extent if extent is not None else (None, None)
     more = high.symbols() | low.symbols() if high is not None and low is not None else set()
-    law = Law(law_name, parameters, 0, False, index)
+    law = Distribution(law_name, parameters, 0, False, index)
     about = frozenset((mentions | more) - {index})
     shape = "family" if high is not None else "array"
-    symbol = Declared(name, shape, line, context.level, actual, low, high, law=law, mentions=about)
+    symbol = Symbol(name, shape, line, context.level, actual, low, high, law=law, mentions=about)
     relations = derive_conditions(law, line)
     if index and low is not None and high is not None:
         relations = [replace(r, over=((index, size_term(low), size_term(high)),)) for r in relations]
     return symbol, relations
 
 
-def require_whole_range(context: Context, symbol: Declared, conditions: Sequence[Chain], line: int) -> None:
+def require_whole_range(context: Context, symbol: Symbol, conditions: Sequence[Chain], line: int) -> None:
     """`for i \\in \\{1, \\dots, n\\}` after a law must say the family's own range."""
     assert symbol.law is not None
     index = Name(symbol.law.index)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.indicators import declared_as, entry_type_fits, extent, missing_index
 from attention_core.derivation.elaborate.subscripts import index_items
-from attention_core.derivation.latex.printer import name_of, to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Times, Unreadable
 from attention_core.derivation.reading.domains import Domain, domain_of
-from attention_core.derivation.terms.context import Declared, Hypothesis, has_entries
+from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
 from attention_core.derivation.terms.terms import SCALAR
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def _family_run(reader: ReaderState, left: list[Expr], start: int, dots: int, do
         return False
     elab = Elaborator(reader.context, line=line)
     low, high = elab.size(first.items[0].exprs[0]), elab.size(last.items[0].exprs[0])
-    name = name_of(first.base)
+    name = symbol_name(first.base)
     if name is None or domain.type is None:
         raise Unreadable(f"'{to_latex(first)}, ..., {to_latex(last)}' is not understood as a family", line)
     mentions = frozenset(high.symbols() | low.symbols() | domain.mentions)
     introduce(
         reader,
-        Declared(name, "family", line, reader.context.level, domain.type, low, high, domain.lower, domain.upper,
+        Symbol(name, "family", line, reader.context.level, domain.type, low, high, domain.lower, domain.upper,
                  domain.values, mentions=mentions),
         f"{name}_{low}, ..., {name}_{high}: a family, each {domain}",
     )  # fmt: skip
@@ -66,12 +66,12 @@ def _family_run(reader: ReaderState, left: list[Expr], start: int, dots: int, do
 
 def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: str) -> None:
     """One symbol with its domain."""
-    name = name_of(expr)
+    name = symbol_name(expr)
     if name is None:
         two = isinstance(expr, Times) and not any(expr.ops)
         advice = ": it is read as a product; write one symbol, such as W_\\Delta for \\Delta W" if two else ""
         raise Unreadable(f"'{to_latex(expr)}' is not a symbol that can be declared{advice}", line)
-    family = reader.context.symbols.get(name_of(expr.base) or "") if isinstance(expr, Sub) else None
+    family = reader.context.symbols.get(symbol_name(expr.base) or "") if isinstance(expr, Sub) else None
     if isinstance(expr, Sub) and family is not None and (has_entries(family)):
         items = index_items(Elaborator(reader.context, line=line), expr.items)
         if items is not None:
@@ -89,7 +89,7 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
     mentions = frozenset(domain.mentions)
     introduce(
         reader,
-        Declared(name, domain.kind, line, reader.context.level, domain.type, domain.lowest, domain.highest,
+        Symbol(name, domain.kind, line, reader.context.level, domain.type, domain.lowest, domain.highest,
                  domain.lower, domain.upper, domain.values, mentions=mentions),
         f"{name}: {domain}",
     )  # fmt: skip
@@ -117,14 +117,14 @@ def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
 
 def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     """`\\sigma > 0` declares a number."""
-    name = name_of(chain.exprs[0])
-    indexed = isinstance(chain.exprs[0], Sub) and name_of(chain.exprs[0].base) in reader.context.symbols
+    name = symbol_name(chain.exprs[0])
+    indexed = isinstance(chain.exprs[0], Sub) and symbol_name(chain.exprs[0].base) in reader.context.symbols
     if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
         return
-    introduce(reader, Declared(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+    introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
 
 
-def introduce(reader: ReaderState, symbol: Declared, text: str) -> None:
+def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
 
     Raises:
@@ -146,7 +146,7 @@ def introduce(reader: ReaderState, symbol: Declared, text: str) -> None:
     reader.context.understood.append((symbol.line, text))
 
 
-def _keeps_its_law(reader: ReaderState, symbol: Declared) -> bool:
+def _keeps_its_law(reader: ReaderState, symbol: Symbol) -> bool:
     r"""Whether a domain only repeats that of a symbol drawn here: `x \sim ...` with `x \in \mathbb{R}^d`.
 
     Raises:

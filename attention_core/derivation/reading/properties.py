@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 
 Formula = tuple[str, str]  # a relation, and the condition on its indices
 LETTERS = "ijklrst"
@@ -24,7 +24,7 @@ class Property:
 
     name: str
     pattern: re.Pattern[str]
-    meaning: Callable[[Context, list[Declared]], list[Formula] | None]
+    meaning: Callable[[Context, list[Symbol]], list[Formula] | None]
 
 
 def _letters(context: Context, count: int) -> list[str]:
@@ -32,32 +32,32 @@ def _letters(context: Context, count: int) -> list[str]:
     return [letter for letter in LETTERS if letter not in context.symbols][:count]
 
 
-def _is_scalar(symbol: Declared) -> bool:
+def _is_scalar(symbol: Symbol) -> bool:
     return symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
 
 
-def _is_vector(symbol: Declared) -> bool:
+def _is_vector(symbol: Symbol) -> bool:
     return symbol.kind == "array" and symbol.type is not None and symbol.type.vector
 
 
-def _is_matrix(symbol: Declared) -> bool:
+def _is_matrix(symbol: Symbol) -> bool:
     return symbol.kind == "array" and symbol.type is not None and not symbol.type.scalar and not symbol.type.vector
 
 
-def _is_square(symbol: Declared) -> bool:
+def _is_square(symbol: Symbol) -> bool:
     return _is_matrix(symbol) and symbol.type is not None and symbol.type.rows == symbol.type.cols
 
 
-def _family_of(symbol: Declared, vectors: bool) -> bool:
+def _family_of(symbol: Symbol, vectors: bool) -> bool:
     if symbol.kind != "family" or symbol.type is None:
         return False
     return symbol.type.vector and symbol.type.column if vectors else symbol.type.scalar
 
 
-def _make_sign_rule(sign: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+def _make_sign_rule(sign: str) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
     """Every entry has a sign."""
 
-    def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
         i, j = _letters(context, 2)
         out = []
         for one in symbols:
@@ -76,7 +76,7 @@ def _make_sign_rule(sign: str) -> Callable[[Context, list[Declared]], list[Formu
     return meaning
 
 
-def _nonzero(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _nonzero(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     """Not all entries are zero."""
     (i,) = _letters(context, 1)
     out = []
@@ -90,7 +90,7 @@ def _nonzero(context: Context, symbols: list[Declared]) -> list[Formula] | None:
     return out
 
 
-def _entries(context: Context, symbols: list[Declared]) -> Iterator[tuple[str, str, str]]:
+def _entries(context: Context, symbols: list[Symbol]) -> Iterator[tuple[str, str, str]]:
     """Name, letter and extent of what is indexed by one letter."""
     (i,) = _letters(context, 1)
     for one in symbols:
@@ -102,19 +102,19 @@ def _entries(context: Context, symbols: list[Declared]) -> Iterator[tuple[str, s
             yield "", "", ""
 
 
-def _sums_to_one(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _sums_to_one(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     found = list(_entries(context, symbols))
     if not all(name for name, _, _ in found):
         return None
     return [(f"\\sum_{{{i} = 1}}^{{{n}}} {name}_{i} = 1", "") for name, i, n in found]
 
 
-def _probabilities(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _probabilities(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     total, signs = _sums_to_one(context, symbols), _make_sign_rule(r"\ge 0")(context, symbols)
     return None if total is None or signs is None else [*signs, *total]
 
 
-def _row_stochastic(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _row_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     i, j = _letters(context, 2)
     if not all(_is_matrix(one) for one in symbols):
         return None
@@ -126,7 +126,7 @@ def _row_stochastic(context: Context, symbols: list[Declared]) -> list[Formula] 
     return out
 
 
-def _unit(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _unit(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     (i,) = _letters(context, 1)
     out = []
     for one in symbols:
@@ -139,7 +139,7 @@ def _unit(context: Context, symbols: list[Declared]) -> list[Formula] | None:
     return out
 
 
-def _orthogonal(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _orthogonal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     """Of a family, or of several vectors, each two; of a square matrix, its columns and rows are orthonormal."""
     i, j = _letters(context, 2)
     if len(symbols) == 1 and _family_of(symbols[0], vectors=True):
@@ -153,26 +153,26 @@ def _orthogonal(context: Context, symbols: list[Declared]) -> list[Formula] | No
     return None
 
 
-def _orthonormal(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _orthonormal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     cross = _orthogonal(context, symbols)
     if cross is None or all(_is_matrix(one) for one in symbols):
         return cross
     return [*cross, *(_unit(context, symbols) or [])]
 
 
-def _orthonormal_columns(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _orthonormal_columns(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     if not all(_is_matrix(one) for one in symbols):
         return None
     return [(f"{one.name}^\\top {one.name} = I_{{{one.type.cols}}}", "") for one in symbols if one.type is not None]
 
 
-def _orthonormal_rows(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _orthonormal_rows(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     if not all(_is_matrix(one) for one in symbols):
         return None
     return [(f"{one.name} {one.name}^\\top = I_{{{one.type.rows}}}", "") for one in symbols if one.type is not None]
 
 
-def _distinct(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _distinct(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     i, j = _letters(context, 2)
     if len(symbols) == 1 and symbols[0].kind == "family":
         return [(f"{symbols[0].name}_{i} \\ne {symbols[0].name}_{j}", f"{i} \\ne {j}")]
@@ -183,10 +183,10 @@ def _distinct(context: Context, symbols: list[Declared]) -> list[Formula] | None
     return None
 
 
-def _square_form(form: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+def _square_form(form: str) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
     """An identity of one square matrix."""
 
-    def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
         if not all(_is_square(one) for one in symbols):
             return None
         return [(form.replace("A", one.name), "") for one in symbols]
@@ -194,10 +194,10 @@ def _square_form(form: str) -> Callable[[Context, list[Declared]], list[Formula]
     return meaning
 
 
-def _zero_where(condition: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+def _zero_where(condition: str) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
     """Entries that are zero, by the order of their indices."""
 
-    def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
         i, j = _letters(context, 2)
         if not all(_is_square(one) for one in symbols):
             return None
@@ -206,7 +206,7 @@ def _zero_where(condition: str) -> Callable[[Context, list[Declared]], list[Form
     return meaning
 
 
-def _standard_normal(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _standard_normal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     out = []
     for one in symbols:
         if one.kind not in ("array", "family") or one.type is None or one.law is not None:
@@ -224,10 +224,10 @@ def _standard_normal(context: Context, symbols: list[Declared]) -> list[Formula]
     return out
 
 
-def _make_comparison_rule(op: str, value: str) -> Callable[[Context, list[Declared]], list[Formula] | None]:
+def _make_comparison_rule(op: str, value: str) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
     """A number, or every number of a family, beside a number."""
 
-    def meaning(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
         (i,) = _letters(context, 1)
         if not all(_is_scalar(one) or one.kind == "size" or _family_of(one, vectors=False) for one in symbols):
             return None
@@ -236,7 +236,7 @@ def _make_comparison_rule(op: str, value: str) -> Callable[[Context, list[Declar
     return meaning
 
 
-def _chance(context: Context, symbols: list[Declared]) -> list[Formula] | None:
+def _chance(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     """A number between 0 and 1."""
     below, above = (
         _make_comparison_rule("<=", "1")(context, symbols),
@@ -333,7 +333,7 @@ _ANEW = re.compile(r"\b(?:and|,)\s+(?:an?|the|two|some|let)\b|,\s*$|\band\s*$", 
 
 
 @dataclass(frozen=True)
-class Said:
+class PropertyMention:
     """A property in some prose: which one, where it stands, and whether it is said of the next formula.
 
     Of more than one formula if `many`, as a plural says; a `bare` one has neither article nor noun.
@@ -348,7 +348,7 @@ class Said:
     bare: bool = False
 
 
-def properties_in(text: str, follows: bool, leads: bool) -> list[Said]:
+def properties_in(text: str, follows: bool, leads: bool) -> list[PropertyMention]:
     """The properties in the prose between two formulas, as far as their place says what they are said of.
 
     Example:
@@ -368,7 +368,7 @@ def properties_in(text: str, follows: bool, leads: bool) -> list[Said]:
         if ahead:
             many = bool(re.search(r"(?:s|matrices)\s*$", text[start:]))
             bare = not many and not re.search(r"\b(?:an?|the|some|each|every|any)\b[^,;]*$", before, re.IGNORECASE)
-            read.append(Said(*place, True, many, bare))
+            read.append(PropertyMention(*place, True, many, bare))
         elif follows and _BEHIND.match(before) and not _ANEW.search(before) and not re.search(r"[.;]\s", before):
-            read.append(Said(*place))
+            read.append(PropertyMention(*place))
     return read

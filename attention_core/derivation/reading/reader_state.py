@@ -12,7 +12,7 @@ from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.latex.printer import all_names, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.reading.assuming import Standing
-from attention_core.derivation.reading.properties import Said
+from attention_core.derivation.reading.properties import PropertyMention
 from attention_core.derivation.terms.context import Context, Hypothesis
 
 
@@ -53,7 +53,7 @@ class ReaderState:
         self.behind = ""  # the words it stands behind
         self.clause = ""  # all words of its sentence up to it
         self.subjects: list[list[str]] = []  # what the formulas right before are about, each the names of one
-        self.ahead: list[Said] = []  # properties that stand before their symbol, in the prose at `ahead_at`
+        self.ahead: list[PropertyMention] = []  # properties that stand before their symbol, in the prose at `ahead_at`
         self.ahead_at = 0
 
     def settle(self) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Option, Paragraph
-from attention_core.derivation.document.display import Written, statements_of
+from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.document.sentences import sentences_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
-from attention_core.derivation.latex.printer import SIGNS, all_names, name_of, to_latex
+from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining
@@ -232,7 +232,7 @@ def _display(
         ]
     out: list[Step | Unread] = []
     for written_one in statements:
-        one: Written | None = written_one
+        one: DisplayStatement | None = written_one
         if around is not None:
             one = _without_definition(context, written_one, around)
         if one is not None:
@@ -244,7 +244,7 @@ def _display(
     return out
 
 
-def _without_definition(context: Context, one: Written, around: Around) -> Written | None:
+def _without_definition(context: Context, one: DisplayStatement, around: Around) -> DisplayStatement | None:
     """A statement without the equation that defines its first symbol, which enters the context; None if that is all."""
     if len(one.statement.chains) != 1 or one.statement.arrows or one.conditions or one.offered or one.defines:
         return one
@@ -274,7 +274,7 @@ def _without_definition(context: Context, one: Written, around: Around) -> Writt
     return replace(one, statement=Statement((rest,)), parts=one.parts[1:])
 
 
-def _statement_steps(context: Context, one: Written, outer: Context) -> Iterator[Step | Unread]:
+def _statement_steps(context: Context, one: DisplayStatement, outer: Context) -> Iterator[Step | Unread]:
     """The steps of one statement: its relations, or its implications."""
     statement = one.statement
     claims = [c for c in one.beside if not _binds(context, c)]
@@ -322,15 +322,15 @@ def _binds(context: Context, condition: Chain) -> bool:
         return True
     elab = Elaborator(context)
     if condition.ops == ("in",):
-        known = elab.lookup(name_of(condition.exprs[0]) or "")
+        known = elab.lookup(symbol_name(condition.exprs[0]) or "")
         return known is None or known.kind == "index"
-    names = [(e, name_of(e)) for e in condition.exprs]
+    names = [(e, symbol_name(e)) for e in condition.exprs]
     free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
     return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
 
 
 def _chain_steps(
-    context: Context, one: Written, chain: Chain, assumed: list[tuple[Chain, list[Chain]]]
+    context: Context, one: DisplayStatement, chain: Chain, assumed: list[tuple[Chain, list[Chain]]]
 ) -> Iterator[Step]:
     first = sum(len(c.exprs) for c in one.statement.chains[: one.statement.chains.index(chain)])
     for k, op in enumerate(chain.ops):
@@ -342,7 +342,7 @@ def _chain_steps(
         yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
 
 
-def _implications(context: Context, one: Written) -> Iterator[Step | Unread]:
+def _implications(context: Context, one: DisplayStatement) -> Iterator[Step | Unread]:
     """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
     statement, groups = one.statement, one.statement.group_chains()
     conditions = list(one.conditions)

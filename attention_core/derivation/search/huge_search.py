@@ -26,7 +26,7 @@ from attention_core.derivation.lowering.size_ties import constants
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 from attention_core.derivation.search.far import OPEN, Power
 from attention_core.derivation.search.huge import HALVES, OPERATIONS, Env, Huge, Spot
-from attention_core.derivation.terms.context import Declared
+from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.same_sizes import equal_sizes
 from attention_core.derivation.terms.terms import Relation
 
@@ -126,7 +126,7 @@ def _at_sizes(
             yield from (Point(chosen or {}, env, split, kind, values) for split, kind in kinds)
 
 
-def _all_small(problem: Problem, scalars: list[Declared]) -> Iterator[Point]:
+def _all_small(problem: Problem, scalars: list[Symbol]) -> Iterator[Point]:
     """All small sizes together, the smallest sum first: two sides that are to differ may meet at a few alone."""
     names = problem.tuples.sizes
     most = SMALL.get(len(names), 0)
@@ -298,7 +298,7 @@ def _evaluate_point(problem: Problem, point: Point, fine: bool) -> tuple[Huge, d
     return at, shown
 
 
-def _require_bounds(at: Huge, symbol: Declared, value: Any) -> None:
+def _require_bounds(at: Huge, symbol: Symbol, value: Any) -> None:
     values = [v for _, v in value.groups()] if isinstance(value, Blocks) else [value]
     for bound, op in ((symbol.lower, ">"), (symbol.upper, "<")):
         if bound is None:
@@ -310,7 +310,7 @@ def _require_bounds(at: Huge, symbol: Declared, value: Any) -> None:
         raise Unsupported
 
 
-def _array(at: Huge, symbol: Declared, kind: int) -> tuple[Blocks, str]:
+def _array(at: Huge, symbol: Symbol, kind: int) -> tuple[Blocks, str]:
     """An array of the point's kind, and how it is shown."""
     assert symbol.type is not None
     rows, cols = at.shape(symbol.type)

@@ -19,7 +19,7 @@ from attention_core.derivation.cases.generate import with_length
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise, precision
-from attention_core.derivation.lowering.plans import Plan
+from attention_core.derivation.lowering.plans import CasePlan
 from attention_core.derivation.search.larger_sizes import HEAVY
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _at(problem: Problem, site: Site, end: float) -> Finding | None:
     return None
 
 
-def fill_frame(made: Plan, frame: Frame, fill: fmpq) -> Case:
+def fill_frame(made: CasePlan, frame: Frame, fill: fmpq) -> Case:
     """The case with every group of orthogonal vectors along a frame and every other entry alike; or `NoCase`."""
     values: Case = {}
     pinned = set(made.gram.leaves())
@@ -122,7 +122,7 @@ def fill_frame(made: Plan, frame: Frame, fill: fmpq) -> Case:
     return values
 
 
-def _directions(made: Plan, frame: Frame) -> Iterator[tuple[tuple[int, ...], list[fmpq]]]:
+def _directions(made: CasePlan, frame: Frame) -> Iterator[tuple[tuple[int, ...], list[fmpq]]]:
     for group in made.gram.groups():
         size = len(group[0])
         if len(group) > size:

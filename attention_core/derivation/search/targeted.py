@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
-from attention_core.derivation.algebra.normal import Given, Normal
+from attention_core.derivation.algebra.normal import Facts, Normal
 from attention_core.derivation.algebra.ratios import TooComplex
 from attention_core.derivation.graph.floats import Column, number
 from attention_core.derivation.graph.nodes import TooLarge
@@ -147,7 +147,7 @@ def polynomial(site: Site, free: list[int]) -> list[fmpq]:
     if not all(graph.ops[n] in POLYNOMIAL for n in graph.reachable([difference])):
         return []
     try:
-        form = Normal(graph, [difference], Given(), {}, float("inf"))
+        form = Normal(graph, [difference], Facts(), {}, float("inf"))
         top, bottom = form.of(difference)
     except (TooComplex, OverflowError, ZeroDivisionError, TooLarge, ArithmeticError):
         return []

@@ -38,7 +38,7 @@ class Caveat:
 
 
 @dataclass(frozen=True)
-class Declared:
+class Symbol:
     """One symbol. `kind`: size, index, array, family, definition, function.
 
     An array or family has `type`; an index and a family have `lowest` and `highest`; `lower` and `upper` are the ends
@@ -56,7 +56,7 @@ class Declared:
     lower: tuple[Term, bool] | None = None
     upper: tuple[Term, bool] | None = None
     values: tuple[int, ...] = ()
-    law: Law | None = None
+    law: Distribution | None = None
     term: Term | None = None
     params: tuple[str, ...] = ()
     body: Any = None
@@ -65,7 +65,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Law:
+class Distribution:
     """The law of a random symbol: `name` (normal, uniform, bernoulli, geometric, categorical, range), its parameters.
 
     `joint` numbers the sentence it was declared in; `independent` says that the sentence says "independent"; `index`
@@ -103,7 +103,7 @@ class Failed:
 class Context:
     """Everything that holds at one place of a document."""
 
-    symbols: dict[str, Declared] = field(default_factory=dict)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
     hypotheses: list[Hypothesis] = field(default_factory=list)
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     level: int = 0
@@ -137,7 +137,7 @@ class Context:
             self.formal = None
         self.level = level
 
-    def declare(self, symbol: Declared) -> None:
+    def declare(self, symbol: Symbol) -> None:
         """Add a symbol; what mentioned its name before is dropped."""
         self.forget(symbol.name, symbol.line)
         self.dropped.pop(symbol.name, None)
@@ -160,12 +160,12 @@ class Context:
         """Add a hypothesis."""
         self.hypotheses.append(hypothesis)
 
-    def find(self, match: Callable[[Declared], Any]) -> list[Declared]:
+    def find(self, match: Callable[[Symbol], Any]) -> list[Symbol]:
         """The symbols that match."""
         return [d for d in self.symbols.values() if match(d)]
 
 
-def has_entries(symbol: Declared) -> bool:
+def has_entries(symbol: Symbol) -> bool:
     """Whether a symbol may be indexed."""
     kind = symbol.type if symbol.term is None else symbol.term.type
     return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")

@@ -6,13 +6,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.terms.context import Declared, Law
+from attention_core.derivation.terms.context import Distribution, Symbol
 from attention_core.derivation.terms.terms import SCALAR, Relation, Term, integer
 
 MAX_SUPPORT = 2000
 
 
-def derive_conditions(law: Law, line: int) -> list[Relation]:
+def derive_conditions(law: Distribution, line: int) -> list[Relation]:
     """What the parameters of a law must satisfy."""
     zero, one = integer(0), integer(1)
     p = law.parameters
@@ -31,7 +31,7 @@ def derive_conditions(law: Law, line: int) -> list[Relation]:
     return []
 
 
-def every_outcome(symbol: Declared) -> Declared:
+def every_outcome(symbol: Symbol) -> Symbol:
     """A random symbol outside expectations as an ordinary one: the claim is about every value that it can take.
 
     Of an interval the ends are left out, as they have probability 0.
@@ -76,6 +76,6 @@ def _factor_of_identity(term: Term) -> Term | None:
     return None
 
 
-def is_random(symbol: Declared | None) -> bool:
+def is_random(symbol: Symbol | None) -> bool:
     """Whether a symbol is random."""
     return symbol is not None and symbol.law is not None

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.random_symbols import every_outcome
 from attention_core.derivation.terms.terms import Relation, Term
 
 
 def relevant(
     context: Context, roots: Sequence[Term], extra: Sequence[Relation] = ()
-) -> tuple[list[Declared], list[Relation], set[str]]:
+) -> tuple[list[Symbol], list[Relation], set[str]]:
     """The symbols a step depends on, the hypotheses about them, and the names of sizes and indices among them."""
     names: set[str] = set()
     for root in roots:

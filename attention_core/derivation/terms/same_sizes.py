@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.cpu_limit import on_time
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import ONE, Relation, Size, Term, Type
 
 MOST_POWER, MOST_TERMS = 8, 60  # of a size that is written in others
@@ -150,7 +150,7 @@ def _combine(op: str, parts: list[Size]) -> Size | None:
     return found
 
 
-def _restate(symbol: Declared, table: Table) -> Declared:
+def _restate(symbol: Symbol, table: Table) -> Symbol:
     """A symbol whose shape is written in the sizes that are left."""
     if symbol.type is not None:
         return replace(symbol, type=_type(symbol.type, table))

@@ -11,7 +11,7 @@ import re
 from attention_core.derivation.document.sentences import Sentence
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import all_names, name_of
+from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
@@ -110,11 +110,11 @@ def _names_anew(context: Context, formula: str, line: int) -> bool:
         (chain,) = chains_of(formula, line)
     except (Unreadable, RecursionError, ValueError):
         return False
-    name = name_of(chain.exprs[0])
+    name = symbol_name(chain.exprs[0])
     base = chain.exprs[0]
     while isinstance(base, Sub):
         base = base.base
-    known = name in context.symbols or name_of(base) in context.symbols
+    known = name in context.symbols or symbol_name(base) in context.symbols
     return chain.ops == ("=",) and name is not None and not known and name not in all_names(chain.exprs[1])
 
 

@@ -13,7 +13,7 @@ from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.document.display import condition_chains
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import name_of
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Chain, Name, Unreadable
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.terms.context import Failed
@@ -51,7 +51,7 @@ def declared_later(paragraphs: list[Paragraph], name: str) -> int:
                 continue
             if any(c.ops[:1] in (("in",), ("sim",), (":=",)) for c in chains):
                 left = [e for c in chains if c.ops[:1] in ((), ("in",), ("sim",), (":=",)) for e in c.exprs[:1]]
-                if name in {name_of(e) for e in left}:
+                if name in {symbol_name(e) for e in left}:
                     return paragraph.line
     return 0
 

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 from attention_core.bench import tune
 from attention_core.bench.cli import bench
-from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.sampling import StoppingRule, sample
 from attention_core.declaration.implementation import TargetError
 from attention_core.dispatch import tables as choice
 from attention_core.masking import sliding_window
 from attention_core.masking.pieces import plan
 
-TIMING = Plan(seconds=1.0, least=8, most=8)
+TIMING = StoppingRule(seconds=1.0, least=8, most=8)
 
 
 class Counting:
@@ -135,7 +135,7 @@ def test_each_of_the_functions_about_pieces_has_the_time_that_was_asked_for(monk
     planted(monkeypatch, 1.0, 1.0)
     seen: list[tuple[int, float]] = []
 
-    def noting(functions: Any, clock: Any, timing: Plan, **options: Any) -> Any:
+    def noting(functions: Any, clock: Any, timing: StoppingRule, **options: Any) -> Any:
         seen.append((len(functions), timing.seconds))
         return sample(functions, clock, timing, **options)
 
@@ -191,7 +191,7 @@ def test_every_class_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_each_pair_has_the_time_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    plans: list[Plan] = []
+    plans: list[StoppingRule] = []
     monkeypatch.setattr(tune, "crossover", lambda *args: plans.append(args[4]) or 1.0)
     monkeypatch.setattr(tune, "short_lengths", lambda *args: plans.append(args[3]) or (0.0, 0.0))
     monkeypatch.setattr(tune, "piece_costs", lambda *args: plans.append(args[3]) or {"piece": 123456.0})

@@ -19,7 +19,7 @@ from attention_core.bench import run as module
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.run import Settings, run_benchmark
 from attention_core.bench.targets import Call
-from attention_core.bench.timing.sampling import Plan, Samples
+from attention_core.bench.timing.sampling import Samples, StoppingRule
 from attention_core.bench.verdicts import source
 from attention_core.bench.worker import measure as measuring
 from attention_core.bench.worker.client import NOTE, Workers
@@ -358,7 +358,7 @@ def test_a_job_is_sampled_as_it_asks(job: dict[str, Any], monkeypatch: pytest.Mo
     """And the truth, which the timing does not need, is forgotten before."""
     asked: list[Any] = []
 
-    def sampled(functions: Any, clock: Any, plan: Plan, **rest: Any) -> Samples:
+    def sampled(functions: Any, clock: Any, plan: StoppingRule, **rest: Any) -> Samples:
         asked.extend([list(functions), clock.resolution, plan, rest["baseline"], rest["repeats"], rest["inner"]])
         return Samples({}, {}, {}, {}, {})
 
@@ -367,7 +367,7 @@ def test_a_job_is_sampled_as_it_asks(job: dict[str, Any], monkeypatch: pytest.Mo
     monkeypatch.setattr(measuring, "clock_for", lambda device: SimpleNamespace(resolution=0.125))
     monkeypatch.setattr(measuring.Judge, "forget", lambda judge: told.append({"event": "forgotten"}))
     measuring.measure(job, told.append)
-    assert asked == [["A", "B"], 0.125, Plan(3.0, 5, 7, 0.25), "B", {"B": 1.05}, 20]
+    assert asked == [["A", "B"], 0.125, StoppingRule(3.0, 5, 7, 0.25), "B", {"B": 1.05}, 20]
     assert [m["event"] for m in told] == ["alive", "checked"] * 2 + ["forgotten", "alive", "sampled"]
     assert told[-1]["resolution"] == 0.125
 
@@ -377,7 +377,7 @@ def test_a_job_gives_a_sign_of_life_every_second(job: dict[str, Any], monkeypatc
     noted: list[str] = []
 
     def sampled(
-        functions: Any, clock: Any, plan: Plan, before_call: Callable[[str, str], None], **rest: Any
+        functions: Any, clock: Any, plan: StoppingRule, before_call: Callable[[str, str], None], **rest: Any
     ) -> Samples:
         for now in (100.5, 101.5, 102.0, 103.0):
             monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda now=now: now))

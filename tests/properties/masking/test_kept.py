@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from attention_core import attention
-from attention_core.kernels.block_sparse import Written
+from attention_core.kernels.block_sparse import DenseMask
 from attention_core.masking import Mask, causal, prefix, segments, sliding_window
 from attention_core.masking.kept import KEPT, SMALL, dense_mask, kept_masks, numbers, piece_mask
 from attention_core.masking.pieces import MOST_PLANS, plan
@@ -60,7 +60,7 @@ def test_pieces_that_look_alike_at_their_ends_alone_share_nothing() -> None:
 
 def judge_intervals(rows: list[tuple[int, int]], n: int, block: int) -> None:
     """Query i attends the keys of rows[i], from the first up to the second."""
-    mask = Written(torch.tensor([[a <= j < b for j in range(n)] for a, b in rows]))
+    mask = DenseMask(torch.tensor([[a <= j < b for j in range(n)] for a, b in rows]))
     cut = plan(mask, len(rows), n, block)
     for piece, kept in zip(cut.pieces, kept_masks(mask, cut, torch.float64, CPU), strict=True):
         if kept is not None:

@@ -17,7 +17,7 @@ from attention_core.bench.report.render_markdown import to_markdown
 from attention_core.bench.report.render_text import print_results
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.report.warnings import ALLOWED, doubts
-from attention_core.bench.timing.roofline import Limits
+from attention_core.bench.timing.roofline import Roofline
 from attention_core.bench.workloads.workload import Workload
 
 WORK = Workload(B=1, H=1, n_q=100, n_kv=100, d=50)
@@ -54,7 +54,7 @@ def test_half_precision_may_be_computed_in_float32() -> None:
     half = Workload(B=1, H=1, n_q=100, n_kv=100, d=50, dtype="float16")
     assert len(doubts(cell(1e-5, half), limits(flops=1e9, float16=2e9))) == 1
     assert doubts(cell(1e-5, half), limits(flops=1e12, float16=2e9)) == []
-    assert Limits.from_json(limits(flops=1e9, float64=1e6)).without_exponentials(WORK) == pytest.approx(2e-3)
+    assert Roofline.from_json(limits(flops=1e9, float64=1e6)).without_exponentials(WORK) == pytest.approx(2e-3)
 
 
 def test_what_was_not_measured_is_no_reason() -> None:

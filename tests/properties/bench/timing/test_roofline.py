@@ -14,7 +14,7 @@ from attention_core.bench.timing import roofline as limits
 from attention_core.bench.timing.roofline import (
     COPIES,
     MATMUL,
-    Limits,
+    Roofline,
     best,
     copy_rate,
     exp_rate,
@@ -23,7 +23,7 @@ from attention_core.bench.timing.roofline import (
 )
 from attention_core.bench.workloads.workload import Workload
 
-LIMITS = Limits({"float32": 1e9, "bfloat16": 1e10}, 1e8, {1 << 20: 1e10, 1 << 30: 1e9})
+LIMITS = Roofline({"float32": 1e9, "bfloat16": 1e10}, 1e8, {1 << 20: 1e10, 1 << 30: 1e9})
 
 
 class Fixed:
@@ -51,9 +51,9 @@ def test_the_longest_of_three_times_binds() -> None:
 
 def test_half_precision_may_be_computed_in_float32() -> None:
     """Where its own products are slower, or nobody measured the others; float64 may not."""
-    slow = Limits({"float32": 1e9, "bfloat16": 1e7, "float64": 1e8}, 1e8, {1 << 20: 1e10})
+    slow = Roofline({"float32": 1e9, "bfloat16": 1e7, "float64": 1e8}, 1e8, {1 << 20: 1e10})
     assert [slow.products(t) for t in ("bfloat16", "float64", "float32")] == [1e9, 1e8, 1e9]
-    assert [LIMITS.products("bfloat16"), Limits({"float16": 2.0}, 1.0, {1: 1.0}).products("float16")] == [1e10, 2.0]
+    assert [LIMITS.products("bfloat16"), Roofline({"float16": 2.0}, 1.0, {1: 1.0}).products("float16")] == [1e10, 2.0]
     w = Workload(H=1, n_q=100, n_kv=100, d=64, dtype="bfloat16")
     assert slow.seconds(w) == (w.flops / 1e9, "matmul")
     assert slow.without_exponentials(w) == w.flops / 1e9
@@ -65,7 +65,7 @@ def test_bandwidth_is_that_of_the_size(size: int, rate: float) -> None:
 
 
 def test_json_comes_back() -> None:
-    assert Limits.from_json(LIMITS.to_json()) == LIMITS
+    assert Roofline.from_json(LIMITS.to_json()) == LIMITS
 
 
 def test_peaks_are_the_best_of_the_samples() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from attention_core.bench.timing import clocks, sampling
-from attention_core.bench.timing.sampling import LEAST, Plan, calls_per_sample, order_of, sample, warm_up
+from attention_core.bench.timing.sampling import LEAST, StoppingRule, calls_per_sample, order_of, sample, warm_up
 from attention_core.bench.timing.synthetic import Machine, SyntheticClock, Work
 
 STILL = Machine(noise=0.0)
@@ -74,7 +74,7 @@ def test_what_keeps_getting_faster_is_told() -> None:
 
 def test_warm_up_is_kept_apart() -> None:
     slow_start = Told([50.0] * 4 + [1.0])
-    found = sample({"A": Work(1.0)}, slow_start, Plan(seconds=100, least=6, most=6))
+    found = sample({"A": Work(1.0)}, slow_start, StoppingRule(seconds=100, least=6, most=6))
     assert found.first == {"A": 50.0}
     assert found.times["A"].max() == 1.0
     assert max(found.warm_up["A"]) == 50.0
@@ -82,13 +82,13 @@ def test_warm_up_is_kept_apart() -> None:
 
 def test_warm_up_has_a_tenth_of_the_time() -> None:
     """What gets ever faster takes 3.1 s in its first window and 2 s in its second; then 4 s are over."""
-    found = sample({"A": Work(1.0)}, Told([0.9**k for k in range(1000)]), Plan(seconds=40, least=1, most=1))
+    found = sample({"A": Work(1.0)}, Told([0.9**k for k in range(1000)]), StoppingRule(seconds=40, least=1, most=1))
     assert len(found.warm_up["A"]) == 8
 
 
 def test_some_blocks_are_measured_whatever_the_time() -> None:
     works = {"A": Work(1e-3), "B": Work(2e-3)}
-    found = sample(works, SyntheticClock(STILL, 0), Plan(seconds=1e-9, least=100))
+    found = sample(works, SyntheticClock(STILL, 0), StoppingRule(seconds=1e-9, least=100))
     assert found.times["A"].shape == found.times["B"].shape == (LEAST, 2)
 
 
@@ -101,30 +101,30 @@ def test_the_ratios_are_looked_at_ever_more_seldom(monkeypatch: pytest.MonkeyPat
         return False
 
     monkeypatch.setattr(sampling, "_narrow", never)
-    sample({"A": Work(1e-3)}, SyntheticClock(STILL, 0), Plan(seconds=100, least=20, most=60))
+    sample({"A": Work(1e-3)}, SyntheticClock(STILL, 0), StoppingRule(seconds=100, least=20, most=60))
     assert blocks == [20, 25, 32, 40, 50]
 
 
 def test_sampling_stops_when_the_ratios_are_known() -> None:
-    found = sample({"A": Work(1e-3), "B": Work(2e-3)}, SyntheticClock(STILL, 0), Plan(seconds=100, least=20))
+    found = sample({"A": Work(1e-3), "B": Work(2e-3)}, SyntheticClock(STILL, 0), StoppingRule(seconds=100, least=20))
     assert found.times["A"].shape == found.times["B"].shape == (20, 2)
 
 
 def test_sampling_stops_when_the_time_is_up() -> None:
     clock = SyntheticClock(Machine(noise=0.5), 0)
-    found = sample({"A": Work(0.01), "B": Work(0.01)}, clock, Plan(seconds=1.0, least=10, most=10**6))
+    found = sample({"A": Work(0.01), "B": Work(0.01)}, clock, StoppingRule(seconds=1.0, least=10, most=10**6))
     assert 1.0 <= sum(t.sum() for t in found.times.values()) < 1.5
 
 
 def test_raw_samples_are_seconds_a_call() -> None:
-    found = sample({"A": Work(1e-6)}, SyntheticClock(STILL, 0), Plan(seconds=0.1))
+    found = sample({"A": Work(1e-6)}, SyntheticClock(STILL, 0), StoppingRule(seconds=0.1))
     assert found.inner["A"] >= 200
     assert np.allclose(found.times["A"], 1e-6)
 
 
 def test_a_planted_factor_is_exact() -> None:
     works = {"A": Work(1e-6), "B": Work(1e-6)}
-    found = sample(works, SyntheticClock(STILL, 0), Plan(seconds=0.1), repeats={"B": 1.05}, inner=20)
+    found = sample(works, SyntheticClock(STILL, 0), StoppingRule(seconds=0.1), repeats={"B": 1.05}, inner=20)
     assert np.allclose(found.times["B"] / found.times["A"], 1.05)
 
 
@@ -160,7 +160,7 @@ def test_a_planted_factor_is_exact_on_the_wall_clock_and_never_makes_samples_lon
     fake = FakeTime()
     monkeypatch.setattr(clocks, "NOW", fake.perf_counter)
     work, clock = fake.work(seconds), clocks.WallClock(fake.perf_counter_ns)
-    found = sample({"A": work, "B": work}, clock, Plan(seconds=2.0), repeats={"B": factor}, inner=20)
+    found = sample({"A": work, "B": work}, clock, StoppingRule(seconds=2.0), repeats={"B": factor}, inner=20)
     assert found.inner == {"A": calls, "B": calls}
     assert np.allclose(found.times["B"] / found.times["A"], factor, rtol=2e-3)
     assert found.times["A"].max() * calls <= 0.021
@@ -192,14 +192,14 @@ class Calling:
 @pytest.mark.parametrize("calls", [0, 3, 25, 26, 27])
 def test_a_function_that_fails_leaves_the_others_their_times(calls: int) -> None:
     functions = {"bad": Failing(calls), "good": Failing(10**9), "base": Failing(10**9)}
-    found = sample(functions, Calling(), Plan(seconds=1e9, least=20, most=20), baseline="base")
+    found = sample(functions, Calling(), StoppingRule(seconds=1e9, least=20, most=20), baseline="base")
     assert found.failed == {"bad": "RuntimeError: out of luck"}
     assert set(found.times) == {"good", "base"}
     assert found.times["good"].shape == found.times["base"].shape == (20, 2)
 
 
 def test_all_may_fail() -> None:
-    found = sample({"a": Failing(0), "b": Failing(9)}, Calling(), Plan(seconds=1e9))
+    found = sample({"a": Failing(0), "b": Failing(9)}, Calling(), StoppingRule(seconds=1e9))
     assert found.times == {}
     assert set(found.failed) == {"a", "b"}
 
@@ -213,7 +213,12 @@ def test_who_runs_is_told_before() -> None:
             told.append("sample")
             return super().time(function, count)
 
-    sample({"A": Failing(10**9)}, Noting(), Plan(seconds=1e9, least=1, most=1), before_call=lambda *a: told.append(a))
+    sample(
+        {"A": Failing(10**9)},
+        Noting(),
+        StoppingRule(seconds=1e9, least=1, most=1),
+        before_call=lambda *a: told.append(a),
+    )
     assert told[1::2] == ["sample"] * (len(told) // 2)
     assert set(told[:-4:2]) == {("A", "warm-up")} and len(told) > 20
     assert told[-4::2] == [("A", "timing"), ("A", "timing")]
@@ -221,7 +226,7 @@ def test_who_runs_is_told_before() -> None:
 
 def test_many_short_calls_spend_the_time_of_all_of_them() -> None:
     clock = SyntheticClock(Machine(noise=0.5), 0)
-    found = sample({"A": Work(1e-6), "B": Work(1e-6)}, clock, Plan(seconds=0.1, least=10, most=10**5))
+    found = sample({"A": Work(1e-6), "B": Work(1e-6)}, clock, StoppingRule(seconds=0.1, least=10, most=10**5))
     assert 0.1 <= sum(found.inner[name] * t.sum() for name, t in found.times.items()) < 0.15
 
 

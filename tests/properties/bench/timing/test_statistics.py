@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from attention_core.bench.timing.sampling import Plan, sample
+from attention_core.bench.timing.sampling import StoppingRule, sample
 from attention_core.bench.timing.statistics import (
     Array,
     Comparison,
@@ -28,7 +28,7 @@ from attention_core.bench.timing.statistics import (
 from attention_core.bench.timing.synthetic import MACHINES, Machine, SyntheticClock, Work
 
 TRIALS = 100
-PLANS = {1e-5: Plan(seconds=2, most=150), 5e-3: Plan(seconds=10, most=150)}
+PLANS = {1e-5: StoppingRule(seconds=2, most=150), 5e-3: StoppingRule(seconds=10, most=150)}
 """Seconds a call -> the budget: under 20 s a pair."""
 
 
@@ -60,7 +60,7 @@ def test_few_and_noisy_blocks_are_not_called_different() -> None:
     verdicts = []
     for seed in range(3 * TRIALS):
         clock = SyntheticClock(Machine(noise=0.3), seed)
-        times = sample({"A": Work(5e-3), "B": Work(5e-3)}, clock, Plan(seconds=99, least=15, most=15)).times
+        times = sample({"A": Work(5e-3), "B": Work(5e-3)}, clock, StoppingRule(seconds=99, least=15, most=15)).times
         verdicts.append(compare(times["B"], times["A"]).verdict)
     assert verdicts.count("SAME") < 3
     assert sum(v in ("FASTER", "SLOWER") for v in verdicts) <= 0.02 * len(verdicts)

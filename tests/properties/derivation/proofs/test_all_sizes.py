@@ -15,7 +15,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.decision.decide import decide, search
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.latex.syntax import Minus, Num, Plus, Times, Transposed
+from attention_core.derivation.latex.syntax import Minus, Num, Plus, Times, Transpose
 from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes
 from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.terms.terms import ShapeMismatch
@@ -106,7 +106,7 @@ def test_what_is_proved_of_a_changed_equation_is_never_refuted() -> None:
             changed += [Times(right.factors[:-1], right.ops[:-1]) if len(right.factors) > 2 else right.factors[0]]
         if isinstance(right, Plus):
             changed += [right.terms[0], Plus((*right.terms, right.terms[-1]))]
-        if isinstance(right, Transposed):
+        if isinstance(right, Transpose):
             changed.append(right.base)
         for new in changed:
             try:

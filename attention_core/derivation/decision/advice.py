@@ -1,7 +1,7 @@
-"""Guesses about refuted steps.
+"""Advice on steps: what would make a refuted one true, and which hypotheses a step needs.
 
-What would make a refuted step true: a factor, or one hypothesis that is missing.
-Guesses are tried, not argued: one is named if the step holds under it in some cases; no verdict changes by it.
+A missing factor or hypothesis is a guess, named if the step holds with it in some cases. A hypothesis is needed if a
+counterexample appears without it; where none does, it is only "not shown to be needed". No verdict changes by advice.
 """
 
 from __future__ import annotations
@@ -9,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
+from typing import Any
 
 from flint import fmpq
 
+from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Problem
+from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.cpu_limit import OutOfTime, ceiling, on_time
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.effort import Effort
+from attention_core.derivation.effort import CEILING, Effort
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.compare import format_value
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, precision
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.records import GOOD
-from attention_core.derivation.terms.context import Context, Declared
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.records import GOOD, Verdict
+from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 
 MOST = 40
@@ -43,7 +48,7 @@ class Candidate:
         return f"${self.text}$ for ${self.where}$" if self.where else f"${self.text}$"
 
 
-def guess(problem: Problem, extra: list[Relation]) -> str:
+def find_missing_hypothesis(problem: Problem, extra: list[Relation]) -> str:
     """Advice on a refuted claim, '' without an idea."""
     try:
         with ceiling(SHARE * problem.effort.seconds):
@@ -110,7 +115,7 @@ def _fresh(context: Context) -> tuple[str, str]:
     return (free[0], free[1]) if len(free) > 1 else ("i'", "j'")
 
 
-def _pair(left: Declared, right: Declared) -> Iterator[Candidate]:
+def _pair(left: Symbol, right: Symbol) -> Iterator[Candidate]:
     assert left.type is not None and right.type is not None
     if left.type.rows == right.type.rows:
         yield Candidate(rf"{left.name}^\top {right.name} = 0")
@@ -118,7 +123,7 @@ def _pair(left: Declared, right: Declared) -> Iterator[Candidate]:
         yield Candidate(rf"{left.name} {right.name}^\top = 0")
 
 
-def _single(symbol: Declared) -> Iterator[Candidate]:
+def _single(symbol: Symbol) -> Iterator[Candidate]:
     assert symbol.type is not None
     name, kind = symbol.name, symbol.type
     if kind.vector:
@@ -176,3 +181,48 @@ def _factor(problem: Problem) -> str:
 def _fraction(text: str) -> fmpq:
     top, _, bottom = text.partition("/")
     return fmpq(int(top), int(bottom or 1))
+
+
+def find_needed_hypotheses(step: Step, effort: Effort) -> list[dict[str, Any]]:
+    """One record for each hypothesis of a step: its text, whether it is needed, the counterexample without it."""
+    try:
+        context, claim, extra = claim_of(step)
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return []
+    out = []
+    for text, line, without, rest in _without_one(context, claim, extra):
+        try:
+            with ceiling(CEILING * effort.seconds):
+                found = decide(Problem(without, claim, rest, effort))
+        except (Unsettled, OutOfTime):  # without it, nothing here could decide the step
+            continue
+        needed = found.verdict is Verdict.REFUTED and found.counterexample is not None
+        at = describe(found.counterexample.values) if needed and found.counterexample is not None else ""
+        out.append({"hypothesis": text, "line": line, "needed": needed, "without": str(found.verdict), "at": at})
+    return out
+
+
+def _without_one(
+    context: Context, claim: Relation, extra: list[Relation]
+) -> Iterator[tuple[str, int, Context, list[Relation]]]:
+    """Text, line, context and own hypotheses of the step, each time with one hypothesis less."""
+    try:
+        used = {id(r) for r in Problem(context, claim, extra).hypotheses}
+    except Unsettled:
+        return
+    for place, hypothesis in enumerate(context.hypotheses):
+        if id(hypothesis.relation) in used:
+            less = context.copy()
+            less.hypotheses = [h for k, h in enumerate(context.hypotheses) if k != place]
+            yield hypothesis.text, hypothesis.line, less, extra
+    names = {n for r in (claim, *extra) for n in relation_names(context, r)}
+    for name in sorted(names):
+        symbol = context.symbols[name]
+        if symbol.lower is None and symbol.upper is None:
+            continue
+        less = context.copy()
+        less.symbols[name] = replace(symbol, lower=None, upper=None)
+        yield f"the interval of {name}", symbol.line, less, extra
+    for place, relation in enumerate(extra):
+        if relation.op != "test":
+            yield f"hypothesis {place + 1} of the step", relation.line, context, [*extra[:place], *extra[place + 1 :]]
