@@ -201,7 +201,7 @@ def _expand_targets(targets: tuple[str, ...]) -> list[str]:
 
 @main.command(name="laws")
 @click.option("--contract", metavar="NAME", help="Only the laws of this contract.")
-@click.option("--markdown", is_flag=True, help="As Markdown tables, with the mutant each law was seen to refute.")
+@click.option("--markdown", is_flag=True, help="As Markdown tables, with the fault each law was seen to refute.")
 def list_laws(contract: str | None, markdown: bool) -> None:
     """List every law: name, sentence, formula and source."""
     from attention_core.conformance.contracts import contracts, find_contract

@@ -1,4 +1,4 @@
-"""The other mutants that were written beside the laws: every law has one that it was seen to refute."""
+"""The other faults that were written beside the laws: every law has one that it was seen to refute."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ DECLARED: dict[str, dict[str, Any]] = {
 """What some of them declare beside their fault."""
 
 
-def is_mutant(file: ModuleType, name: str, made: Any) -> bool:
+def is_fault(file: ModuleType, name: str, made: Any) -> bool:
     """A public factory without arguments that is defined in the file."""
     own = inspect.isfunction(made) and made.__module__ == file.__name__ and not name.startswith("_")
     return own and not inspect.signature(made).parameters and name not in CORRECT | HELPERS
@@ -99,12 +99,12 @@ def of_files() -> list[Row]:
     return [
         row(made, "law", **known.CONTRACTS.get(file, {}), **DECLARED.get(name, {}))
         for file in FILES for name, made in vars(file).items()
-        if is_mutant(file, name, made) and (file, name) not in taken
+        if is_fault(file, name, made) and (file, name) not in taken
     ]  # fmt: skip
 
 
 def of_tables() -> list[Row]:
-    """Rows of the files that list their mutants themselves."""
+    """Rows of the files that list their faults themselves."""
     taken = {(entry[1], entry[2]) for entry in known.KNOWN}
     listed: list[tuple[ModuleType, Any, dict[str, Any]]] = [
         *((kv_cache, made, {}) for made in kv_cache.FAULTY),
@@ -123,7 +123,7 @@ def of_tables() -> list[Row]:
         *((mask_builder, made, {"parameters": {"kind": kind}}) for kind, all_of in mask_builder.KINDS.items()
           for made in all_of),
         *((split_merge_heads, getattr(split_merge_heads, name), {}) for name in vars(split_merge_heads)
-          if is_mutant(split_merge_heads, name, getattr(split_merge_heads, name))),
+          if is_fault(split_merge_heads, name, getattr(split_merge_heads, name))),
     ]  # fmt: skip
     return [
         row(made, "law", **{**known.CONTRACTS[file], **more, **DECLARED.get(made.__name__, {})})

@@ -14,10 +14,10 @@ from torch import Tensor
 from attention_core.faults.bases.reference import bias, build, causal_allowed, combine, scores, weights
 from attention_core.faults.masking import other_backward
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def pairs(allow: Callable[[Tensor, Tensor, int, int], Tensor]) -> Mutant:
+def pairs(allow: Callable[[Tensor, Tensor, int, int], Tensor]) -> Fault:
     """Causality as the set of pairs `allow(i, j, n_q, n_kv)`, i a column and j a row of indices."""
 
     def faulty(n_q: int, n_kv: int) -> Tensor:
@@ -26,62 +26,62 @@ def pairs(allow: Callable[[Tensor, Tensor, int, int], Tensor]) -> Mutant:
     return build(causal_allowed=faulty)
 
 
-def aligned_bottom_right() -> Mutant:
+def aligned_bottom_right() -> Fault:
     """The diagonal ends in the last corner, j <= i + n_kv - n_q: right where that is declared."""
     return pairs(lambda i, j, n_q, n_kv: j <= i + n_kv - n_q)
 
 
-def aligned_top_left() -> Mutant:
+def aligned_top_left() -> Fault:
     """The diagonal starts in the first corner, though bottom_right is declared (pytorch/pytorch#103082)."""
     return pairs(lambda i, j, n_q, n_kv: j <= i)
 
 
-def offset_of_one_too_few() -> Mutant:
+def offset_of_one_too_few() -> Fault:
     """The offset is n_kv - n_q - 1 where lengths differ (NVIDIA/cutlass#2336)."""
     return pairs(lambda i, j, n_q, n_kv: j <= i + (n_kv - n_q - 1 if n_kv > n_q else n_kv - n_q))
 
 
-def offset_kept_above_zero() -> Mutant:
+def offset_kept_above_zero() -> Fault:
     """The offset is clipped at zero, so n_q > n_kv falls back to the first corner."""
     return pairs(lambda i, j, n_q, n_kv: j <= i + max(n_kv - n_q, 0))
 
 
-def chunk_treated_as_square() -> Mutant:
+def chunk_treated_as_square() -> Fault:
     """A chunk of queries is masked as if no keys were cached; one query hides it (meta-llama/llama#899)."""
     return pairs(lambda i, j, n_q, n_kv: (j <= i) | torch.tensor(n_q == 1))
 
 
-def causality_ignored() -> Mutant:
+def causality_ignored() -> Fault:
     """The flag is accepted and dropped (lucidrains/dreamer4#2, huggingface/transformers#48745)."""
     return pairs(lambda i, j, n_q, n_kv: j >= 0)
 
 
-def sees_one_later_key() -> Mutant:
+def sees_one_later_key() -> Fault:
     """tril(diagonal=1): every row sees one key too many."""
     return pairs(lambda i, j, n_q, n_kv: j <= i + 1)
 
 
-def sees_earlier_keys_only() -> Mutant:
+def sees_earlier_keys_only() -> Fault:
     """tril(diagonal=-1) but for the first row: no row sees itself."""
     return pairs(lambda i, j, n_q, n_kv: (j < i) | (i + j == 0))
 
 
-def last_row_of_block_sees_next() -> Mutant:
+def last_row_of_block_sees_next() -> Fault:
     """The last row of each block of 16 sees the next block's first key."""
     return pairs(lambda i, j, n_q, n_kv: (j <= i) | ((i % 16 == 15) & (j == i + 1)))
 
 
-def blocks_on_the_diagonal_open() -> Mutant:
+def blocks_on_the_diagonal_open() -> Fault:
     """Blocks of 8 by 8 that touch the diagonal are computed without a mask."""
     return pairs(lambda i, j, n_q, n_kv: j // 8 <= i // 8)
 
 
-def first_row_sees_everything() -> Mutant:
+def first_row_sees_everything() -> Fault:
     """The first row is left out of the loop that masks."""
     return pairs(lambda i, j, n_q, n_kv: (j <= i) | (i == 0))
 
 
-def second_head_is_open() -> Mutant:
+def second_head_is_open() -> Fault:
     """Causality is written to the first head only."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -91,12 +91,12 @@ def second_head_is_open() -> Mutant:
     return build(bias=faulty)
 
 
-def causal_needs_a_mask() -> Mutant:
+def causal_needs_a_mask() -> Fault:
     """Causality is combined with a mask inside `if mask is not None` (facebookresearch/xformers#103)."""
     return build(bias=lambda s, attn_mask, causal: bias(s, attn_mask, None if attn_mask is None else causal))
 
 
-def normaliser_sees_later_keys() -> Mutant:
+def normaliser_sees_later_keys() -> Fault:
     """Later weights are set to zero after the softmax: their exponentials stay in the sum."""
     kept: dict[str, Tensor | None] = {}
 
@@ -111,7 +111,7 @@ def normaliser_sees_later_keys() -> Mutant:
     return build(bias=remember, weights=faulty)
 
 
-def maximum_over_later_keys() -> Mutant:
+def maximum_over_later_keys() -> Fault:
     """The maximum is taken before causality masks: where a later key is far ahead, 0/0."""
     kept: dict[str, Tensor] = {}
 
@@ -129,7 +129,7 @@ def maximum_over_later_keys() -> Mutant:
     return build(bias=remember, weights=plain)
 
 
-def later_values_shift_the_mean() -> Mutant:
+def later_values_shift_the_mean() -> Fault:
     """Values are centred by a part of their mean over all keys, and it is not given back."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def later_values_shift_the_mean() -> Mutant:
     return build(combine=faulty)
 
 
-def causal_filled_before_scaling() -> Mutant:
+def causal_filled_before_scaling() -> Fault:
     """Later products are set to -inf and then scaled: +inf at a negative scale, NaN at scale 0."""
 
     def scaled(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -160,17 +160,17 @@ def without_causality(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None
     return None if causal is None else bias(s, attn_mask, None)
 
 
-def backward_ignores_causality() -> Mutant:
+def backward_ignores_causality() -> Fault:
     """The forward is right; the backward takes its weights from scores without causality."""
     return other_backward(without_causality, lambda s, hidden: weights(s))
 
 
-def backward_normaliser_sees_later_keys() -> Mutant:
+def backward_normaliser_sees_later_keys() -> Fault:
     """The backward's weights are zero at later keys, but their normaliser runs over all keys."""
     return other_backward(without_causality, lambda s, hidden: weights(s).masked_fill(hidden, 0.0))
 
 
-def backward_off_by_one() -> Mutant:
+def backward_off_by_one() -> Fault:
     """The backward masks from one key later on than the forward."""
 
     def opened(s: Tensor, hidden: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ def backward_off_by_one() -> Mutant:
     return other_backward(without_causality, opened)
 
 
-def mask_of_first_call() -> Mutant:
+def mask_of_first_call() -> Fault:
     """The causal mask is built once, for the largest lengths so far, and cut wrongly (xformers PR660)."""
     built = torch.ones(0, 0, dtype=torch.bool)
 
@@ -193,7 +193,7 @@ def mask_of_first_call() -> Mutant:
     return build(causal_allowed=faulty)
 
 
-def offset_from_head_axis() -> Mutant:
+def offset_from_head_axis() -> Fault:
     """The offset is the number of heads, read from the wrong axis (fla-org/flash-linear-attention#126)."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:

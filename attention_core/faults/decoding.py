@@ -10,10 +10,10 @@ from torch import Tensor
 
 from attention_core.faults.bases.reference import build
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def tail_of_the_first_sequence() -> Mutant:
+def tail_of_the_first_sequence() -> Fault:
     """Up to 8 queries over more than 64 keys are split into parts of 64; the last one is the first sequence's."""
     attention = build()
 
@@ -41,7 +41,7 @@ def weights_of_64_keys() -> Callable[..., tuple[Tensor, Tensor]]:
     return call
 
 
-def wide_rows_read_as_they_lie() -> Mutant:
+def wide_rows_read_as_they_lie() -> Fault:
     """Up to 3 tokens of 64 features or more are loaded as one run of memory, whatever the strides say."""
     attention = build()
 

@@ -15,10 +15,10 @@ from torch import Tensor
 from attention_core.faults.bases.reference import build, correct
 from attention_core.faults.bases.reference import drop as correct_drop
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def _dropping(mask: Callable[[Tensor, float], Tensor]) -> Mutant:
+def _dropping(mask: Callable[[Tensor, float], Tensor]) -> Fault:
     """Attention whose kept weights (bool) come from `mask(p, rate)`, scaled rightly."""
 
     def drop(p: Tensor, rate: float) -> Tensor:
@@ -30,32 +30,32 @@ def _dropping(mask: Callable[[Tensor, float], Tensor]) -> Mutant:
 # --- rates and scales -----------------------------------------------------------
 
 
-def keep_probability_for_dropout() -> Mutant:
+def keep_probability_for_dropout() -> Fault:
     """The rate is taken for the probability of keeping; 1/2 hides it."""
     return build(drop=lambda p, rate: torch.nn.functional.dropout(p, 1 - rate))
 
 
-def dropout_ignored() -> Mutant:
+def dropout_ignored() -> Fault:
     """dropout_p is accepted and does nothing."""
     return build(drop=lambda p, rate: p)
 
 
-def dropout_at_half_its_rate() -> Mutant:
+def dropout_at_half_its_rate() -> Fault:
     """Weights are dropped at rate p/2 and scaled by 1/(1 - p)."""
     return _dropping(lambda p, rate: torch.rand_like(p) >= rate / 2)
 
 
-def full_dropout_divides_by_zero() -> Mutant:
+def full_dropout_divides_by_zero() -> Fault:
     """At rate 1 the scale 1/(1 - p) is 0/0."""
     return build(drop=lambda p, rate: p * (torch.rand_like(p) >= rate) / (1 - torch.tensor(rate)))
 
 
-def dropout_without_scaling() -> Mutant:
+def dropout_without_scaling() -> Fault:
     """Kept weights stay as they were: right on average only if evaluation multiplied by 1 - p."""
     return build(drop=lambda p, rate: p * (torch.rand_like(p) >= rate))
 
 
-def dropout_renormalised() -> Mutant:
+def dropout_renormalised() -> Fault:
     """Kept weights are divided by their sum, as if dropout came before the softmax."""
 
     def drop(p: Tensor, rate: float) -> Tensor:
@@ -65,7 +65,7 @@ def dropout_renormalised() -> Mutant:
     return build(drop=lambda p, rate: drop(p, rate) if rate > 0 else p)
 
 
-def dropout_on_the_output() -> Mutant:
+def dropout_on_the_output() -> Fault:
     """The output is dropped, not the weights."""
 
     def attention(
@@ -81,27 +81,27 @@ def dropout_on_the_output() -> Mutant:
 # --- independence -----------------------------------------------------------------
 
 
-def one_mask_for_all_heads() -> Mutant:
+def one_mask_for_all_heads() -> Fault:
     """Heads share a dropout mask."""
     return _dropping(lambda p, rate: torch.rand_like(p[:, :1]) >= rate)
 
 
-def one_mask_for_the_batch() -> Mutant:
+def one_mask_for_the_batch() -> Fault:
     """Batch elements share a dropout mask."""
     return _dropping(lambda p, rate: torch.rand_like(p[:1]) >= rate)
 
 
-def one_mask_for_all_queries() -> Mutant:
+def one_mask_for_all_queries() -> Fault:
     """Queries share a dropout mask: keys are dropped for everybody."""
     return _dropping(lambda p, rate: torch.rand_like(p[..., :1, :]) >= rate)
 
 
-def whole_rows_dropped() -> Mutant:
+def whole_rows_dropped() -> Fault:
     """A query keeps all its keys or none."""
     return _dropping(lambda p, rate: torch.rand_like(p[..., :1]) >= rate)
 
 
-def mask_repeats_every_16_rows() -> Mutant:
+def mask_repeats_every_16_rows() -> Fault:
     """The counter of the generator wraps: rows repeat with period 16."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -111,7 +111,7 @@ def mask_repeats_every_16_rows() -> Mutant:
     return _dropping(mask)
 
 
-def the_same_mask_every_call() -> Mutant:
+def the_same_mask_every_call() -> Fault:
     """The generator's offset does not advance (Dao-AILab/flash-attention#314)."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -120,7 +120,7 @@ def the_same_mask_every_call() -> Mutant:
     return _dropping(mask)
 
 
-def dropout_in_bytes() -> Mutant:
+def dropout_in_bytes() -> Fault:
     """Correct: the rate is met to 1/256, as fused kernels do that compare bytes."""
     return _dropping(lambda p, rate: torch.randint(0, 256, p.shape) >= round(256 * rate))
 
@@ -128,7 +128,7 @@ def dropout_in_bytes() -> Mutant:
 # --- backward and further results ----------------------------------------------------
 
 
-def backward_draws_another_mask() -> Mutant:
+def backward_draws_another_mask() -> Fault:
     """The backward computes attention again, and draws the mask again with it."""
 
     class Fresh(torch.autograd.Function):
@@ -155,7 +155,7 @@ def backward_draws_another_mask() -> Mutant:
     return build(drop=drop, combine=lambda p, value: Fresh.apply(p, value, rates[0]))
 
 
-def scores_gradient_ignores_dropout() -> Mutant:
+def scores_gradient_ignores_dropout() -> Fault:
     """The scores' gradient is that of attention without dropout; the values' is right."""
 
     class Straight(torch.autograd.Function):
@@ -203,7 +203,7 @@ def returns_dropped_weights() -> Callable[..., tuple[Tensor, Tensor]]:
 # --- together with other options ------------------------------------------------------
 
 
-def _with_options(change: Callable[..., dict[str, Any]]) -> Mutant:
+def _with_options(change: Callable[..., dict[str, Any]]) -> Fault:
     """Attention whose arguments `change` alters wherever dropout is asked for."""
 
     def attention(
@@ -218,27 +218,27 @@ def _with_options(change: Callable[..., dict[str, Any]]) -> Mutant:
     return attention
 
 
-def causal_lost_under_dropout() -> Mutant:
+def causal_lost_under_dropout() -> Fault:
     """The training path with dropout forgets is_causal."""
     return _with_options(lambda is_causal, **rest: {"is_causal": False})
 
 
-def mask_lost_under_dropout() -> Mutant:
+def mask_lost_under_dropout() -> Fault:
     """The training path with dropout forgets the mask."""
     return _with_options(lambda attn_mask, **rest: {"attn_mask": None})
 
 
-def scale_lost_under_dropout() -> Mutant:
+def scale_lost_under_dropout() -> Fault:
     """The training path with dropout uses the default scale."""
     return _with_options(lambda scale, **rest: {"scale": None})
 
 
-def rate_in_sixteenths() -> Mutant:
+def rate_in_sixteenths() -> Fault:
     """The rate is rounded to sixteenths, scale included: 1/4, 1/2 and 3/4 hide it."""
     return _with_options(lambda dropout_p, **rest: {"dropout_p": round(dropout_p * 16) / 16})
 
 
-def last_odd_key_never_dropped() -> Mutant:
+def last_odd_key_never_dropped() -> Fault:
     """Random numbers are drawn in pairs; the last key of an odd length is always kept."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -263,7 +263,7 @@ class _MaskOfTheFirst(torch.autograd.Function):
         return down * ctx.kept / (1 - ctx.rate), None, None
 
 
-def backward_mask_of_another_group_member() -> Mutant:
+def backward_mask_of_another_group_member() -> Fault:
     """The backward of grouped heads reads the dropout mask of the group's first head."""
 
     def drop(p: Tensor, rate: float) -> Tensor:
@@ -273,7 +273,7 @@ def backward_mask_of_another_group_member() -> Mutant:
     return build(drop=drop)
 
 
-def gradient_of_dropped_scores_unscaled() -> Mutant:
+def gradient_of_dropped_scores_unscaled() -> Fault:
     """The scores' gradient passes the dropped weights by, but lacks the factor 1/(1 - p) of the kept ones."""
 
     def drop(p: Tensor, rate: float) -> Tensor:
@@ -298,7 +298,7 @@ class _ValueWithoutDropout(torch.autograd.Function):
         return None, down @ value.mT, used.mT @ down
 
 
-def masked_backward_forgets_dropout() -> Mutant:
+def masked_backward_forgets_dropout() -> Fault:
     """The backward kernel for masked scores computes the value's gradient without dropout."""
     kept: dict[str, Tensor] = {}
 
@@ -314,7 +314,7 @@ def masked_backward_forgets_dropout() -> Mutant:
     return build(drop=drop, combine=combine)
 
 
-def dropout_repeats_every_32_keys() -> Mutant:
+def dropout_repeats_every_32_keys() -> Fault:
     """Random numbers start again with every tile of 32 keys."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -324,7 +324,7 @@ def dropout_repeats_every_32_keys() -> Mutant:
     return _dropping(mask)
 
 
-def every_other_sequence_shares_its_dropout() -> Mutant:
+def every_other_sequence_shares_its_dropout() -> Fault:
     """The seed has one bit for the sequence: sequences 0 and 2 drop alike; a batch of two hides it."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -334,17 +334,17 @@ def every_other_sequence_shares_its_dropout() -> Mutant:
     return _dropping(mask)
 
 
-def no_dropout_for_a_single_query() -> Mutant:
+def no_dropout_for_a_single_query() -> Fault:
     """The decoding kernel knows no dropout."""
     return _dropping(lambda p, rate: torch.rand_like(p) >= rate if p.shape[-2] > 1 else torch.ones_like(p) * (1 - rate))
 
 
-def rate_off_by_one_per_cent() -> Mutant:
+def rate_off_by_one_per_cent() -> Fault:
     """Weights are dropped at rate 1.01 p and scaled by 1/(1 - p)."""
     return _dropping(lambda p, rate: torch.rand_like(p) >= 1.01 * rate)
 
 
-def rows_share_their_random_numbers() -> Mutant:
+def rows_share_their_random_numbers() -> Fault:
     """The counter of a weight is 16 i + j: with more keys a row starts within the numbers of the row before."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -355,7 +355,7 @@ def rows_share_their_random_numbers() -> Mutant:
     return _dropping(mask)
 
 
-def heads_start_a_few_rows_further_on() -> Mutant:
+def heads_start_a_few_rows_further_on() -> Fault:
     """The counter's step from head to head is three rows: heads share all but three of them."""
 
     def mask(p: Tensor, rate: float) -> Tensor:
@@ -367,7 +367,7 @@ def heads_start_a_few_rows_further_on() -> Mutant:
     return _dropping(mask)
 
 
-def the_next_call_starts_a_row_further_on() -> Mutant:
+def the_next_call_starts_a_row_further_on() -> Fault:
     """The generator moves on by the numbers of one row, not of all (compare Dao-AILab/flash-attention#314)."""
 
     def mask(p: Tensor, rate: float) -> Tensor:

@@ -175,17 +175,17 @@ class weights_by_the_scale_of_the_model(MultiHead):  # noqa: N801
 # --- the log-sum-exp ------------------------------------------------------------------------------
 
 
-def lse_gradient_is_zero() -> lse.Mutant:
+def lse_gradient_is_zero() -> lse.Fault:
     """The backward ignores the gradient that comes in through the log-sum-exp."""
     return lse.build_lse(lambda s, raw: torch.logsumexp(s.detach(), -1) + 0.0 * raw.sum(-1))
 
 
-def lse_of_dead_rows_is_minus_46() -> lse.Mutant:
+def lse_of_dead_rows_is_minus_46() -> lse.Fault:
     """The log-sum-exp of a row without keys is log(1e-20), a guard against log 0."""
     return lse.build_lse(lambda s, raw: torch.logsumexp(s, -1).masked_fill((s == -math.inf).all(-1), math.log(1e-20)))
 
 
-def lse_at_the_default_scale() -> lse.Mutant:
+def lse_at_the_default_scale() -> lse.Fault:
     """The log-sum-exp is of scores at the default scale, whatever was given; the output is right."""
     kept: list[Tensor] = []
 
@@ -196,7 +196,7 @@ def lse_at_the_default_scale() -> lse.Mutant:
     return lse.build_lse(lambda s, raw: torch.logsumexp(kept.pop() + (s - raw), -1), scores=scores)
 
 
-def lse_of_groups_in_the_other_order() -> lse.Mutant:
+def lse_of_groups_in_the_other_order() -> lse.Fault:
     """The log-sum-exp comes as (group, H_kv) where heads lie as (H_kv, group); the output is right."""
     kept = {"group": 1}
 

@@ -128,7 +128,7 @@ def decoding_writes_into_its_query() -> Any:
 # --- log-sum-exp ----------------------------------------------------------------------------------
 
 
-def lse_of_grouped_heads_in_another_order() -> lse.Mutant:
+def lse_of_grouped_heads_in_another_order() -> lse.Fault:
     """With shared key heads the log-sum-exp has its heads by group member first; the output has not."""
     group = [1]
 
@@ -145,7 +145,7 @@ def lse_of_grouped_heads_in_another_order() -> lse.Mutant:
     return lse.build_lse(turned, expand=expand)
 
 
-def lse_without_a_gradient() -> lse.Mutant:
+def lse_without_a_gradient() -> lse.Fault:
     """The log-sum-exp is cut off the graph."""
     return lse.build_lse(lambda s, raw: torch.logsumexp(s, -1).detach())
 

@@ -174,7 +174,7 @@ class triangle_keeps_a_mask(MultiHead):  # noqa: N801
         return past if attn_mask is None else past & attn_mask
 
 
-def lse_of_the_maximum_not_applied() -> lse.Mutant:
+def lse_of_the_maximum_not_applied() -> lse.Fault:
     """Lazy rescaling: the log-sum-exp is read from the maximum that was not applied (FlashAttention 4's threshold).
 
     More than four keys, and a maximum that grows by less than 8; the output is right.

@@ -25,16 +25,16 @@ from attention_core.faults.bases.backward import (
     probabilities,
 )
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def stale_first_chunk() -> Mutant:
+def stale_first_chunk() -> Fault:
     """The backward over chunks of keys reads the values of chunk 0 for all (huggingface/diffusers#14265)."""
     chunk = 4
     return build_backward(d_weights=lambda c, v: d_weights(c, v[..., torch.arange(v.shape[-2]) % chunk, :]))
 
 
-def uninitialised_query_gradient() -> Mutant:
+def uninitialised_query_gradient() -> Fault:
     """For a zero cotangent dQ is what memory held (erfanzar/jax-flash-attn2#1); here a constant."""
 
     def faulty(ds: Tensor, key: Tensor, scale: float) -> Tensor:
@@ -43,7 +43,7 @@ def uninitialised_query_gradient() -> Mutant:
     return build_backward(d_query=faulty)
 
 
-def nan_with_bias_and_causal() -> Mutant:
+def nan_with_bias_and_causal() -> Fault:
     """NaN in the last row when a bias and a mask meet at an unaligned length (pytorch/pytorch#153799)."""
 
     def faulty(query: Tensor, key: Tensor, mask: Masked, causal: Masked, scale: float) -> Tensor:
@@ -56,7 +56,7 @@ def nan_with_bias_and_causal() -> Mutant:
     return build_backward(probabilities=faulty)
 
 
-def value_gradient_of_head_size() -> Mutant:
+def value_gradient_of_head_size() -> Fault:
     """dV has room for d columns only: those beyond are lost where d_v > d (pytorch/pytorch#110832)."""
 
     class Cut(torch.autograd.Function):
@@ -83,12 +83,12 @@ def value_gradient_of_head_size() -> Mutant:
     return attention
 
 
-def key_without_scale() -> Mutant:
+def key_without_scale() -> Fault:
     """dK forgets the scale: gradients of two inputs out of three are right."""
     return build_backward(d_key=lambda ds, q, scale: d_key(ds, q, 1.0))
 
 
-def key_of_scores_not_transposed() -> Mutant:
+def key_of_scores_not_transposed() -> Fault:
     """dK uses dS where dS^T belongs; only square problems hide the shape."""
 
     def faulty(ds: Tensor, query: Tensor, scale: float) -> Tensor:
@@ -98,7 +98,7 @@ def key_of_scores_not_transposed() -> Mutant:
     return build_backward(d_key=faulty)
 
 
-def value_of_first_group_member() -> Mutant:
+def value_of_first_group_member() -> Fault:
     """With shared key heads, the gradient of the group is that of its first query head."""
 
     def faulty(x: Tensor, heads: int) -> Tensor:
@@ -107,7 +107,7 @@ def value_of_first_group_member() -> Mutant:
     return build_backward(over_group=faulty)
 
 
-def group_mean() -> Mutant:
+def group_mean() -> Fault:
     """With shared key heads, the gradients of the group are averaged, not summed."""
 
     def faulty(x: Tensor, heads: int) -> Tensor:
@@ -116,27 +116,27 @@ def group_mean() -> Mutant:
     return build_backward(over_group=faulty)
 
 
-def without_row_sum() -> Mutant:
+def without_row_sum() -> Fault:
     """The softmax Jacobian lacks its rank-one part: dS = P dP."""
     return build_backward(d_scores=lambda p, dp: p * dp)
 
 
-def key_detached() -> Mutant:
+def key_detached() -> Fault:
     """The key is detached on the way: it gets no gradient."""
     return reference.build(scores=lambda q, k, scale: reference.scores(q, k.detach(), scale))
 
 
-def backward_without_mask() -> Mutant:
+def backward_without_mask() -> Fault:
     """The recomputed weights of the backward forget every mask."""
     return build_backward(probabilities=lambda q, k, *rest: probabilities(q, k, None, None, rest[-1]))
 
 
-def backward_without_causal() -> Mutant:
+def backward_without_causal() -> Fault:
     """The recomputed weights of the backward keep the mask and forget causality."""
     return build_backward(probabilities=lambda q, k, *rest: probabilities(q, k, rest[0], None, rest[-1]))
 
 
-def mask_not_summed() -> Mutant:
+def mask_not_summed() -> Fault:
     """The mask's gradient is averaged over broadcast axes, as `mean` would."""
 
     def faulty(ds: Tensor, mask: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ def mask_not_summed() -> Mutant:
     return build_backward(d_mask=faulty)
 
 
-def mask_gradient_of_sixteen_rows() -> Mutant:
+def mask_gradient_of_sixteen_rows() -> Fault:
     """The gradient of a mask that all rows share is summed over the first 16 of them."""
 
     def faulty(ds: Tensor, mask: Tensor) -> Tensor:
@@ -155,17 +155,17 @@ def mask_gradient_of_sixteen_rows() -> Mutant:
     return build_backward(d_mask=faulty)
 
 
-def mask_gradient_scaled() -> Mutant:
+def mask_gradient_scaled() -> Fault:
     """The mask's gradient is scaled like the scores, though the bias is added after scaling."""
     return build_backward(d_mask=lambda ds, mask: 0.5 * d_mask(ds, mask))
 
 
-def mask_gradient_nan_at_masked() -> Mutant:
+def mask_gradient_nan_at_masked() -> Fault:
     """The mask's gradient is 0 * -inf at masked pairs."""
     return build_backward(d_mask=lambda ds, mask: d_mask(ds + 0 * mask.to(ds.dtype), mask))
 
 
-def gradients_in_order_of_asking() -> Mutant:
+def gradients_in_order_of_asking() -> Fault:
     """Gradients are handed over by counting the inputs that ask, not by their place."""
 
     def faulty(asked: tuple[bool, ...], found: list[Tensor | None]) -> list[Tensor | None]:
@@ -175,22 +175,22 @@ def gradients_in_order_of_asking() -> Mutant:
     return build_backward(hand_over=faulty)
 
 
-def clipped_gradient() -> Mutant:
+def clipped_gradient() -> Fault:
     """The scores' gradient is clipped, as a guard against overflow that real training reaches."""
     return build_backward(d_scores=lambda p, dp: d_scores(p, dp).clamp(-0.25, 0.25))
 
 
-def query_gradient_of_next_row() -> Mutant:
+def query_gradient_of_next_row() -> Fault:
     """The rows of dQ are stored one place further on."""
     return build_backward(d_query=lambda ds, key, scale: d_query(ds, key, scale).roll(1, -2))
 
 
-def weights_constant_in_backward() -> Mutant:
+def weights_constant_in_backward() -> Fault:
     """The backward holds the weights as constants: first derivatives are right, second ones are not."""
     return build_backward(probabilities=lambda *a: probabilities(*a).detach())
 
 
-def causal_lost_in_training() -> Mutant:
+def causal_lost_in_training() -> Fault:
     """The path that keeps a graph drops is_causal (compare pytorch/pytorch#99282: the weights path did)."""
 
     def attention(
@@ -233,22 +233,22 @@ def _rows_outside(x: Tensor, y: Tensor) -> Tensor:
     return x.movedim(-2, 0)[..., :, None] * y.movedim(-2, 0)[..., None, :]
 
 
-def value_gradient_added_in_its_dtype() -> Mutant:
+def value_gradient_added_in_its_dtype() -> Fault:
     """dV is added up row by row, by atomics in the input's dtype."""
     return _Narrow("d_value", _rows_outside)
 
 
-def key_gradient_added_in_its_dtype() -> Mutant:
+def key_gradient_added_in_its_dtype() -> Fault:
     """dK is added up row by row, by atomics in the input's dtype."""
     return _Narrow("d_key", lambda ds, query, scale: _rows_outside(scale * ds, query))
 
 
-def query_gradient_added_in_its_dtype() -> Mutant:
+def query_gradient_added_in_its_dtype() -> Fault:
     """dQ is added up key by key, by atomics in the input's dtype."""
     return _Narrow("d_query", lambda ds, key, scale: _rows_outside(scale * ds.mT, key))
 
 
-def mask_gradient_added_in_its_dtype() -> Mutant:
+def mask_gradient_added_in_its_dtype() -> Fault:
     """The gradient of a mask shared by rows is added up row by row in the input's dtype."""
 
     def parts(ds: Tensor, mask: Tensor) -> Tensor:

@@ -218,7 +218,7 @@ class causal_in_inference_alone(MultiHead):  # noqa: N801
 # --- log-sum-exp ----------------------------------------------------------------------------------
 
 
-def lse_of_the_unscaled_scores() -> lse.Mutant:
+def lse_of_the_unscaled_scores() -> lse.Fault:
     """The log-sum-exp is taken with the default scale where another one is given."""
     ours: list[Any] = []
 
@@ -230,7 +230,7 @@ def lse_of_the_unscaled_scores() -> lse.Mutant:
     return lse.build_lse(lambda s, raw: torch.logsumexp(s + ours[0], -1), scores=keep)
 
 
-def lse_one_block_behind() -> lse.Mutant:
+def lse_one_block_behind() -> lse.Fault:
     """The log-sum-exp is written before the last, partial block of 16 keys is read."""
 
     def behind(s: Tensor, raw: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ def lse_one_block_behind() -> lse.Mutant:
     return lse.build_lse(behind)
 
 
-def lse_in_bfloat16_for_bfloat16() -> lse.Mutant:
+def lse_in_bfloat16_for_bfloat16() -> lse.Fault:
     """For bfloat16 inputs the log-sum-exp is rounded to bfloat16 on its way: 4e-3 relative."""
     dtype: list[torch.dtype] = [torch.float32]
 

@@ -14,18 +14,18 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
 # --- axes mixed up ------------------------------------------------------------
 
 
-def merged_without_permute() -> Mutant:
+def merged_without_permute() -> Fault:
     """The output (B, H, n, d) is read as if heads came after rows (hackiey/QAnet-pytorch#2)."""
     return build(combine=lambda p, value: _read_as(p @ value, 1, 2))
 
 
-def split_by_view() -> Mutant:
+def split_by_view() -> Fault:
     """Key and value (B, n, H d) become heads by a view, without a transpose (reczoo/FuxiCTR#30)."""
 
     def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -34,12 +34,12 @@ def split_by_view() -> Mutant:
     return build(expand=expand)
 
 
-def batch_and_heads_mixed() -> Mutant:
+def batch_and_heads_mixed() -> Fault:
     """The merge views the output as (H, B, n, d) (gazelle93/Transformer-Various-Positional-Encoding#1)."""
     return build(combine=lambda p, value: _read_as(p @ value, 0, 1))
 
 
-def sequence_first_by_view() -> Mutant:
+def sequence_first_by_view() -> Fault:
     """A view where the batch should be transposed behind the sequence (rish-16/tokenlearner-pytorch#1)."""
     return build(combine=lambda p, value: _read_as(p @ value, 0, 2))
 
@@ -49,12 +49,12 @@ def _read_as(x: Tensor, a: int, b: int) -> Tensor:
     return x.transpose(a, b).reshape(x.shape)
 
 
-def first_mask_for_the_whole_batch() -> Mutant:
+def first_mask_for_the_whole_batch() -> Fault:
     """Every batch element gets the mask of the first one."""
     return build(bias=_with_mask(lambda mask, s: mask[:1] if mask.ndim == 4 else mask))
 
 
-def batch_mask_on_heads() -> Mutant:
+def batch_mask_on_heads() -> Fault:
     """A mask per batch element meets the heads where B = H (lucidrains/graph-transformer-pytorch PR2)."""
 
     def turned(mask: Tensor, s: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ def batch_mask_on_heads() -> Mutant:
     return build(bias=_with_mask(turned))
 
 
-def head_mask_on_batch() -> Mutant:
+def head_mask_on_batch() -> Fault:
     """A mask (H, n_q, n_kv) is taken for one per batch element where B = H (lucidrains/vit-pytorch#71)."""
 
     def turned(mask: Tensor, s: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ def head_mask_on_batch() -> Mutant:
     return build(bias=_with_mask(turned))
 
 
-def query_mask_turned() -> Mutant:
+def query_mask_turned() -> Fault:
     """A mask (n, 1) of rows is turned to (1, n) where there are as many keys as queries."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -84,7 +84,7 @@ def query_mask_turned() -> Mutant:
     return build(bias=faulty)
 
 
-def matrix_mask_as_padding() -> Mutant:
+def matrix_mask_as_padding() -> Fault:
     """A mask (n_q, n_kv) is taken for the padding of a batch, (B, n_kv), where B = n_q."""
 
     def turned(mask: Tensor, s: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def _with_mask(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tens
     return bias
 
 
-def key_turned_by_its_size() -> Mutant:
+def key_turned_by_its_size() -> Fault:
     """A key whose last axis is as long as the sequence is taken to be transposed already."""
 
     def scores(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -112,12 +112,12 @@ def key_turned_by_its_size() -> Mutant:
     return build(scores=scores)
 
 
-def values_of_the_first_batch_element() -> Mutant:
+def values_of_the_first_batch_element() -> Fault:
     """Every batch element mixes the values of the first."""
     return build(combine=lambda p, value: p @ value[:1])
 
 
-def slices_beyond_a_grid() -> Mutant:
+def slices_beyond_a_grid() -> Fault:
     """Only the first 8 slices of a call are computed; the rest repeats them."""
 
     def combine(p: Tensor, value: Tensor) -> Tensor:
@@ -128,12 +128,12 @@ def slices_beyond_a_grid() -> Mutant:
     return build(combine=combine)
 
 
-def softmax_over_queries() -> Mutant:
+def softmax_over_queries() -> Fault:
     """Weights sum to one over queries (labmlai/annotated_deep_learning_paper_implementations#146)."""
     return build(weights=lambda s: torch.softmax(s, -2).nan_to_num(0.0))
 
 
-def softmax_over_heads() -> Mutant:
+def softmax_over_heads() -> Fault:
     """Softmax over a fixed axis of what used to be (B, n_q, n_kv) (PetrochukM/PyTorch-NLP#2)."""
     return build(weights=lambda s: torch.softmax(s, 1).nan_to_num(0.0))
 
@@ -141,17 +141,17 @@ def softmax_over_heads() -> Mutant:
 # --- order leaks in ------------------------------------------------------------
 
 
-def scores_grow_with_the_row() -> Mutant:
+def scores_grow_with_the_row() -> Fault:
     """Scores are multiplied by the row's number: a length scaling left on."""
     return build(scores=lambda q, k, scale: reference.scores(q, k, scale) * _ramp(q.shape[-2], q)[:, None])
 
 
-def scores_fall_with_the_key() -> Mutant:
+def scores_fall_with_the_key() -> Fault:
     """Older keys weigh less: a recency bias left on."""
     return build(scores=lambda q, k, scale: reference.scores(q, k, scale) + _ramp(k.shape[-2], q))
 
 
-def scores_grow_with_the_head() -> Mutant:
+def scores_grow_with_the_head() -> Fault:
     """Scores are multiplied by the head's number: scaling by layer, given the head instead."""
     by_head = lambda q: _ramp(q.shape[-3], q)[:, None, None]  # noqa: E731
     return build(scores=lambda q, k, scale: reference.scores(q, k, scale) * by_head(q))
@@ -164,7 +164,7 @@ def _ramp(n: int, like: Tensor) -> Tensor:
 # --- shared key heads ------------------------------------------------------------
 
 
-def tiled_keys() -> Mutant:
+def tiled_keys() -> Fault:
     """Key heads are tiled, not repeated one by one (ekzhang/jax-js PR180; apple/axlearn PR842)."""
 
     def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -174,7 +174,7 @@ def tiled_keys() -> Mutant:
     return build(expand=expand)
 
 
-def repeated_along_the_sequence() -> Mutant:
+def repeated_along_the_sequence() -> Fault:
     """Keys are repeated along the sequence, then viewed as heads (PrimeIntellect-ai/prime-rl PR2681)."""
 
     def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -187,7 +187,7 @@ def _stretch(x: Tensor, heads: int) -> Tensor:
     return x.repeat_interleave(heads // x.shape[1], 2).reshape(x.shape[0], heads, *x.shape[2:])
 
 
-def first_key_head_for_all() -> Mutant:
+def first_key_head_for_all() -> Fault:
     """Shared key heads are not expanded: the first one broadcasts (state-spaces/mamba PR462)."""
 
     def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -198,7 +198,7 @@ def first_key_head_for_all() -> Mutant:
     return build(expand=expand)
 
 
-def keys_repeated_values_tiled() -> Mutant:
+def keys_repeated_values_tiled() -> Fault:
     """Keys go to the right query heads, values in the order of `tile`."""
 
     def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -207,7 +207,7 @@ def keys_repeated_values_tiled() -> Mutant:
     return build(expand=expand)
 
 
-def group_gradient_of_the_last_head() -> Mutant:
+def group_gradient_of_the_last_head() -> Fault:
     """Every query head of a group overwrites the gradient of the shared key; the last one stays."""
 
     def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -222,12 +222,12 @@ def group_gradient_of_the_last_head() -> Mutant:
 # --- gradients of parts ------------------------------------------------------------
 
 
-def gradient_of_the_first_batch_element() -> Mutant:
+def gradient_of_the_first_batch_element() -> Fault:
     """The backward covers the first batch element alone (compare NVIDIA/TransformerEngine#3216)."""
     return build(expand=_partly_detached(lambda x: torch.arange(len(x))[:, None, None, None] < 1))
 
 
-def gradient_of_the_first_key_block() -> Mutant:
+def gradient_of_the_first_key_block() -> Fault:
     """The backward covers the first block of two keys (compare huggingface/diffusers#14265)."""
     return build(expand=_partly_detached(lambda x: torch.arange(x.shape[-2])[:, None] < 2))
 

@@ -1,6 +1,6 @@
-"""The list of real faults, each with the mutants that stand for it; those written beside the laws are named here.
+"""The list of real faults, each with the faults that stand for it; those written beside the laws are named here.
 
-Names are those under which the faults are listed by their threads; `NOT_REDUCIBLE` says which have no mutant, and why.
+Names are those under which the faults are listed by their threads; `NOT_REDUCIBLE` says which have no fault, and why.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CONTRACTS: dict[ModuleType, dict[str, Any]] = {
     split_merge_heads: {"contract": "heads"},
     lse: {"contract": "attention-lse", "returns": "out,lse"},
 }
-"""What every mutant of a file declares."""
+"""What every fault of a file declares."""
 
 KNOWN: tuple[tuple[str, ModuleType, str, dict[str, Any]], ...] = (
     # 1 masking
@@ -181,11 +181,11 @@ NOT_REDUCIBLE = {
     "softcap dropped": "the contract has no softcap; the reverse, a cap nobody asked for, is value.softcap_always",
     "wrong grads, batch>=2, real activations": "a fault of one processor, without a line of code to change",
 }
-"""Real faults without a mutant."""
+"""Real faults without a fault."""
 
 
 def known(bug: str, file: ModuleType, target: str, record: dict[str, Any]) -> Row:
-    """The row of a mutant that was written beside its law."""
+    """The row of a fault that was written beside its law."""
     declared = {**CONTRACTS.get(file, {}), **record}
     if file is mask_builder:
         (kind,) = (name for name, all_of in mask_builder.KINDS.items() if getattr(file, target) in all_of)

@@ -14,10 +14,10 @@ from torch import Tensor
 from attention_core.faults.bases.reference import bias, build, expand, scores
 from attention_core.faults.masking import LOWEST, with_mask
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def bias_before_scaling() -> Mutant:
+def bias_before_scaling() -> Fault:
     """The bias is added first, then scaled with the scores."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -32,17 +32,17 @@ def bias_before_scaling() -> Mutant:
     return build(scores=remember, bias=faulty)
 
 
-def finite_bias_ignored() -> Mutant:
+def finite_bias_ignored() -> Fault:
     """Of a float mask only -inf is read."""
     return with_mask(lambda m, s: m if m.dtype == torch.bool else m > LOWEST)
 
 
-def bias_subtracted() -> Mutant:
+def bias_subtracted() -> Fault:
     """The finite part of a bias is subtracted."""
     return with_mask(lambda m, s: m if m.dtype == torch.bool else torch.where(m == LOWEST, m, -m))
 
 
-def no_maximum_taken_out_of_biased_scores() -> Mutant:
+def no_maximum_taken_out_of_biased_scores() -> Fault:
     """The maximum is that of the scores before the bias (intel/xFasterTransformer PR326 has none at all)."""
     kept: dict[str, Tensor] = {}
 
@@ -60,7 +60,7 @@ def no_maximum_taken_out_of_biased_scores() -> Mutant:
     return build(bias=remember, weights=plain)
 
 
-def batch_axis_taken_for_heads() -> Mutant:
+def batch_axis_taken_for_heads() -> Fault:
     """A mask (B, 1, ...) is read as (1, H, ...) where B = H (lucidrains/vit-pytorch#71)."""
 
     def change(m: Tensor, s: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def batch_axis_taken_for_heads() -> Mutant:
     return with_mask(change)
 
 
-def heads_repeated_beside_batch() -> Mutant:
+def heads_repeated_beside_batch() -> Fault:
     """Batch and heads folded, the mask is tiled, not repeated (lucidrains/graph-transformer-pytorch PR2)."""
 
     def change(m: Tensor, s: Tensor) -> Tensor:
@@ -82,22 +82,22 @@ def heads_repeated_beside_batch() -> Mutant:
     return with_mask(change)
 
 
-def mask_of_first_in_batch() -> Mutant:
+def mask_of_first_in_batch() -> Fault:
     """The whole batch gets the mask of its first element."""
     return with_mask(lambda m, s: m[:1] if m.dim() == 4 else m)
 
 
-def mask_of_first_head() -> Mutant:
+def mask_of_first_head() -> Fault:
     """All heads get the mask of the first head."""
     return with_mask(lambda m, s: m[..., :1, :, :] if m.dim() >= 3 else m)
 
 
-def query_mask_used_for_keys() -> Mutant:
+def query_mask_used_for_keys() -> Fault:
     """Where n_q = n_kv the mask is applied along the queries (lucidrains/x-transformers#174)."""
     return with_mask(lambda m, s: m.transpose(-1, -2) if m.shape[-1] == m.shape[-2] else m)
 
 
-def right_padding_assumed() -> Mutant:
+def right_padding_assumed() -> Fault:
     """Only the number of allowed keys is read: the first so many are attended, wherever the padding is."""
 
     def change(m: Tensor, s: Tensor) -> Tensor:
@@ -107,17 +107,17 @@ def right_padding_assumed() -> Mutant:
     return with_mask(change)
 
 
-def causal_dropped_beside_mask() -> Mutant:
+def causal_dropped_beside_mask() -> Fault:
     """With a mask, causality is forgotten (keras-team/keras#23038)."""
     return build(bias=lambda s, attn_mask, causal: bias(s, attn_mask, causal if attn_mask is None else None))
 
 
-def mask_dropped_beside_causal() -> Mutant:
+def mask_dropped_beside_causal() -> Fault:
     """Under causality, the mask is forgotten."""
     return build(bias=lambda s, attn_mask, causal: bias(s, attn_mask if causal is None else None, causal))
 
 
-def mask_or_causal() -> Mutant:
+def mask_or_causal() -> Fault:
     """What either of mask and causality allows is attended."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -128,12 +128,12 @@ def mask_or_causal() -> Mutant:
     return build(bias=faulty)
 
 
-def expand_keys_of_first_mask_row() -> Mutant:
+def expand_keys_of_first_mask_row() -> Fault:
     """A mask with a row per query is cut to its first row, as a key padding mask has it."""
     return with_mask(lambda m, s: m[..., :1, :])
 
 
-def first_key_head_mask() -> Mutant:
+def first_key_head_mask() -> Fault:
     """With shared key heads the mask of a group is that of its first query head."""
 
     def faulty(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -150,7 +150,7 @@ def first_key_head_mask() -> Mutant:
     return build(expand=faulty, bias=change)
 
 
-def heads_axis_taken_for_batch() -> Mutant:
+def heads_axis_taken_for_batch() -> Fault:
     """A mask (H, n_q, n_kv) is read as (B, n_q, n_kv); what fits neither is refused, as are masks to be added."""
     right = build()
 

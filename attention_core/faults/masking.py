@@ -14,12 +14,12 @@ from torch import Tensor
 
 from attention_core.faults.bases.reference import bias, build, combine, correct, scores, weights
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 Bias = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]
 LOWEST = -math.inf
 
 
-def with_mask(change: Callable[[Tensor, Tensor], Tensor | None]) -> Mutant:
+def with_mask(change: Callable[[Tensor, Tensor], Tensor | None]) -> Fault:
     """The correct function after `change(mask, scores)` of the mask."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -47,42 +47,42 @@ def filled(value: float, *, additive: bool = False) -> Bias:
 # --- what is hidden shows ---
 
 
-def mask_ignored() -> Mutant:
+def mask_ignored() -> Fault:
     """The mask is accepted and dropped (TransformerLensOrg/TransformerLens#1005, jax-ml/jax#23349)."""
     return build(bias=lambda s, attn_mask, causal: bias(s, None, causal))
 
 
-def masked_fill_discarded() -> Mutant:
+def masked_fill_discarded() -> Fault:
     """`s.masked_fill(...)` without assignment: bool masks do nothing (lucidrains/flamingo-pytorch#10)."""
     return with_mask(lambda m, s: None if m.dtype == torch.bool else m)
 
 
-def polarity_reversed() -> Mutant:
+def polarity_reversed() -> Fault:
     """True in a bool mask hides (rasbt/LLMs-from-scratch PR1062, lucidrains/halonet-pytorch#4)."""
     return with_mask(lambda m, s: ~m if m.dtype == torch.bool else m)
 
 
-def additive_mask_cast_to_bool() -> Mutant:
+def additive_mask_cast_to_bool() -> Fault:
     """A float mask is cast by `.bool()`, so 0 hides and -inf attends (huggingface/transformers PR38094)."""
     return with_mask(lambda m, s: m.bool())
 
 
-def mask_after_softmax() -> Mutant:
+def mask_after_softmax() -> Fault:
     """Weights are set to zero after the softmax and not normalised again (pytorch-image-models PR2236)."""
     return _after_softmax(lambda p, keep: p * keep)
 
 
-def mask_after_softmax_renormalised() -> Mutant:
+def mask_after_softmax_renormalised() -> Fault:
     """Weights are masked after the softmax and divided by their sum: 0/0 beside a huge masked key."""
     return _after_softmax(lambda p, keep: p * keep / (p * keep).sum(-1, keepdim=True))
 
 
-def infinity_after_softmax() -> Mutant:
+def infinity_after_softmax() -> Fault:
     """-inf is filled into the weights, not into the scores (gabrielmittag/NISQA#17)."""
     return _after_softmax(lambda p, keep: p.masked_fill(~keep, LOWEST))
 
 
-def _after_softmax(change: Callable[[Tensor, Tensor], Tensor]) -> Mutant:
+def _after_softmax(change: Callable[[Tensor, Tensor], Tensor]) -> Fault:
     kept: dict[str, Tensor | None] = {}
 
     def no_bias(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -100,32 +100,32 @@ def _after_softmax(change: Callable[[Tensor, Tensor], Tensor]) -> Mutant:
     return build(bias=no_bias, weights=change_weights)
 
 
-def wrong_sign_infinity() -> Mutant:
+def wrong_sign_infinity() -> Fault:
     """Masked scores are filled with +inf (lucidrains/memory-compressed-attention#2)."""
     return build(bias=filled(math.inf))
 
 
-def fill_1e4() -> Mutant:
+def fill_1e4() -> Fault:
     """-1e4 is written over masked scores: too weak beside lower ones (pytorch/benchmark PR794)."""
     return build(bias=filled(-1e4))
 
 
-def additive_fill_1e4() -> Mutant:
+def additive_fill_1e4() -> Fault:
     """-1e4 is added to masked scores (huggingface/transformers PR17306)."""
     return build(bias=filled(-1e4, additive=True))
 
 
-def fill_1e9() -> Mutant:
+def fill_1e9() -> Fault:
     """-1e9 is written over masked scores (ahrefs/ocannl#548): too weak in float64, dead rows are means."""
     return build(bias=filled(-1e9))
 
 
-def additive_fill_1e9() -> Mutant:
+def additive_fill_1e9() -> Fault:
     """-1e9 is added to masked scores: a huge masked key outweighs it (ahrefs/ocannl#548)."""
     return build(bias=filled(-1e9, additive=True))
 
 
-def masked_score_comes_back() -> Mutant:
+def masked_score_comes_back() -> Fault:
     """Masked scores are filled before a later factor shrinks them (huggingface/transformers PR18185)."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -136,12 +136,12 @@ def masked_score_comes_back() -> Mutant:
     return build(bias=faulty)
 
 
-def nan_leaks_through_zero_weight() -> Mutant:
+def nan_leaks_through_zero_weight() -> Fault:
     """Masked scores are -inf, but P @ V forms 0 * NaN (pytorch/pytorch#101967)."""
     return correct
 
 
-def nan_leaks_in_backward() -> Mutant:
+def nan_leaks_in_backward() -> Fault:
     """The forward leaves out garbage behind zero weights, the backward forms 0 * NaN."""
 
     def hidden_by_all(s: Tensor) -> Tensor:
@@ -161,7 +161,7 @@ def nan_leaks_in_backward() -> Mutant:
     return build(weights=keep, combine=skip)
 
 
-def masked_nan_removed() -> Mutant:
+def masked_nan_removed() -> Fault:
     """NaN in values is replaced by zero throughout, so what is declared to propagate vanishes."""
     return build(
         scores=lambda q, k, scale: scores(q, k.nan_to_num(), scale),
@@ -169,7 +169,7 @@ def masked_nan_removed() -> Mutant:
     )
 
 
-def masked_nan_leaves_its_slice() -> Mutant:
+def masked_nan_leaves_its_slice() -> Fault:
     """Whether anything is NaN is decided for the whole batch."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ def swapped_backward(value: Tensor, graph: Tensor) -> Tensor:
 def other_backward(
     opened: Callable[[Tensor, Tensor | None, Tensor | None], Tensor | None],
     change: Callable[[Tensor, Tensor], Tensor],
-) -> Mutant:
+) -> Fault:
     """The correct forward; the backward has the weights `change(opened scores, hidden pairs)`."""
     kept: dict[str, tuple[Tensor | None, Tensor]] = {}
 
@@ -218,7 +218,7 @@ def other_backward(
     return build(bias=remember, weights=faulty)
 
 
-def backward_ignores_mask() -> Mutant:
+def backward_ignores_mask() -> Fault:
     """The forward is right; the backward takes its weights from scores without the mask."""
     return other_backward(
         lambda s, attn_mask, causal: None if attn_mask is None else bias(s, None, causal),
@@ -226,7 +226,7 @@ def backward_ignores_mask() -> Mutant:
     )
 
 
-def backward_renormalises_over_all_keys() -> Mutant:
+def backward_renormalises_over_all_keys() -> Fault:
     """The backward's weights are zero at masked keys, but their normaliser runs over all keys."""
     return other_backward(
         lambda s, attn_mask, causal: None if attn_mask is None else s,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases import reference
-from attention_core.faults.shapes import Mutant, wrapped
+from attention_core.faults.shapes import Fault, wrapped
 
 
 def raw(x: Tensor, offset: int, strides: tuple[int, ...]) -> Tensor:
@@ -32,7 +32,7 @@ def packed(shape: torch.Size) -> tuple[int, ...]:
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def _misread(read: Callable[[Tensor], Tensor]) -> Mutant:
+def _misread(read: Callable[[Tensor], Tensor]) -> Fault:
     """Inputs replaced by what `read` finds in memory; gradients flow as if that were the input."""
 
     def misread(x: Tensor) -> Tensor:
@@ -43,12 +43,12 @@ def _misread(read: Callable[[Tensor], Tensor]) -> Mutant:
     return wrapped(lambda *inputs: tuple(misread(x) for x in inputs))  # type: ignore[arg-type,return-value]
 
 
-def strides_ignored() -> Mutant:
+def strides_ignored() -> Fault:
     """Raw storage is read as if contiguous (pytorch/pytorch#112577; huggingface/candle PR3703)."""
     return _misread(lambda x: raw(x, x.storage_offset(), packed(x.shape)))
 
 
-def strides_ignored_at_full_blocks() -> Mutant:
+def strides_ignored_at_full_blocks() -> Fault:
     """The same, on the fast path for lengths that fill blocks alone (torch-spyre/torch-spyre#4331)."""
 
     def read(x: Tensor) -> Tensor:
@@ -58,17 +58,17 @@ def strides_ignored_at_full_blocks() -> Mutant:
     return _misread(read)
 
 
-def offset_ignored() -> Mutant:
+def offset_ignored() -> Fault:
     """Views are read from the start of their storage."""
     return _misread(lambda x: raw(x, 0, x.stride()))
 
 
-def batch_stride_assumed() -> Mutant:
+def batch_stride_assumed() -> Fault:
     """The step from one batch row to the next is computed from the sizes, whatever the stride says."""
     return _misread(lambda x: raw(x, x.storage_offset(), (math.prod(x.shape[1:]), *x.stride()[1:])))
 
 
-def mask_strides_ignored() -> Mutant:
+def mask_strides_ignored() -> Fault:
     """The mask alone is read as if contiguous."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -91,7 +91,7 @@ class _CotangentAsPacked(torch.autograd.Function):
         return raw(cotangent, cotangent.storage_offset(), packed(cotangent.shape))
 
 
-def cotangent_strides_ignored() -> Mutant:
+def cotangent_strides_ignored() -> Fault:
     """The backward reads its cotangent as if contiguous: that of out.sum() is expanded from one number."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ def cotangent_strides_ignored() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def query_scaled_in_place() -> Mutant:
+def query_scaled_in_place() -> Fault:
     """The query is scaled where it lies."""
 
     def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -111,7 +111,7 @@ def query_scaled_in_place() -> Mutant:
     return wrapped(inputs)
 
 
-def value_scaled_and_restored() -> Mutant:
+def value_scaled_and_restored() -> Fault:
     """The value is multiplied and divided in place, which rounding does not restore."""
 
     def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -121,7 +121,7 @@ def value_scaled_and_restored() -> Mutant:
     return wrapped(inputs)
 
 
-def mask_inverted_in_place() -> Mutant:
+def mask_inverted_in_place() -> Fault:
     """A bool mask is turned into what masked_fill wants, in the caller's memory."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -133,7 +133,7 @@ def mask_inverted_in_place() -> Mutant:
     return reference.build(bias=faulty)
 
 
-def key_zeroed_in_backward() -> Mutant:
+def key_zeroed_in_backward() -> Fault:
     """The backward uses the key's memory as scratch."""
 
     class Scratch(torch.autograd.Function):
@@ -173,7 +173,7 @@ class _CotangentScaled(torch.autograd.Function):
         return found
 
 
-def cotangent_scaled_in_place() -> Mutant:
+def cotangent_scaled_in_place() -> Fault:
     """The backward leaves its cotangent changed: another branch of the graph may still read it."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -195,7 +195,7 @@ class _CotangentOfASum(_CotangentAsPacked):
         return first
 
 
-def cotangent_of_a_sum_misread() -> Mutant:
+def cotangent_of_a_sum_misread() -> Fault:
     """A cotangent whose strides are all 0, that of out.sum(), is read as one number."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ def cotangent_of_a_sum_misread() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def expanded_values_lose_their_last_key() -> Mutant:
+def expanded_values_lose_their_last_key() -> Fault:
     """Values expanded over heads (stride 0): with 16 c + 1 of them the last is read as the first."""
 
     def read(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -217,7 +217,7 @@ def expanded_values_lose_their_last_key() -> Mutant:
     return wrapped(read)
 
 
-def values_by_the_strides_of_keys() -> Mutant:
+def values_by_the_strides_of_keys() -> Fault:
     """Values of the keys' shape are read by the keys' strides: right as long as both lie alike."""
 
     def read(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -228,7 +228,7 @@ def values_by_the_strides_of_keys() -> Mutant:
     return wrapped(read)
 
 
-def expanded_mask_rows_end_at_the_first_block() -> Mutant:
+def expanded_mask_rows_end_at_the_first_block() -> Fault:
     """A mask expanded over rows (stride 0) is read for the first 16 keys alone; what follows is open."""
 
     def attention(

@@ -173,7 +173,7 @@ def values_cleaned() -> Attention:
     return build(combine=lambda p, v: p @ torch.nan_to_num(v))
 
 
-MUTANTS: dict[str, Callable[[], Attention]] = {
+FAULTS: dict[str, Callable[[], Attention]] = {
     name: make for name, make in list(globals().items())
     if inspect.isfunction(make) and make.__module__ == __name__ and not name.startswith("_")
 }  # fmt: skip

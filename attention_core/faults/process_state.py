@@ -18,10 +18,10 @@ from torch import Tensor
 
 from attention_core.faults.bases.reference import build
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def after_each_call(change: Callable[[], object]) -> Mutant:
+def after_each_call(change: Callable[[], object]) -> Fault:
     """The correct attention, with something done at each call."""
     attention = build()
 
@@ -33,72 +33,72 @@ def after_each_call(change: Callable[[], object]) -> Mutant:
     return call
 
 
-def seeds_the_global_generator() -> Mutant:
+def seeds_the_global_generator() -> Fault:
     """torch.manual_seed(0) at each call: dropout, shuffling and sampling elsewhere repeat themselves from there on."""
     return after_each_call(lambda: torch.manual_seed(0))
 
 
-def seeds_numpys_generator() -> Mutant:
+def seeds_numpys_generator() -> Fault:
     """np.random.seed(0) at each call, then a draw."""
     return after_each_call(lambda: (np.random.seed(0), np.random.rand()))
 
 
-def seeds_pythons_generator() -> Mutant:
+def seeds_pythons_generator() -> Fault:
     """random.seed(1) at each call, then a draw."""
     return after_each_call(lambda: (random.seed(1), random.random()))
 
 
-def sets_the_default_dtype() -> Mutant:
+def sets_the_default_dtype() -> Fault:
     """torch.set_default_dtype(float64), as a debugging aid leaves it: later tensors take twice the memory."""
     return after_each_call(lambda: torch.set_default_dtype(torch.float64))
 
 
-def sets_the_number_of_threads() -> Mutant:
+def sets_the_number_of_threads() -> Fault:
     """torch.set_num_threads(2), and never back."""
     return after_each_call(lambda: torch.set_num_threads(2))
 
 
-def turns_gradients_off() -> Mutant:
+def turns_gradients_off() -> Fault:
     """torch.set_grad_enabled(False), and never back: whatever is computed later is not trained."""
     return after_each_call(lambda: torch.set_grad_enabled(False))
 
 
-def goes_to_another_folder() -> Mutant:
+def goes_to_another_folder() -> Fault:
     """os.chdir, for a cache of compiled kernels."""
     return after_each_call(lambda: os.chdir(tempfile.gettempdir()))
 
 
-def sets_the_environment() -> Mutant:
+def sets_the_environment() -> Fault:
     """os.environ is written to at each call: child processes are other ones."""
     return after_each_call(lambda: os.environ.update({"ATTENTION_KERNEL": "fast"}))
 
 
-def asks_for_determinism() -> Mutant:
+def asks_for_determinism() -> Fault:
     """torch.use_deterministic_algorithms(True), and never back: other people's operations raise, or are slow."""
     return after_each_call(lambda: torch.use_deterministic_algorithms(True))
 
 
-def flushes_subnormal_numbers() -> Mutant:
+def flushes_subnormal_numbers() -> Fault:
     """torch.set_flush_denormal(True), and never back."""
     return after_each_call(lambda: torch.set_flush_denormal(True))
 
 
-def turns_fused_kernels_off() -> Mutant:
+def turns_fused_kernels_off() -> Fault:
     """torch.backends.cuda.enable_flash_sdp(False), and never back: everybody else's attention is another kernel."""
     return after_each_call(lambda: torch.backends.cuda.enable_flash_sdp(False))
 
 
-def silences_all_warnings() -> Mutant:
+def silences_all_warnings() -> Fault:
     """warnings.simplefilter("ignore") at each call."""
     return after_each_call(lambda: warnings.simplefilter("ignore"))
 
 
-def float32_products_in_ten_bits() -> Mutant:
+def float32_products_in_ten_bits() -> Fault:
     """torch.set_float32_matmul_precision("medium"), and never back."""
     return after_each_call(lambda: torch.set_float32_matmul_precision("medium"))
 
 
-def settings_of_the_first_call() -> Mutant:
+def settings_of_the_first_call() -> Fault:
     """The default dtype is set once, when the first call finds no cache yet."""
     done: list[int] = []
 
@@ -110,7 +110,7 @@ def settings_of_the_first_call() -> Mutant:
     return after_each_call(once)
 
 
-def loads_a_library_at_first() -> Mutant:
+def loads_a_library_at_first() -> Fault:
     """Correct: the first call loads something that sets a variable and a filter, as compilers do; later ones do not."""
     done: list[int] = []
 
@@ -123,12 +123,12 @@ def loads_a_library_at_first() -> Mutant:
     return after_each_call(once)
 
 
-def draws_without_seeding() -> Mutant:
+def draws_without_seeding() -> Fault:
     """Correct: random numbers are drawn and the generators go on, as of dropout with p = 0."""
     return after_each_call(lambda: (torch.rand(3), np.random.rand(), random.random()))
 
 
-def settings_in_a_context() -> Mutant:
+def settings_in_a_context() -> Fault:
     """Correct: what is set for the call is set back after it."""
     attention = build()
 

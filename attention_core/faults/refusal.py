@@ -13,14 +13,14 @@ from torch import Tensor
 
 from attention_core.faults.bases import reference
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
 def unchecked(*_: Any) -> None:
     """No check at the door."""
 
 
-def head_size_cut_to_shorter() -> Mutant:
+def head_size_cut_to_shorter() -> Fault:
     """Query and key are cut to the shorter head size (like sgl-project/sglang PR32028: E // H unchecked)."""
 
     def faulty(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -30,7 +30,7 @@ def head_size_cut_to_shorter() -> Mutant:
     return reference.build(check=unchecked, scores=faulty)
 
 
-def lengths_cut_to_shorter() -> Mutant:
+def lengths_cut_to_shorter() -> Fault:
     """Weights and values are summed as far as both go."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ def lengths_cut_to_shorter() -> Mutant:
     return reference.build(check=unchecked, combine=faulty)
 
 
-def long_mask_cut() -> Mutant:
+def long_mask_cut() -> Fault:
     """A mask of any length is taken; what is too long is not read (pytorch/pytorch PR141625)."""
 
     def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
@@ -51,12 +51,12 @@ def long_mask_cut() -> Mutant:
     return reference.build(check=unchecked, bias=faulty)
 
 
-def large_mask_broadcasts_the_scores() -> Mutant:
+def large_mask_broadcasts_the_scores() -> Fault:
     """A mask with more rows, heads or batches than the scores enlarges the result."""
     return reference.build(check=unchecked)
 
 
-def heads_filled_up() -> Mutant:
+def heads_filled_up() -> Fault:
     """Key heads are repeated often enough and the rest is cut: no multiple is asked for."""
 
     def faulty(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
@@ -67,7 +67,7 @@ def heads_filled_up() -> Mutant:
     return reference.build(check=unchecked, expand=faulty)
 
 
-def contradictions_by_index_error() -> Mutant:
+def contradictions_by_index_error() -> Fault:
     """Contradictory head sizes end in an IndexError from inside."""
 
     def faulty(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, enable_gqa: bool) -> None:
@@ -78,7 +78,7 @@ def contradictions_by_index_error() -> Mutant:
     return reference.build(check=faulty)
 
 
-def broadcast_batch_lost() -> Mutant:
+def broadcast_batch_lost() -> Fault:
     """Keys of one batch row serve the first batch row alone; the others get zeros."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:

@@ -130,7 +130,7 @@ class _Gate(torch.autograd.Function):
         return d_out, d_lse if bool(d_out.any()) else torch.zeros_like(d_lse)
 
 
-def lse_gradient_needs_that_of_the_output() -> lse.Mutant:
+def lse_gradient_needs_that_of_the_output() -> lse.Fault:
     """A backward whose dO is zero returns at once: a loss on the log-sum-exp alone moves nothing (Dao-AILab/flash-attention#1817)."""
     right = lse.build_lse()
 
@@ -144,7 +144,7 @@ def lse_gradient_needs_that_of_the_output() -> lse.Mutant:
     return attention
 
 
-def lse_read_without_its_padding() -> lse.Mutant:
+def lse_read_without_its_padding() -> lse.Fault:
     """The log-sum-exp is stored with rows padded to 16 and read as if they were not: one head and 16 c rows hide it."""
 
     def packed(s: Tensor, raw: Tensor) -> Tensor:

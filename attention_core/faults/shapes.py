@@ -14,10 +14,10 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.backward import build_backward, d_key
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def wrapped(inputs: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Mutant:
+def wrapped(inputs: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Fault:
     """The correct function on `inputs(query, key, value)`."""
 
     def attention(
@@ -33,7 +33,7 @@ def wrapped(inputs: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Mutant:
 # --- lengths and blocks ---
 
 
-def tail_of_block_dropped() -> Mutant:
+def tail_of_block_dropped() -> Fault:
     """A last block of keys with a single key is not visited: n_kv = 17, 33, 65, ..."""
 
     def faulty(s: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def tail_of_block_dropped() -> Mutant:
     return reference.build(weights=faulty)
 
 
-def full_block_of_rows_repeats_its_first() -> Mutant:
+def full_block_of_rows_repeats_its_first() -> Fault:
     """With exactly full blocks of 32 queries, the last row is written with the row before it."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def full_block_of_rows_repeats_its_first() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def last_tile_keeps_its_rows() -> Mutant:
+def last_tile_keeps_its_rows() -> Fault:
     """The last tile of 128 queries is moved back to be whole, and is causal as if it stood where it did."""
 
     def faulty(n_q: int, n_kv: int) -> Tensor:
@@ -68,7 +68,7 @@ def last_tile_keeps_its_rows() -> Mutant:
     return reference.build(causal_allowed=faulty)
 
 
-def positions_in_the_input_dtype() -> Mutant:
+def positions_in_the_input_dtype() -> Fault:
     """The causal comparison counts in the inputs' dtype: bfloat16 has no 257."""
     attention = reference.build()
 
@@ -81,7 +81,7 @@ def positions_in_the_input_dtype() -> Mutant:
     return call
 
 
-def inner_masks_repeated_in_turn() -> Mutant:
+def inner_masks_repeated_in_turn() -> Fault:
     """With two batch axes, a mask of the inner one is spread over the flattened batch in the order of the outer one."""
     attention = reference.build()
 
@@ -94,7 +94,7 @@ def inner_masks_repeated_in_turn() -> Mutant:
     return call
 
 
-def rows_beyond_128_lost() -> Mutant:
+def rows_beyond_128_lost() -> Fault:
     """The grid covers 128 queries."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ def rows_beyond_128_lost() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def one_query_by_the_decode_path() -> Mutant:
+def one_query_by_the_decode_path() -> Fault:
     """A single query takes the layout of decoding, without its row axis (Dao-AILab/flash-attention#1537)."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def one_query_by_the_decode_path() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def gradient_tail_of_block_dropped() -> Mutant:
+def gradient_tail_of_block_dropped() -> Fault:
     """The backward visits full blocks of 8 keys: the key gradient of a tail after the first is zero."""
 
     def faulty(ds: Tensor, query: Tensor, scale: float) -> Tensor:
@@ -128,7 +128,7 @@ def gradient_tail_of_block_dropped() -> Mutant:
 # --- head sizes ---
 
 
-def output_of_head_size() -> Mutant:
+def output_of_head_size() -> Fault:
     """The output is allocated like the query: values wider than keys are cut, narrower ones padded."""
 
     def attention(
@@ -141,7 +141,7 @@ def output_of_head_size() -> Mutant:
     return attention
 
 
-def head_size_padded_with_garbage() -> Mutant:
+def head_size_padded_with_garbage() -> Fault:
     """Head sizes off a multiple of 8 are padded by uncleared memory (turboderp-org/exllamav3 PR316)."""
 
     def faulty(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -152,7 +152,7 @@ def head_size_padded_with_garbage() -> Mutant:
     return reference.build(scores=faulty)
 
 
-def odd_head_size_loses_its_last() -> Mutant:
+def odd_head_size_loses_its_last() -> Fault:
     """Pairs of channels are read at once: the last of an odd number is lost."""
 
     def faulty(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -167,7 +167,7 @@ def odd_head_size_loses_its_last() -> Mutant:
 # --- nothing at all (pytorch/pytorch PR175000, Dao-AILab/flash-attention PR2470 and PR2568) ---
 
 
-def at_least_one_row() -> Mutant:
+def at_least_one_row() -> Fault:
     """The grid has at least one row, and so has the output of no queries."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -177,7 +177,7 @@ def at_least_one_row() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def softmax_of_no_keys() -> Mutant:
+def softmax_of_no_keys() -> Fault:
     """The sum over no keys divides zero by zero (pytorch/pytorch PR175000)."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ def softmax_of_no_keys() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def no_keys_crash() -> Mutant:
+def no_keys_crash() -> Fault:
     """The first key is read before anyone asks whether there is one."""
 
     def faulty(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -196,7 +196,7 @@ def no_keys_crash() -> Mutant:
     return reference.build(scores=faulty)
 
 
-def largest_of_the_batch() -> Mutant:
+def largest_of_the_batch() -> Fault:
     """Lengths are gathered over the batch, and a batch of none has no largest one."""
 
     def faulty(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
@@ -207,7 +207,7 @@ def largest_of_the_batch() -> Mutant:
     return reference.build(scores=faulty)
 
 
-def width_divides() -> Mutant:
+def width_divides() -> Fault:
     """The width of the values divides the work."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -220,14 +220,14 @@ def width_divides() -> Mutant:
 # --- sizes beyond a limit ---
 
 
-def keys_beyond_512_lost() -> Mutant:
+def keys_beyond_512_lost() -> Fault:
     """The loop over keys ends after 512 (compare flashinfer-ai/flashinfer#4347)."""
     return reference.build(
         weights=lambda s: reference.weights(s.masked_fill(torch.arange(s.shape[-1]) >= 512, -math.inf))
     )
 
 
-def rows_beyond_1024_repeat_the_last() -> Mutant:
+def rows_beyond_1024_repeat_the_last() -> Fault:
     """A block holds 1,024 rows, and later ones are written with the last of them."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -236,7 +236,7 @@ def rows_beyond_1024_repeat_the_last() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def head_size_cut_at_128() -> Mutant:
+def head_size_cut_at_128() -> Fault:
     """Scores are taken over the first 128 features."""
     return reference.build(
         scores=lambda q, k, scale: reference.scores(
@@ -245,7 +245,7 @@ def head_size_cut_at_128() -> Mutant:
     )
 
 
-def key_gradient_cut_at_256() -> Mutant:
+def key_gradient_cut_at_256() -> Fault:
     """The key's gradient is written for the first 256 features alone."""
 
     def faulty(ds: Tensor, query: Tensor, scale: float) -> Tensor:
@@ -255,7 +255,7 @@ def key_gradient_cut_at_256() -> Mutant:
     return build_backward(d_key=faulty)
 
 
-def problems_beyond_64_are_the_first() -> Mutant:
+def problems_beyond_64_are_the_first() -> Fault:
     """A grid of 64 problems (batch times heads); the others keep what the first one gave."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -266,7 +266,7 @@ def problems_beyond_64_are_the_first() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def elements_counted_in_two_bytes() -> Mutant:
+def elements_counted_in_two_bytes() -> Fault:
     """Offsets into the keys are unsigned numbers of two bytes, so that what lies behind 65,536 numbers is read anew."""
 
     def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -276,7 +276,7 @@ def elements_counted_in_two_bytes() -> Mutant:
     return wrapped(inputs)
 
 
-def round_sizes_take_coarser_inputs() -> Mutant:
+def round_sizes_take_coarser_inputs() -> Fault:
     """Where lengths and head size are multiples of 16, float32 queries are cut to 10 bits, as TF32 units do."""
 
     def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -295,7 +295,7 @@ def round_sizes_take_coarser_inputs() -> Mutant:
 # --- ranks ---
 
 
-def batch_axis_added() -> Mutant:
+def batch_axis_added() -> Fault:
     """Inputs are fitted to rank 4, and those without a batch axis come back with one."""
 
     def faulty(p: Tensor, value: Tensor) -> Tensor:
@@ -305,7 +305,7 @@ def batch_axis_added() -> Mutant:
     return reference.build(combine=faulty)
 
 
-def outer_masks_repeated_in_turn() -> Mutant:
+def outer_masks_repeated_in_turn() -> Fault:
     """Two batch axes are made one, and a mask of the outer one is repeated: m0, m1, m0, m1 in place of m0, m0, m1, m1."""
 
     def attention(
@@ -320,7 +320,7 @@ def outer_masks_repeated_in_turn() -> Mutant:
     return attention
 
 
-def second_batch_axis_lost() -> Mutant:
+def second_batch_axis_lost() -> Fault:
     """With two batch axes, the keys of the first row of the second axis serve all."""
 
     def inputs(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

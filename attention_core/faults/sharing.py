@@ -13,10 +13,10 @@ from torch import Tensor
 
 from attention_core.faults.bases.reference import build
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
-def one_buffer_for_all_results() -> Mutant:
+def one_buffer_for_all_results() -> Fault:
     """Without gradients every output lies in one workspace, from its start: any other call overwrites it."""
     kept: dict[torch.dtype, Tensor] = {}
 
@@ -31,7 +31,7 @@ def one_buffer_for_all_results() -> Mutant:
     return build(combine=combine)
 
 
-def ring_of_outputs() -> Mutant:
+def ring_of_outputs() -> Fault:
     """Without gradients outputs of a shape go round four buffers: the fifth call overwrites the first one's result."""
     kept: dict[tuple[Any, ...], Tensor] = {}
     calls = [0]
@@ -46,7 +46,7 @@ def ring_of_outputs() -> Mutant:
     return build(combine=combine)
 
 
-def value_itself_for_one_key() -> Mutant:
+def value_itself_for_one_key() -> Fault:
     """The weight of a lone key is 1, so its value is handed back itself, not a copy: writes into the output reach it."""
     right = build()
 
@@ -70,7 +70,7 @@ class _Doubled(torch.autograd.Function):
         return (d_value, d_value) if ctx.shared else (d_key, d_value)
 
 
-def gradients_shared_by_storage() -> Mutant:
+def gradients_shared_by_storage() -> Fault:
     """Gradients are kept by the storage of their input: where key and value are one, dV overwrites dK."""
     right = build()
 
@@ -80,7 +80,7 @@ def gradients_shared_by_storage() -> Mutant:
     return attention
 
 
-def keys_kept_by_identity() -> Mutant:
+def keys_kept_by_identity() -> Fault:
     """Without gradients transposed keys are kept as long as the same tensor comes, whatever its numbers are by then."""
     kept: list[Tensor] = []
     right = build()

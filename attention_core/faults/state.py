@@ -16,7 +16,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build
 
-Mutant = Callable[..., Tensor]
+Fault = Callable[..., Tensor]
 
 
 class _LastSaved(torch.autograd.Function):
@@ -37,7 +37,7 @@ class _LastSaved(torch.autograd.Function):
         return down @ value.mT, p.mT @ down
 
 
-def backward_of_the_last_call() -> Mutant:
+def backward_of_the_last_call() -> Fault:
     """The backward reads a buffer of its kernel, not of its call: right until two graphs are alive together."""
 
     def combine(p: Tensor, value: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ class _Scratch(torch.autograd.Function):
         return found
 
 
-def backward_destroys_what_it_saved() -> Mutant:
+def backward_destroys_what_it_saved() -> Fault:
     """The backward overwrites what its call saved: right once, wrong for a second backward through the same graph."""
 
     def combine(p: Tensor, value: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ def backward_destroys_what_it_saved() -> Mutant:
 # --- what earlier calls leave behind ------------------------------------------------
 
 
-def mask_of_the_last_call() -> Mutant:
+def mask_of_the_last_call() -> Fault:
     """Without a mask, the last one that fits is used again: a buffer that nobody clears."""
     kept: list[Tensor] = []
 
@@ -98,7 +98,7 @@ def broadcasts(mask: Tensor, s: Tensor) -> bool:
         return False
 
 
-def mask_kept_by_shape() -> Mutant:
+def mask_kept_by_shape() -> Fault:
     """Masks are converted once and kept by their shape: the first of a shape serves all later ones."""
     kept: dict[tuple[Any, ...], Tensor] = {}
 
@@ -111,7 +111,7 @@ def mask_kept_by_shape() -> Mutant:
     return build(bias=bias)
 
 
-def causal_fill_of_the_first_dtype() -> Mutant:
+def causal_fill_of_the_first_dtype() -> Fault:
     """The causal mask holds the lowest number of whichever dtype came first at its sizes."""
     kept: dict[tuple[int, int], Tensor] = {}
     attention = build()
@@ -126,7 +126,7 @@ def causal_fill_of_the_first_dtype() -> Mutant:
     return call
 
 
-def causal_sized_by_the_first_call() -> Mutant:
+def causal_sized_by_the_first_call() -> Fault:
     """The causal mask is built once; what lies beyond it stays open (facebookresearch/xformers PR660)."""
     kept: list[Tensor] = []
 
@@ -141,7 +141,7 @@ def causal_sized_by_the_first_call() -> Mutant:
     return build(causal_allowed=causal_allowed)
 
 
-def causal_kept_by_query_length() -> Mutant:
+def causal_kept_by_query_length() -> Fault:
     """The causal mask is kept by n_q alone (compare lucidrains/rotary-embedding-torch#11)."""
     kept: dict[int, Tensor] = {}
 
@@ -155,7 +155,7 @@ def causal_kept_by_query_length() -> Mutant:
     return build(causal_allowed=causal_allowed)
 
 
-def padded_to_the_longest_so_far() -> Mutant:
+def padded_to_the_longest_so_far() -> Fault:
     """Scores lie in a workspace of the longest call so far, and its zeros take part in the softmax."""
     longest = [0]
 
@@ -167,7 +167,7 @@ def padded_to_the_longest_so_far() -> Mutant:
     return build(weights=weights)
 
 
-def scale_of_the_first_call() -> Mutant:
+def scale_of_the_first_call() -> Fault:
     """1/sqrt(d) is computed once, with the head size of the first call."""
     kept: list[float] = []
 
@@ -178,7 +178,7 @@ def scale_of_the_first_call() -> Mutant:
     return build(scores=scores)
 
 
-def scale_of_the_last_call() -> Mutant:
+def scale_of_the_last_call() -> Fault:
     """A scale that was given once stays the default."""
     kept: list[float] = []
 
@@ -190,7 +190,7 @@ def scale_of_the_last_call() -> Mutant:
     return build(scores=scores)
 
 
-def keys_kept_by_shape() -> Mutant:
+def keys_kept_by_shape() -> Fault:
     """Expanded keys are kept by their shape, as if the sequence were still the same one."""
     kept: dict[tuple[int, ...], Tensor] = {}
 
@@ -204,7 +204,7 @@ def keys_kept_by_shape() -> Mutant:
 # --- chance ------------------------------------------------------------------------
 
 
-def forward_race() -> Mutant:
+def forward_race() -> Fault:
     """A block is lost now and then (Dao-AILab/flash-attention#359); here at every third call."""
     calls = itertools.count(1)
 
@@ -216,7 +216,7 @@ def forward_race() -> Mutant:
     return build(combine=combine)
 
 
-def backward_race() -> Mutant:
+def backward_race() -> Fault:
     """The backward loses a key's part now and then (Dao-AILab/flash-attention#414 at its worst)."""
     calls = itertools.count(1)
 
@@ -228,7 +228,7 @@ def backward_race() -> Mutant:
     return build(expand=expand)
 
 
-def sums_in_random_order() -> Mutant:
+def sums_in_random_order() -> Fault:
     """Correct, but its sums have a random order (Dao-AILab/flash-attention#414): not deterministic."""
 
     def combine(p: Tensor, value: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from attention_core.faults.row import row
 # --- log-sum-exp ----------------------------------------------------------------------------------
 
 
-def lse_of_smoothed_keys() -> lse.Mutant:
+def lse_of_smoothed_keys() -> lse.Fault:
     """Keys lose their mean before the scores, which the output does not see, and the log-sum-exp is not set right
     (ROCm/aiter PR3334).
 
@@ -39,7 +39,7 @@ def lse_of_smoothed_keys() -> lse.Mutant:
     return attention
 
 
-def lse_of_two_bases_in_decoding() -> lse.Mutant:
+def lse_of_two_bases_in_decoding() -> lse.Fault:
     """The kernel that splits the keys returns m + log2(sum exp(s - m)): one term in each base (intel/sycl-tla PR848).
 
     One query and 32 keys or more.
@@ -56,7 +56,7 @@ def lse_of_two_bases_in_decoding() -> lse.Mutant:
     return lse.build_lse(mixed)
 
 
-def lse_by_rows_where_keys_are_values() -> lse.Mutant:
+def lse_by_rows_where_keys_are_values() -> lse.Fault:
     """Keys and values in one memory take the latent path, whose log-sum-exp is (B, n_q, H) (meta-pytorch/attention-gym
     PR433).
 
@@ -87,7 +87,7 @@ class _Flipped(torch.autograd.Function):
         return d_out, -d_lse
 
 
-def lse_gradient_added_to_delta() -> lse.Mutant:
+def lse_gradient_added_to_delta() -> lse.Fault:
     """dS = P (dP - (D + dLSE)) where D - dLSE belongs: the log-sum-exp's part of the gradient has the wrong sign.
 
     Any loss that has a part in the log-sum-exp; values get none from it, and are right.

@@ -246,7 +246,7 @@ def lse_without_maximum() -> Attention:
     return _with(lambda s: torch.logsumexp(s, -1) - s.amax(-1))
 
 
-MUTANTS: dict[str, Callable[[], Attention]] = {
+FAULTS: dict[str, Callable[[], Attention]] = {
     name: make for name, make in list(globals().items())
     if inspect.isfunction(make) and make.__module__ == __name__ and not name.startswith(("_", "correct"))
 }  # fmt: skip

@@ -105,7 +105,7 @@ def source(law: Law) -> str:
 def broken(law: Law, fault: dict[str, Any] | None, pictured: bool) -> Iterator[str]:
     """The fault, its picture, its smallest case and its snippet."""
     if fault is None:
-        yield f"The suite's own tests hold that the law refutes `{law.mutant}`. No snippet of it is kept: it needs a"
+        yield f"The suite's own tests hold that the law refutes `{law.fault}`. No snippet of it is kept: it needs a"
         yield from ("process of its own, or more calls than a page can show.", "")
         return
     yield from (fault["about"], "")

@@ -68,7 +68,7 @@ def rows_of(law: Law) -> list[Row]:
     """The rows of the fault that a law names, in contracts that ask this law; else the first faults of these."""
     asking = [contract.name for contract in contracts().values() if law.name in names_of(contract)]
     possible = sorted((row for row in FAULTS if row.contract in asking), key=lambda row: asking.index(row.contract))
-    own = [row for row in possible if row.name.rpartition(".")[2] == law.mutant]
+    own = [row for row in possible if row.name.rpartition(".")[2] == law.fault]
     return own or possible[:OTHER_FAULTS]
 
 

@@ -58,7 +58,7 @@ def bias_falls_by_its_slope(subject: ParameterSubject, case: ParameterCase) -> N
 
     Formula: b_ij - b_ii = -m_h (i - j)
     Source: Press et al., "Train Short, Test Long", section 3
-    Mutant: slopes_off_by_one
+    Fault: slopes_off_by_one
     """
     found, distance, past = relative_rows(subject, case)
     want = -slopes_of(subject, case["H"])[:, None, None] * distance
@@ -70,7 +70,7 @@ def weight_falls_with_distance(subject: ParameterSubject, case: ParameterCase) -
 
     Formula: j < j' <= i implies b_ij < b_ij'
     Source: meta-pytorch/attention-gym PR86 (sign flipped)
-    Mutant: sign_flipped
+    Fault: sign_flipped
     """
     found, _, past = relative_rows(subject, case)
     with np.errstate(invalid="ignore"):  # later keys may hold -inf
@@ -88,7 +88,7 @@ def bias_depends_on_distance_alone(subject: ParameterSubject, case: ParameterCas
 
     Formula: b_ij - b_ii = b_{i+1,j+1} - b_{i+1,i+1}
     Source: Press et al., section 3
-    Mutant: bias_by_absolute_position
+    Fault: bias_by_absolute_position
     """
     found, _, past = relative_rows(subject, case)
     whole = found.expression
@@ -104,7 +104,7 @@ def last_row_serves_decoding(subject: ParameterSubject, case: ParameterCase) -> 
 
     Formula: f(H, n_q, n_kv) = f(H, n_kv, n_kv)[:, -n_q:] up to row constants
     Source: keras-team/keras-hub#2861 (the bias vanishes when decoding)
-    Mutant: bias_built_over_query_length
+    Fault: bias_built_over_query_length
     """
     n_q, n_kv = case["n_q"], case["n_kv"]
     found, _, past = relative_rows(subject, case)

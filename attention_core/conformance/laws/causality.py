@@ -114,7 +114,7 @@ def no_row_sees_a_later_one(subject: Subject, case: Case) -> int:
 
     Formula: k', v' differ from k, v at j >= c alone: f(q, k', v')_i = f(q, k, v)_i for i + o < c, at every c
     Source: derivations/laws.md (masked)
-    Mutant: sees_one_later_key
+    Fault: sees_one_later_key
     """
     planting = plant_later(subject, case)
     where = planting.rows[..., None]
@@ -128,7 +128,7 @@ def later_rows_get_no_gradient(subject: Subject, case: Case) -> int:
 
     Formula: d f(x)_i / d k_j = d f(x)_i / d v_j = 0 for all j > i + o
     Source: derivations/laws.md (masked-value-gradient)
-    Mutant: backward_ignores_causality
+    Fault: backward_ignores_causality
     """
     planting = declared_throughout(subject, plant_later(subject, case))
     no_gradient_at(subject, planting, "a later")
@@ -140,7 +140,7 @@ def later_rows_leave_gradients_alone(subject: Subject, case: Case) -> int:
 
     Formula: k', v' differ from k, v at j >= c alone: d f(q, k', v')_i = d f(q, k, v)_i for all i + o < c
     Source: derivations/laws.md (masked-value-gradient)
-    Mutant: backward_normaliser_sees_later_keys
+    Fault: backward_normaliser_sees_later_keys
     """
     planting = declared_throughout(subject, plant_later(subject, case))
     for other in later_contents(planting):
@@ -153,7 +153,7 @@ def causal_alignment_is_as_declared(subject: Subject, case: Case) -> None:
 
     Formula: f(x)_i = softmax over j <= i + o, o = 0 or n_kv - n_q; also for n_q = 1 and for n_q > n_kv
     Source: derivations/laws.md (masked)
-    Mutant: aligned_bottom_right
+    Fault: aligned_bottom_right
     """
     n_q, n_kv = case.sizes[:2]
     if n_q == n_kv:
@@ -188,7 +188,7 @@ def prefill_equals_step_by_step(subject: Subject, case: Case) -> None:
     Formula: f(q, k, v)_i = f(q_i, k_{<= i + o}, v_{<= i + o}) without a mask = the last row of the causal
         call on the prefix; bottom_right also in chunks: q_{i-m+1..i} against k_{<= i + o}
     Source: derivations/laws.md (masked)
-    Mutant: chunk_treated_as_square
+    Fault: chunk_treated_as_square
     """
     o, n_kv = shift(subject, case), case.sizes[1]
     compared = 0
@@ -218,7 +218,7 @@ def the_flag_equals_the_mask(subject: Subject, case: Case) -> None:
 
     Formula: f(x, causal) = f(x, c), c_ij = (j <= i + o)
     Source: derivations/laws.md (masked)
-    Mutant: causal_needs_a_mask
+    Fault: causal_needs_a_mask
     """
     explicit = causal_mask(*case.sizes[:2], subject.implementation.causal)
     if case.rng("form").random() < 0.5:
@@ -235,7 +235,7 @@ def causal_holds_at_any_scale(subject: Subject, case: Case) -> None:
 
     Formula: f(x, causal, s)_i = softmax over j <= i + o of (s q_i k_j), s of either sign; for s = 0 a mean
     Source: derivations/laws.md (masked)
-    Mutant: causal_filled_before_scaling
+    Fault: causal_filled_before_scaling
     """
     default = case.factor
     for scale in (-float(np.float32(default)), 0.0):

@@ -51,7 +51,7 @@ def dead_rows_are_as_declared(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j implies f(x)_i = 0 (zeros), NaN (nan), sum_j v_j / n_kv (uniform)
     Source: derivations/laws.md (dead-row)
-    Mutant: dead_rows_are_nan
+    Fault: dead_rows_are_nan
     """
     killed, dead = with_dead_rows(case)
     require_truth(subject, killed, "output of a dead row", where=dead[..., None])
@@ -65,7 +65,7 @@ def dead_rows_leave_neighbours_alone(subject: Subject, case: Case) -> None:
 
     Formula: f(x, m')_i = f(x, m)_i for every row i whose m_i is kept
     Source: derivations/laws.md (dead-row)
-    Mutant: dead_row_spoils_its_slice
+    Fault: dead_row_spoils_its_slice
     """
     killed, dead = with_dead_rows(case)
     same_output(subject, case, killed, "output beside a dead row", where=~dead[..., None])
@@ -76,7 +76,7 @@ def dead_rows_have_finite_gradients(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j implies d f(x)_i / d q_i = 0, and d f(x) is finite
     Source: derivations/laws.md (dead-row)
-    Mutant: dead_rows_patched_in_forward_only
+    Fault: dead_rows_patched_in_forward_only
     """
     killed, dead = with_dead_rows(case)
     down = killed.cotangent()
@@ -94,7 +94,7 @@ def dead_rows_leave_gradients_alone(subject: Subject, case: Case) -> None:
 
     Formula: d f(x, m')(c) = d f(x, m)(c'), c' = c with zeros at the rows that m' kills
     Source: derivations/laws.md (dead-row)
-    Mutant: dead_row_cotangent_reaches_values
+    Fault: dead_row_cotangent_reaches_values
     """
     killed, dead = with_dead_rows(case)
     down = killed.cotangent()
@@ -121,7 +121,7 @@ def rows_dead_by_mask_and_causal_together(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = (j > i + o) for some rows i: f(x, m, causal)_i as declared, other rows by their own keys
     Source: derivations/laws.md (dead-row)
-    Mutant: dead_rows_of_mask_alone_are_found
+    Fault: dead_rows_of_mask_alone_are_found
     """
     both = killed_by_both(subject, case)
     what = "output where mask and causality together kill rows"
@@ -133,7 +133,7 @@ def rows_dead_by_both_have_true_gradients(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = (j > i + o) for some rows i: dQ_i = 0, and |dX' - dX| <= E_dX for X of Q, K, V
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: dead_by_both_patched_in_forward_only
+    Fault: dead_by_both_patched_in_forward_only
     """
     both = killed_by_both(subject, case)
     down = both.cotangent()
@@ -154,7 +154,7 @@ def a_very_low_bias_is_not_dead(subject: Subject, case: Case) -> None:
     Formula: b_ij = -2^30 for all j and v_j = c imply f(x, b)_i = c; b_iJ = -2^14 and b_ij = -2^15 for j != J imply
         f(x, b)_i = v_J within its budget
     Source: derivations/laws.md (dead-row)
-    Mutant: low_bias_taken_for_dead
+    Fault: low_bias_taken_for_dead
     """
     assert case.mask is not None
     rng = case.rng("low")
@@ -177,7 +177,7 @@ def an_empty_key_sequence_leaves_dead_rows(subject: Subject, case: Case) -> None
 
     Formula: n_kv = 0 implies f(x) = 0 and d f(x) / d q = 0
     Source: derivations/laws.md (dead-row)
-    Mutant: empty_keys_give_nan
+    Fault: empty_keys_give_nan
     """
     empty = case.with_(key=case.key[..., :0, :], value=case.value[..., :0, :])
     if "attn_mask" in subject.binding.claims and case.rng("form").random() < 0.5:
@@ -199,7 +199,7 @@ def an_empty_query_sequence_moves_nothing(subject: Subject, case: Case) -> None:
 
     Formula: n_q = 0 implies f(x) of shape (*batch, H, 0, d_v) and d f(x) = 0
     Source: derivations/laws.md (dead-row)
-    Mutant: empty_queries_get_a_row
+    Fault: empty_queries_get_a_row
     """
     empty = case.with_(query=case.query[..., :0, :])
     allowed_here(subject, empty)

@@ -30,7 +30,7 @@ def decoding_shapes_are_right(subject: Subject, case: Case) -> int:
 
     Formula: |f(x) - t(x)| <= E_o(x), n_q in {1, 4, 8}, n_kv in {65, 147, 513}, B >= 2; whole, to lengths, bottom right
     Source: derivations/error_budget.md (output); split decoding kernels; flashinfer-ai/flashinfer#4347
-    Mutant: tail_of_the_first_sequence
+    Fault: tail_of_the_first_sequence
     """
     return judge_each(subject, [case] if case.given else decoding_problems(subject, case))
 
@@ -54,7 +54,7 @@ def views_of_wide_heads_change_nothing(subject: Subject, case: Case) -> int:
 
     Formula: |f(view of x) - t(x)| <= E_o(x), d in {64, 128}, n_q <= 3; or the view is refused
     Source: pytorch/pytorch#181133, design of the contract: views may be refused, never misread
-    Mutant: wide_rows_read_as_they_lie
+    Fault: wide_rows_read_as_they_lie
     """
     return judge_each(subject, [case] if case.given else wide_problems(case))
 

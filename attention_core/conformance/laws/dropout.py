@@ -40,7 +40,7 @@ def dropout_zero_is_no_dropout(subject: Subject, case: Case) -> None:
 
     Formula: |f(x, p = 0) - t(x)| <= E_o(x)
     Source: Srivastava et al., "Dropout" (2014), section 4
-    Mutant: keep_probability_for_dropout
+    Fault: keep_probability_for_dropout
     """
     out, where = subject.forward(case, dropout=0.0, seed=case.seed).out, judged_rows(subject, case)
     want, bound = subject.truth(case).out, output_bound(subject, case)
@@ -52,7 +52,7 @@ def full_dropout_gives_zeros(subject: Subject, case: Case) -> None:
 
     Formula: f(x, p = 1) = 0
     Source: Srivastava et al., "Dropout" (2014), section 4
-    Mutant: full_dropout_divides_by_zero
+    Fault: full_dropout_divides_by_zero
     """
     live = ~subject.truth(case).dead[..., None]
     out = subject.forward(case, dropout=1.0, seed=case.seed).out
@@ -67,7 +67,7 @@ def dropped_weights_are_zero_and_kept_ones_scaled(subject: Subject, case: Case) 
 
     Formula: f(x, p)_i = sum_j z_ij p_ij v_j / (1 - p), z_ij in {0, 1}; bound E_o / (1 - p), p in {1/2, 3/4}
     Source: Srivastava et al., "Dropout" (2014), section 10: the weights are scaled in training
-    Mutant: dropout_without_scaling
+    Fault: dropout_without_scaling
     """
     probe, p = probe_of(subject, case), float(case.rng("p").choice([0.5, 0.75]))
     require_dropout_values(subject, probe, p, drop(subject, probe, p, case.seed))
@@ -83,7 +83,7 @@ def dropout_takes_the_stated_share(subject: Subject, case: Case) -> None:
 
     Formula: K ~ Binomial(N, 1 - p)
     Source: Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables" (1963), theorem 1
-    Mutant: keep_probability_for_dropout
+    Fault: keep_probability_for_dropout
     """
     probe, p = probe_of(subject, case), float(case.rng("p").choice([0.1, 0.25, 0.75, 0.9]))
     seen = drop(subject, probe, p, case.seed)
@@ -106,7 +106,7 @@ def dropout_differs_within_a_call(subject: Subject, case: Case) -> None:
 
     Formula: #{z_a = z_b} ~ Binomial(n, p^2 + (1 - p)^2) for a != b
     Source: Hoeffding (1963), theorem 1, with the union bound over pairs
-    Mutant: one_mask_for_all_heads
+    Fault: one_mask_for_all_heads
     """
     require_unlike(drop(subject, probe_of(subject, case, batch=5), 0.5, case.seed), ("slices", "rows", "keys"))
 
@@ -121,7 +121,7 @@ def dropout_goes_on_along_rows_and_keys(subject: Subject, case: Case) -> None:
 
     Formula: #{z_a = z_b} ~ Binomial(n, 1/2); K ~ Binomial(N, q), |q - (1 - p)| <= 1/256
     Source: Hoeffding (1963), theorem 1
-    Mutant: dropout_repeats_every_32_keys
+    Fault: dropout_repeats_every_32_keys
     """
     probe = probe_of(subject, case, batch=1, heads=8, lengths=(256, 128, 96, 64))
     require_unlike(drop(subject, probe, 0.5, case.seed), ("rows", "keys"))
@@ -172,7 +172,7 @@ def dropout_differs_from_call_to_call(subject: Subject, case: Case) -> None:
 
     Formula: #{z = z'} ~ Binomial(N, p^2 + (1 - p)^2)
     Source: Hoeffding (1963), theorem 1
-    Mutant: the_same_mask_every_call
+    Fault: the_same_mask_every_call
     """
     probe, p = probe_of(subject, case), 0.5
     seen = [drop(subject, probe, p, seed) for seed in (case.seed, *[None] * 8)]
@@ -196,7 +196,7 @@ def the_backward_drops_what_the_forward_dropped(subject: Subject, case: Case) ->
 
     Formula: |dV_j - sum_i z_ij p_ij dO_i / (1 - p)| <= E_dV / (1 - p)
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: backward_draws_another_mask
+    Fault: backward_draws_another_mask
     """
     probe, p = probe_of(subject, case), 0.5
     down = in_turn((0.0, 1.0, 3.0, 2.0, 4.0), probe.value.shape)
@@ -221,7 +221,7 @@ def dropped_weights_pass_no_gradient(subject: Subject, case: Case) -> None:
 
     Formula: dO_i . v_j > 0 only where z_ij = 0 implies dQ = 0
     Source: derivations/laws.md (masked-value-gradient)
-    Mutant: scores_gradient_ignores_dropout
+    Fault: scores_gradient_ignores_dropout
     """
     probe, p = probe_of(subject, case), 0.5
     seen = drop(subject, probe, p, case.seed)
@@ -245,7 +245,7 @@ def returned_weights_are_before_dropout(subject: Subject, case: Case) -> None:
     Formula: |w_ij - p_ij| <= E_o for values I, whose output is the weights; declared to be those after dropout,
         |o - w V| <= 4 E_o
     Source: derivations/error_budget.md (output)
-    Mutant: returns_dropped_weights
+    Fault: returns_dropped_weights
     """
     probe = probe_of(subject, case)
     found = subject.forward(probe, dropout=0.5, seed=case.seed)

@@ -85,7 +85,7 @@ def dropout_heeds_every_option(subject: Subject, case: Case) -> None:
 
     Formula: f(x, p)_ij = z_ij p_ij / (1 - p), z_ij in {0, 1}, v = I, with mask, causal, scale and groups as drawn
     Source: Srivastava et al., "Dropout" (2014), section 10: the weights are scaled in training
-    Mutant: causal_lost_under_dropout
+    Fault: causal_lost_under_dropout
     """
     probe, p = draw_options(subject, case), float(case.rng("p").choice(RATES))
     require_whole_weights(subject, probe, p, list(KINDS))
@@ -130,7 +130,7 @@ def gradients_under_dropout_heed_every_option(subject: Subject, case: Case) -> N
 
     Formula: |dV - P~^T dO| <= E_dV / (1 - p); |dX'(dO) - dX(z dO / (1 - p))| <= E_dX(z dO / (1 - p)), X of Q, K
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: backward_mask_of_another_group_member
+    Fault: backward_mask_of_another_group_member
     """
     probe, p = draw_options(subject, case), float(case.rng("p").choice([0.5, 0.75]))
     down = case.rng("cotangent").integers(0, 4, size=(*probe.query.shape[:-1], probe.value.shape[-1])).astype(float)

@@ -69,7 +69,7 @@ def query_gradient_is_true(subject: Subject, case: Case) -> None:
 
     Formula: |dQ' - scale dS K| <= E_dQ(x), dS = P (dP - D)
     Source: derivations/softmax_backward.md (d-query)
-    Mutant: stale_first_chunk
+    Fault: stale_first_chunk
     """
     judge(subject, case, ("query",))
 
@@ -79,7 +79,7 @@ def key_gradient_is_true(subject: Subject, case: Case) -> None:
 
     Formula: |dK' - scale dS^T Q| <= E_dK(x)
     Source: derivations/softmax_backward.md (d-key)
-    Mutant: key_without_scale
+    Fault: key_without_scale
     """
     judge(subject, case, ("key",))
 
@@ -89,7 +89,7 @@ def value_gradient_is_true(subject: Subject, case: Case) -> None:
 
     Formula: |dV' - P^T dO| <= E_dV(x)
     Source: derivations/softmax_backward.md (d-value)
-    Mutant: value_of_first_group_member
+    Fault: value_of_first_group_member
     """
     judge(subject, case, ("value",))
 
@@ -99,7 +99,7 @@ def mask_gradient_is_true(subject: Subject, case: Case) -> None:
 
     Formula: |db' - sum dS| <= E_db(x)
     Source: derivations/softmax_backward.md (d-bias)
-    Mutant: mask_not_summed
+    Fault: mask_not_summed
     """
     judge(subject, shared_by_rows(subject, case), ("mask",), (*INPUTS, "mask"))
 
@@ -123,7 +123,7 @@ def one_gradient_alone_is_the_same(subject: Subject, case: Case) -> None:
 
     Formula: |d_x' - d_x| <= E_x for each x of query, key, value (and mask) asked alone, or with one other
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: gradients_in_order_of_asking
+    Fault: gradients_in_order_of_asking
     """
     rng = case.rng("alone")
     bias = case.mask is not None and case.mask.dtype != bool and subject.implementation.mask_gradient
@@ -139,7 +139,7 @@ def output_is_the_same_with_gradients(subject: Subject, case: Case) -> None:
 
     Formula: |f_train(x) - f(x)| <= 2 E_o(x)
     Source: derivations/error_budget.md (output)
-    Mutant: causal_lost_in_training
+    Fault: causal_lost_in_training
     """
     plain, kept = subject.forward(case).out, subject.backward(case).out
     live = ~subject.truth(case).dead[..., None] | (subject.implementation.dead_rows != "unspecified")
@@ -153,7 +153,7 @@ def zero_cotangent_gives_zero(subject: Subject, case: Case) -> None:
 
     Formula: dO = 0 implies dQ = dK = dV = 0
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: uninitialised_query_gradient
+    Fault: uninitialised_query_gradient
     """
     cotangent = np.zeros_like(case.cotangent())
     limits(subject, case, cotangent)
@@ -167,7 +167,7 @@ def gradient_is_linear_in_the_cotangent(subject: Subject, case: Case) -> None:
 
     Formula: |d_x(c dO) - c d_x(dO)| <= E_x(c dO) + |c| E_x(dO), c in {-1, 2, -2, 4}
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: clipped_gradient
+    Fault: clipped_gradient
     """
     factor = float(case.rng("factor").choice([-1.0, 2.0, -2.0, 4.0]))
     down = case.cotangent()
@@ -192,7 +192,7 @@ def row_cotangent_moves_its_query_alone(subject: Subject, case: Case) -> None:
 
     Formula: dO_i = 0 implies dQ_i = 0
     Source: derivations/softmax_backward.md (d-query)
-    Mutant: query_gradient_of_next_row
+    Fault: query_gradient_of_next_row
     """
     chosen, cotangent = one_row(case)
     _, bounds = limits(subject, case, cotangent)
@@ -221,7 +221,7 @@ def masked_pairs_pass_no_gradient(subject: Subject, case: Case) -> None:
     Formula: dO = 0 but for row i, and i may not attend j, imply dK_j = dV_j = 0 (a dead row that is declared
         uniform passes dO_i / n_kv to every value)
     Source: derivations/laws.md (masked-score-gradient)
-    Mutant: backward_without_mask
+    Fault: backward_without_mask
     """
     case = with_a_mask(subject, case)
     chosen, cotangent = one_row(case)

@@ -21,7 +21,7 @@ def results_are_the_callers_own(subject: Any, case: ParameterCase) -> None:
 
     Formula: f(y), r = f(x), r <- other numbers, then f(x)' = f(x) and f(y)' = f(y)
     Source: the definition of a function; a builder behind functools.lru_cache, a module that hands out its buffer
-    Mutant: one_mask_for_all_callers
+    Fault: one_mask_for_all_callers
     """
     smaller = case.with_(**{name: case[name] - 1 for name in SHORTENED[subject.implementation.contract]})
     what = "after the caller wrote into a result (if nobody may, declare --parameter results=shared)"

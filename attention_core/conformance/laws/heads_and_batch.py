@@ -53,7 +53,7 @@ def a_slice_alone_equals_itself_in_the_batch(subject: Subject, case: Case) -> in
 
     Formula: f(x)[b, h] = f(x[b, h])
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2: heads are computed in parallel
-    Mutant: first_mask_for_the_whole_batch
+    Fault: first_mask_for_the_whole_batch
     """
     batch, heads = case.query.shape[:2]
     if batch * heads == 1:
@@ -77,7 +77,7 @@ def a_slice_alone_has_the_gradients_of_its_batch(subject: Subject, case: Case) -
 
     Formula: (dQ, dK, dV)(x, dO)[b] = (dQ, dK, dV)(x[b], dO[b])
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: gradient_of_the_first_batch_element
+    Fault: gradient_of_the_first_batch_element
     """
     batch = case.query.shape[0]
     if batch == 1:
@@ -132,7 +132,7 @@ def coinciding_sizes_are_not_confused(subject: Subject, case: Case) -> int:
 
     Formula: |f(x) - t(x)| <= E_o(x) where sizes of x coincide
     Source: derivations/error_budget.md (output)
-    Mutant: batch_mask_on_heads
+    Fault: batch_mask_on_heads
     """
     masked = "attn_mask" in subject.binding.claims and case.rng("masked").random() < 0.8
     drawn = (coinciding(case, int(i), masked) for i in case.rng("which").permutation(len(COINCIDENCES)))
@@ -165,7 +165,7 @@ def grouped_query_equals_repeated_keys(subject: Subject, case: Case) -> None:
 
     Formula: f(q, k, v) = f(q, k', v'), k'_h = k_(h // g), g = H / H_kv
     Source: Ainslie et al., "GQA" (2023), section 2.2
-    Mutant: tiled_keys
+    Fault: tiled_keys
     """
     shared = require_declared_sizes(subject, group_heads(case))
     whose = np.arange(shared.query.shape[1]) // shared.group
@@ -179,7 +179,7 @@ def grouped_gradients_are_summed_over_the_group(subject: Subject, case: Case) ->
 
     Formula: dK_j = sum_(h : h // g = j) dK'_h, likewise dV, with k'_h = k_(h // g)
     Source: derivations/softmax_backward.md (d-key)
-    Mutant: group_gradient_of_the_last_head
+    Fault: group_gradient_of_the_last_head
     """
     shared = require_declared_sizes(subject, group_heads(case))
     require_live(subject, shared)

@@ -158,7 +158,7 @@ def a_second_cache_of_the_same_size_is_new(subject: Cache, case: ParameterCase) 
 
     Formula: step(x[a:b]) = full(x)[a:b] in the first cache, and in the second
     Source: Python's class attributes; a default argument that is a list
-    Mutant: cache_shared_by_instances
+    Fault: cache_shared_by_instances
     """
     first = subject.run(case, subject.fresh_instance(), subject.inputs(case), two_chunks(case))
     check_steps(subject, case, two_chunks(case), "in a second cache", earlier=first)
@@ -169,7 +169,7 @@ def chunks_equal_the_full_pass(subject: Cache, case: ParameterCase) -> None:
 
     Formula: step(x[a:b]) = full(x)[a:b] for all cuts
     Source: meta-llama/llama#899, skyzh/tiny-llm PR46, fla-org/flash-linear-attention#126
-    Mutant: square_mask_with_cache
+    Fault: square_mask_with_cache
     """
     rng = case.rng("cuts")
     inner = {int(c) for c in rng.integers(1, max(case["n"], 2), size=3)}
@@ -183,7 +183,7 @@ def single_steps_equal_the_full_pass(subject: Cache, case: ParameterCase) -> Non
 
     Formula: step(x[i:i+1]) = full(x)[i]
     Source: rajveer43/VeloxQuant-MLX#389 (the offset after eviction)
-    Mutant: values_one_step_late
+    Fault: values_one_step_late
     """
     check_steps(subject, case, range(case["n"] + 1), "token by token")
 
@@ -193,7 +193,7 @@ def many_single_steps_equal_the_full_pass(subject: Cache, case: ParameterCase) -
 
     Formula: step(x[i:i+1]) = full(x)[i], n up to 72
     Source: stores that grow by steps, of 16 or 64 tokens; rajveer43/VeloxQuant-MLX#389
-    Mutant: newest_token_overwritten_after_twenty_steps
+    Fault: newest_token_overwritten_after_twenty_steps
     """
     check_steps(subject, case, range(case["n"] + 1), "token by token")
 
@@ -203,7 +203,7 @@ def a_prompt_then_tokens(subject: Cache, case: ParameterCase) -> None:
 
     Formula: step(x[:p]), step(x[p]), ... = full(x)
     Source: huggingface/candle PR3743; keras-team/keras-hub#2861 (decoding wrong, prefill right)
-    Mutant: last_step_attends_to_itself_alone
+    Fault: last_step_attends_to_itself_alone
     """
     prompt = max(1, case["n"] - 3)
     check_steps(subject, case, [0, *range(prompt, case["n"] + 1)], "prompt, then tokens")
@@ -214,7 +214,7 @@ def a_new_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
 
     Formula: the second sequence equals its own full pass
     Source: tenstorrent/tt-inference-server PR4557 (a stale position on reuse)
-    Mutant: cache_shared_by_instances
+    Fault: cache_shared_by_instances
     """
     larger = larger_than(subject, case)
     first = subject.run(larger, subject.fresh_instance(), subject.inputs(larger, "other"), [0, larger["n"]])
@@ -226,7 +226,7 @@ def two_caches_do_not_mix(subject: Cache, case: ParameterCase) -> None:
 
     Formula: interleaved steps of two sequences equal their own full passes, step by step
     Source: as a_new_cache_is_empty; vLLM and transformers keep a cache for every layer, all alive together
-    Mutant: buffers_belong_to_the_class
+    Fault: buffers_belong_to_the_class
     """
     layers = [(subject.fresh_instance(), subject.inputs(case, purpose)) for purpose in ("", "other")]
     truths = [subject.truth(case, *parts) for _, parts in layers]
@@ -248,7 +248,7 @@ def tokens_outlive_the_callers_arrays(subject: Cache, case: ParameterCase) -> No
 
     Formula: step(x[a:b]), x[a:b] <- NaN, step(x[b:c]) = full(x)[b:c]
     Source: the definition of a function; captured graphs and servers write every step into the same input buffers
-    Mutant: callers_arrays_are_kept
+    Fault: callers_arrays_are_kept
     """
     third = max(1, case["n"] // 3)
     cuts = sorted({0, third, min(2 * third, case["n"]), case["n"]})
@@ -261,7 +261,7 @@ def decoding_after_a_long_prompt(subject: Cache, case: ParameterCase) -> None:
 
     Formula: step(x[:p]), step(x[p:p+m]), ... = full(x), m in {1, 4, 8}, B >= 2
     Source: split decoding kernels switch at such lengths; pytorch/pytorch#181133, flashinfer-ai/flashinfer#4347
-    Mutant: decoding_reads_the_first_sequence
+    Fault: decoding_reads_the_first_sequence
     """
     order = [int(m) for m in case.rng("steps").permutation([1, 4, 8])]
     ends = [case["n"] + sum(order[:i]) for i in range(4)]
@@ -273,7 +273,7 @@ def steps_outlive_the_next_step(subject: Cache, case: ParameterCase) -> None:
 
     Formula: y = step(x[:m]), step(x[m:2 m]), then y = full(x)[:m]
     Source: the definition of a function; servers keep one buffer for the step that is decoded
-    Mutant: output_of_the_last_step
+    Fault: output_of_the_last_step
     """
     half, built = case["n"] // 2, (subject.fresh_instance(), subject.arguments)
     if not half:
@@ -292,7 +292,7 @@ def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
 
     Formula: step after reset = first step
     Source: tenstorrent/tt-inference-server PR4557
-    Mutant: position_not_reset
+    Fault: position_not_reset
     """
     number = subject.fresh_instance()
     larger = larger_than(subject, case)
@@ -317,7 +317,7 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
 
     Formula: d<step(x[p:]), c> / d(q, k, v)[p:] = d<full(x)[p:], c> / d(q, k, v)[p:]
     Source: derivations/softmax_backward.md (d-query, d-key, d-value)
-    Mutant: new_tokens_partly_detached
+    Fault: new_tokens_partly_detached
     """
     prompt, instance = max(1, case["n"] // 2), (subject.fresh_instance(), subject.arguments)
     parts = subject.inputs(case)
@@ -344,7 +344,7 @@ def no_row_sees_a_later_token_of_its_step(subject: Cache, case: ParameterCase) -
 
     Formula: step(x)_i = softmax over j <= i, for a later key with a score of 2^15 in row i
     Source: masks that add -10,000 (google-research/bert, modeling.py), which a large score outweighs
-    Mutant: later_tokens_lowered_by_ten_thousand
+    Fault: later_tokens_lowered_by_ten_thousand
     """
     n, prompt = case["n"], int(case.rng("prompt").integers(0, case["n"] - 1))
     q, k, v = subject.inputs(case)
@@ -363,7 +363,7 @@ def long_sequences_are_kept_whole(subject: Cache, case: ParameterCase) -> None:
 
     Formula: step(x[:p]), step(x[p:]) = full(x), n up to 560
     Source: flashinfer-ai/flashinfer#4347 (a page beyond a size skipped)
-    Mutant: pages_beyond_a_size_skipped
+    Fault: pages_beyond_a_size_skipped
     """
     prompt = case["n"] - 3
     check_steps(subject, case, [0, prompt // 2, prompt, prompt + 2, case["n"]], "long")
@@ -376,7 +376,7 @@ def thousands_of_tokens_are_kept_whole(subject: Cache, case: ParameterCase) -> N
 
     Formula: step(x[:p]), step(x[p:]) = full(x) in the last rows, n up to 4,105
     Source: flashinfer-ai/flashinfer#4347 (a page beyond a size skipped); stores of 1,024, 2,048 or 4,096 tokens
-    Mutant: last_1024_tokens_kept
+    Fault: last_1024_tokens_kept
     """
     n, instance = case["n"], subject.fresh_instance()
     q, k, v = subject.inputs(case)
@@ -399,7 +399,7 @@ def outputs_may_be_written_into(subject: Cache, case: ParameterCase) -> None:
 
     Formula: y = step(x[:1]), y <- NaN, step(x[1:2]), ... = full(x)
     Source: the definition of a function; models add residuals in place
-    Mutant: first_output_is_the_store
+    Fault: first_output_is_the_store
     """
     what = "after the caller wrote into the outputs of earlier steps"
     check_steps(subject, case, range(case["n"] + 1), what, overwrite_="outputs")

@@ -54,7 +54,7 @@ def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
 
     Formula: |f(x) - t(x)| <= E_o(x) and |d_x' - d_x| <= E_x, at the sizes that kernels are cut for and beyond
     Source: derivations/error_budget.md (output); flashinfer-ai/flashinfer#4347 (pages beyond a size are skipped)
-    Mutant: keys_beyond_512_lost
+    Fault: keys_beyond_512_lost
     """
     profile = subject.binding.profile()
     count = 0

@@ -36,7 +36,7 @@ def gradients_of_long_sums_keep_their_precision(subject: Subject, case: Case) ->
     Formula: |d_x' - d_x| <= E_x for dV_j = sum_i p_ij dO_i, dK_j = scale sum_i dS_ij q_i, dQ_i = scale sum_j
         dS_ij k_j, db_j = sum_i dS_ij
     Source: derivations/error_budget.md (dV, dQ)
-    Mutant: value_gradient_added_in_its_dtype
+    Fault: value_gradient_added_in_its_dtype
     """
     rng = case.rng("long sums")
     masked = subject.implementation.mask_gradient and "attn_mask" in subject.binding.claims

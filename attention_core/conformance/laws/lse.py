@@ -45,7 +45,7 @@ def lse_agrees_with_truth(subject: Subject, case: Case) -> None:
 
     Formula: |lse_i - log sum_j exp(scale q_i . k_j + b_ij)| <= E_lse(x), the sum over attended j, natural log
     Source: derivations/error_budget.md (lse)
-    Mutant: base_two
+    Fault: base_two
     """
     truth = subject.truth(case)
     lse, bound = lse_of(subject, case)
@@ -58,7 +58,7 @@ def few_queries_have_their_lse(subject: Subject, case: Case) -> None:
 
     Formula: |lse(q[i:i+m], k)_i - log sum_j exp(s_ij)| <= E_lse(x), m = 1, ..., 4
     Source: intel/sycl-tla PR848 (the path that splits the keys has a log-sum-exp of its own)
-    Mutant: lse_of_split_keys_in_two_bases
+    Fault: lse_of_split_keys_in_two_bases
     """
     n_q = case.sizes[0]
     rng = case.rng("few queries")
@@ -75,7 +75,7 @@ def lse_of_equal_scores_counts_the_keys(subject: Subject, case: Case) -> None:
 
     Formula: q_i = 0 implies lse_i = log #{j : i attends j}
     Source: derivations/laws.md (count-keys)
-    Mutant: counts_padding
+    Fault: counts_padding
     """
     flat = case.with_(query=np.zeros_like(case.query))
     truth = subject.truth(flat)
@@ -90,7 +90,7 @@ def a_bias_shifts_the_lse(subject: Subject, case: Case) -> None:
 
     Formula: lse(x, b_ij + c_i) = lse(x, b_ij) + c_i, within both budgets
     Source: derivations/online_softmax.md (lse-shift)
-    Mutant: lse_without_bias
+    Fault: lse_without_bias
     """
     n_q, n_kv = case.sizes[:2]
     added = case.rng("bias").integers(-4, 5, size=n_q).astype(float)
@@ -107,7 +107,7 @@ def dead_rows_have_no_mass(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j implies lse_i = log 0 = -inf
     Source: derivations/laws.md (dead-row)
-    Mutant: dead_rows_have_lse_zero
+    Fault: dead_rows_have_lse_zero
     """
     if case.mask is None:
         raise NotApplicable("no mask, no dead row")
@@ -126,7 +126,7 @@ def lse_gradient_is_true(subject: Subject, case: Case) -> None:
 
     Formula: d lse_i / d q_i = scale sum_j p_ij k_j, d lse_i / d k_j = scale p_ij q_i, within E_dQ and E_dK
     Source: derivations/softmax_backward.md (jacobian)
-    Mutant: lse_gradient_ignored
+    Fault: lse_gradient_ignored
     """
     truth = subject.truth(case)
     if truth.dead.any():
@@ -223,7 +223,7 @@ def merged_parts_are_the_whole(subject: Subject, case: Case) -> None:
 
     Formula: o = sum_a exp(lse_a - lse) o_a, lse = log sum_a exp(lse_a); bounds: see `merge`
     Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), section 2
-    Mutant: base_two
+    Fault: base_two
     """
     found = merge(subject, case, parts_of(subject, case))
     whole, (lse, lse_bound) = subject.forward(case).out, lse_of(subject, case)

@@ -26,7 +26,7 @@ def mask_is_the_exact_set(subject: MaskBuilder, case: ParameterCase) -> None:
     Formula: causal j <= i, sliding window i - W < j <= i, prefix j < P or j <= i, padding j < length, segments of equal
         ids
     Source: attention_core/masking/structured.py, the sets in its docstrings
-    Mutant: window_one_wider
+    Fault: window_one_wider
     """
     require_close(subject.build_mask(case), subject.truth(case).astype(float), 0.0, subject.describe_masks(case))
 
@@ -36,7 +36,7 @@ def rows_count_what_they_may_see(subject: MaskBuilder, case: ParameterCase) -> N
 
     Formula: sum_j m_ij = |{j : (i, j) allowed}|
     Source: huggingface/transformers#39408 (a window one too wide)
-    Mutant: window_one_wider
+    Fault: window_one_wider
     """
     built = subject.build_mask(case)
     each = built.expression
@@ -53,7 +53,7 @@ def mask_alignment_is_as_declared(subject: MaskBuilder, case: ParameterCase) -> 
 
     Formula: the last query of a bottom-right mask sits at the last key, the first of a top-left one at the first
     Source: pytorch/pytorch#103082, Dao-AILab/flash-attention#282
-    Mutant: causal_aligned_top_left
+    Fault: causal_aligned_top_left
     """
     if case["n_q"] == case["n_kv"]:
         raise NotApplicable
@@ -72,7 +72,7 @@ def batch_order_is_kept(subject: MaskBuilder, case: ParameterCase) -> None:
 
     Formula: m(lengths[perm]) = m(lengths)[perm]
     Source: lucidrains/vit-pytorch#71 (the batch axis broadcast onto heads)
-    Mutant: lengths_shared_by_the_batch
+    Fault: lengths_shared_by_the_batch
     """
     if case["B"] < 2:
         raise NotApplicable
@@ -91,7 +91,7 @@ def masks_outlive_the_next_call(subject: MaskBuilder, case: ParameterCase) -> No
 
     Formula: m = f(lengths), f(lengths[perm]), then m = f(lengths)
     Source: the definition of a function
-    Mutant: masks_share_one_buffer
+    Fault: masks_share_one_buffer
     """
     parameter = subject.parameter(case)
     args, kwargs = subject.arguments(case, np.roll(parameter, 1, axis=0))
@@ -105,7 +105,7 @@ def sizes_may_change_between_calls(subject: MaskBuilder, case: ParameterCase) ->
 
     Formula: f(x), f(y), f(x) again all right
     Source: facebookresearch/xformers PR660 (a causal mask sized by the first call)
-    Mutant: mask_built_once
+    Fault: mask_built_once
     """
     other = case.with_(n_q=case["n_q"] + 2, n_kv=case["n_kv"] + 2, size=case["size"] + 1)
     earlier = list(subject.first)

@@ -31,7 +31,7 @@ def bool_and_additive_masks_agree(subject: Subject, case: Case) -> None:
 
     Formula: f(x, m) = f(x, log m), log True = 0 and log False = -inf
     Source: derivations/laws.md (additive-mask)
-    Mutant: additive_mask_cast_to_bool
+    Fault: additive_mask_cast_to_bool
     """
     assert case.mask is not None
     additive = case.with_(mask=np.where(case.mask, 0.0, -np.inf))
@@ -44,7 +44,7 @@ def a_bias_is_added_to_scaled_scores(subject: Subject, case: Case) -> None:
 
     Formula: f(x, b) = softmax(scale q k^T + b) v; at q = 0 it does not depend on scale
     Source: derivations/laws.md (constant-bias)
-    Mutant: bias_before_scaling
+    Fault: bias_before_scaling
     """
     require_truth(subject, case, "output with a bias")
     blank = case.with_(query=np.zeros_like(case.query))
@@ -59,7 +59,7 @@ def a_constant_added_to_a_row_changes_nothing(subject: Subject, case: Case) -> N
 
     Formula: f(x, b + c 1^T) = f(x, b), c one number per row
     Source: derivations/online_softmax.md (shift)
-    Mutant: no_maximum_taken_out_of_biased_scores
+    Fault: no_maximum_taken_out_of_biased_scores
     """
     assert case.mask is not None
     n_q = case.sizes[0]
@@ -88,7 +88,7 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
 
     Formula: f(x, m) = f(x, M), M_bhij = m broadcast to (B, H, n_q, n_kv)
     Source: NumPy's broadcasting rules, which the contract's signature names
-    Mutant: batch_axis_taken_for_heads
+    Fault: batch_axis_taken_for_heads
     """
     rng = case.rng("form")
     heads = case.query.shape[1]
@@ -165,7 +165,7 @@ def padding_changes_nothing(subject: Subject, case: Case) -> None:
 
     Formula: f(q, k, v, j in real_b)_b = f(q_b, k_b[real_b], v_b[real_b])
     Source: derivations/laws.md (masked)
-    Mutant: right_padding_assumed
+    Fault: right_padding_assumed
     """
     whole, row, keys = pad(decoding(subject, case))
     single = alone(whole, row, keys)
@@ -186,7 +186,7 @@ def padding_changes_no_gradient(subject: Subject, case: Case) -> None:
 
     Formula: d f(q, k, v, j in real_b)_b = d f(q_b, k_b[real_b], v_b[real_b])
     Source: derivations/laws.md (masked-value-gradient)
-    Mutant: backward_ignores_mask
+    Fault: backward_ignores_mask
     """
     whole, row, keys = pad(decoding(subject, case))
     single = alone(whole, row, keys)
@@ -206,7 +206,7 @@ def mask_and_causal_mean_both(subject: Subject, case: Case) -> None:
 
     Formula: f(x, m, causal) = f(x, m and c), c_ij = (j <= i + o)
     Source: derivations/laws.md (masked)
-    Mutant: causal_dropped_beside_mask
+    Fault: causal_dropped_beside_mask
     """
     n_q, n_kv = case.sizes[:2]
     later = ~causal_mask(n_q, n_kv, subject.implementation.causal)

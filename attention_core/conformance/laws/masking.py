@@ -40,7 +40,7 @@ def masked_keys_are_invisible(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j in J implies f(q, k', v')_i = f(q, k, v)_i where k, v change in J alone
     Source: derivations/laws.md (masked)
-    Mutant: mask_ignored
+    Fault: mask_ignored
     """
     planting = plant_by_row(subject, case)
     other = planting.with_contents(attractive_keys(planting, "other", CLEAR), far_values(planting, "other"))
@@ -52,7 +52,7 @@ def huge_masked_keys_are_invisible(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all i and j in J implies f(q, k', v') = f(q, k, v) where k, v change in J alone
     Source: derivations/laws.md (masked)
-    Mutant: additive_fill_1e9
+    Fault: additive_fill_1e9
     """
     planting = plant_for_all(subject, case)
     other = planting.with_contents(*huge_contents(planting, "huge", added_fill(subject.implementation)))
@@ -64,7 +64,7 @@ def nonfinite_masked_keys_are_invisible(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j in J implies f(q, k', v')_i = f(q, k, v)_i with k', v' of NaN and +-inf in J
     Source: IEEE 754-2019, section 6.2: 0 * NaN = NaN, so a zero weight does not mask
-    Mutant: nan_leaks_through_zero_weight
+    Fault: nan_leaks_through_zero_weight
     """
     planting = plant_by_row(subject, case)
     other = planting.with_contents(*nonfinite_contents(planting, "nonfinite"))
@@ -77,7 +77,7 @@ def masked_nan_propagates_where_declared(subject: Subject, case: Case) -> None:
     Formula: v'_J = k'_J = NaN in the slices S: some f(q, k', v')_s is NaN for s in S, and none changes for
         s not in S
     Source: IEEE 754-2019, section 6.2
-    Mutant: masked_nan_removed
+    Fault: masked_nan_removed
     """
     every = plant_for_all(subject, case)
     slices = every.keys.any(-1)
@@ -103,7 +103,7 @@ def masked_keys_stay_masked_at_low_logits(subject: Subject, case: Case) -> None:
 
     Formula: s_ij = -c for attended j, s_ij = 0 for masked j: f(x)_i is a mean of the attended v_j
     Source: derivations/laws.md (masked)
-    Mutant: fill_1e4
+    Fault: fill_1e4
     """
     dtype = case.dtype
     if case.scale is None and "scale" in subject.binding.claims:

@@ -53,7 +53,7 @@ def masked_keys_get_no_gradient(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j in J implies d f(x)_i / d k_J = d f(x)_i / d v_J = 0
     Source: derivations/laws.md (masked-value-gradient)
-    Mutant: backward_ignores_mask
+    Fault: backward_ignores_mask
     """
     no_gradient_at(subject, plant_by_row(subject, case), "a masked")
 
@@ -63,7 +63,7 @@ def masked_keys_leave_gradients_alone(subject: Subject, case: Case) -> None:
 
     Formula: m_ij = 0 for all j in J implies d f(q, k', v')_i = d f(q, k, v)_i where k, v change in J alone
     Source: derivations/laws.md (masked)
-    Mutant: backward_renormalises_over_all_keys
+    Fault: backward_renormalises_over_all_keys
     """
     planting = plant_by_row(subject, case)
     other = planting.with_contents(attractive_keys(planting, "other", CLEAR), far_values(planting, "other"))
@@ -75,7 +75,7 @@ def huge_masked_keys_leave_gradients_alone(subject: Subject, case: Case) -> None
 
     Formula: m_ij = 0 for all i and j in J implies d f(q, k', v') = d f(q, k, v) where k, v change in J alone
     Source: derivations/laws.md (masked)
-    Mutant: additive_fill_1e9
+    Fault: additive_fill_1e9
     """
     planting = plant_for_all(subject, case)
     other = planting.with_contents(*huge_contents(planting, "huge", added_fill(subject.implementation)))
@@ -88,7 +88,7 @@ def nonfinite_masked_keys_leave_gradients_alone(subject: Subject, case: Case) ->
 
     Formula: m_ij = 0 for all i and j in J implies d f(q, k', v') = d f(q, k, v), k', v' NaN or +-inf in J
     Source: IEEE 754-2019, section 6.2: 0 * NaN = NaN, so a zero weight does not mask
-    Mutant: nan_leaks_in_backward
+    Fault: nan_leaks_in_backward
     """
     planting = plant_for_all(subject, case)
     other = planting.with_contents(*nonfinite_contents(planting, "nonfinite"))

@@ -105,7 +105,7 @@ def transposed_views_change_nothing(subject: Subject, case: Case) -> None:
 
     Formula: |f(view of x) - f(x)| <= 2 E(x)
     Source: design of the contract: transposed views may be refused, never misread
-    Mutant: strides_ignored
+    Fault: strides_ignored
     """
     case = of_one_shape(subject, case)
     for other in draw_views(case, ("transposed", "heads_last", "rows_first", "heads_first")):
@@ -117,7 +117,7 @@ def surroundings_of_views_are_not_read(subject: Subject, case: Case) -> None:
 
     Formula: |f(window of x in NaN) - f(x)| <= 2 E(x)
     Source: design of the contract: sliced, padded and offset views may be refused, never misread
-    Mutant: offset_ignored
+    Fault: offset_ignored
     """
     case = of_one_shape(subject, case)
     for other in draw_views(case, ("sliced", "padded", "offset")):
@@ -129,7 +129,7 @@ def expanded_views_change_nothing(subject: Subject, case: Case) -> None:
 
     Formula: |f(expand(x)) - f(copies of x)| <= 2 E(x)
     Source: design of the contract: expanded views may be refused, never misread
-    Mutant: batch_stride_assumed
+    Fault: batch_stride_assumed
     """
     rng = case.rng("expanded")
     axes = EXPANDED[rng.integers(len(EXPANDED))]
@@ -159,7 +159,7 @@ def layout_of_the_cotangent_changes_nothing(subject: Subject, case: Case) -> Non
 
     Formula: |d_x(view of dO) - d_x(dO)| <= 2 E_x
     Source: design of the contract: derivatives take any cotangent of the output's shape
-    Mutant: cotangent_strides_ignored
+    Fault: cotangent_strides_ignored
     """
     kinds = ["transposed", "heads_last", "sliced", "padded", "expanded", "pooled", "repeated", "repeated"]
     view = str(case.rng("cotangent view").choice(kinds))
@@ -183,7 +183,7 @@ def inputs_stay_as_they_were(subject: Subject, case: Case) -> None:
 
     Formula: memory of query, key, value, mask after = before
     Source: design of the contract: inputs unchanged byte for byte
-    Mutant: query_scaled_in_place
+    Fault: query_scaled_in_place
     """
     names = [*INPUTS, "mask"] if case.mask is not None else list(INPUTS)
     for one in (case, case.with_(views=dict.fromkeys(names, "padded"))):

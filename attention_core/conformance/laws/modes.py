@@ -25,7 +25,7 @@ def training_keeps_its_dropout_after_evaluation(subject: Subject, case: Case) ->
 
     Formula: k(train), eval, k(train)': k > 0 implies k' > 0
     Source: the definition of training mode
-    Mutant: dropout_lost_in_evaluation
+    Fault: dropout_lost_in_evaluation
     """
     if not subject.binding.is_module:
         raise NotApplicable("a function has no training mode")
@@ -48,7 +48,7 @@ def evaluation_has_no_dropout(subject: Subject, case: Case) -> None:
 
     Formula: |f_eval(x) - t(x)| <= E_o(x)
     Source: derivations/error_budget.md (output)
-    Mutant: drops_in_evaluation
+    Fault: drops_in_evaluation
     """
     truth, where = subject.truth(case), judged_rows(subject, case)
     out = subject.forward(case, mode="eval").out
@@ -60,7 +60,7 @@ def training_leaves_evaluation_alone(subject: Subject, case: Case) -> None:
 
     Formula: f_eval(x), f_train(x), f_eval(x)': |f_eval(x)' - f_eval(x)| <= 2 E_o(x)
     Source: derivations/error_budget.md (output)
-    Mutant: training_moves_the_temperature
+    Fault: training_moves_the_temperature
     """
     where, bound = judged_rows(subject, case), output_bound(subject, case)
     first = subject.forward(case, mode="eval").out

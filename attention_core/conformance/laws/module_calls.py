@@ -35,7 +35,7 @@ def options_end_with_their_call(subject: MultiHead, case: ParameterCase) -> None
 
     Formula: f(x), f(x, mask), f(x, causal), f(x, context), then f(x)' = f(x)
     Source: the definition of a function; a mask or a context that a module keeps in an attribute for later steps
-    Mutant: mask_kept_for_later_calls
+    Fault: mask_kept_for_later_calls
     """
     found, x = subject.prepare(case), subject.input(case)
     options: list[dict[str, Any]] = [flags for flags, _, _ in ways(subject, case)[1:]]
@@ -62,7 +62,7 @@ def values_come_from_their_own_input(subject: MultiHead, case: ParameterCase) ->
 
     Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o with q, k and v of three inputs
     Source: Vaswani et al., section 3.2.2; torch.nn.MultiheadAttention(query, key, value)
-    Mutant: values_read_from_the_key
+    Fault: values_read_from_the_key
     """
     if not {"key", "value"} <= subject.form.inputs.keys():
         raise NotApplicable("the module does not take keys and values apart")
@@ -81,7 +81,7 @@ def large_scores_are_kept(subject: MultiHead, case: ParameterCase) -> None:
 
     Formula: as heads_attend_as_the_formula_says, for c x with max |s| >= 100
     Source: Milakov and Gimelshein (2018); scores clamped so that the exponential stays finite
-    Mutant: scores_clamped_at_thirty
+    Fault: scores_clamped_at_thirty
     """
     found = subject.recognise(case)
     assert found.parts is not None
@@ -107,7 +107,7 @@ def biases_are_added_to_scaled_scores(subject: MultiHead, case: ParameterCase) -
 
     Formula: concat_h softmax(q_h k_h^T / sqrt(E/H) + b) v_h W_o + b_o
     Source: derivations/laws.md (constant-bias); relative positions and ALiBi come to a module as such masks
-    Mutant: bias_scaled_with_the_scores
+    Fault: bias_scaled_with_the_scores
     """
     mask = subject.mask(case, str(case.options["mask"]))
     if mask.form.kind != "additive":
@@ -125,7 +125,7 @@ def evaluation_drops_nothing(subject: MultiHead, case: ParameterCase) -> None:
 
     Formula: f_eval(x; p = 1/2) = concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o
     Source: torch's scaled_dot_product_attention drops in every mode (pytorch/pytorch#97397)
-    Mutant: dropped_in_every_mode
+    Fault: dropped_in_every_mode
     """
     with built_to_drop(subject):
         found, x = subject.recognise(case), subject.input(case)
@@ -139,7 +139,7 @@ def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -
 
     Formula: f(y), then x's numbers into the arrays of y, then f(x)' = f(x); likewise for a context
     Source: the definition of a function; projections of an encoder's tokens are kept while one text is decoded
-    Mutant: projections_kept_by_identity
+    Fault: projections_kept_by_identity
     """
     contexts: list[Any] = [None]
     if subject.form.crosses and not subject.always_causal:

@@ -22,7 +22,7 @@ def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCas
 
     Formula: f(x, need_weights=True)[0] = f(x)
     Source: pytorch/pytorch#99282 (causality lost on the weights path), keras-team/keras#23038
-    Mutant: causal_lost_on_the_weights_path
+    Fault: causal_lost_on_the_weights_path
     """
     asked_by = weights_flag(subject)
     found, x = subject.prepare(case), subject.input(case)
@@ -38,7 +38,7 @@ def returned_weights_are_those_of_the_heads(subject: MultiHead, case: ParameterC
 
     Formula: f(x, need_weights=True)[1] = p with p_h = softmax(q_h k_h^T / sqrt(E/H)), or (1/H) sum_h p_h
     Source: derivations/error_budget.md (output), with unit vectors as values; torch's average_attn_weights
-    Mutant: returned_weights_scaled_by_model_size
+    Fault: returned_weights_scaled_by_model_size
     """
     found, x = subject.recognise(case), subject.input(case)
     assert found.parts is not None
@@ -74,7 +74,7 @@ def dead_rows_are_the_same_on_both_paths(subject: MultiHead, case: ParameterCase
 
     Formula: m_ij = 0 for all j implies isnan f(x, need_weights=True)[0]_i = isnan f(x)_i
     Source: pytorch/pytorch#160064, #152028 (one path gives zeros, the other NaN)
-    Mutant: dead_rows_on_the_weights_path
+    Fault: dead_rows_on_the_weights_path
     """
     asked_by = str(subject.parameters["weights_flag"])
     found, x = subject.prepare(case), subject.input(case)

@@ -50,7 +50,7 @@ def heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) ->
 
     Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o
     Source: Vaswani et al., section 3.2.2; lucidrains/vit-pytorch#65 (scaled by the model's size)
-    Mutant: scaled_by_model_size
+    Fault: scaled_by_model_size
     """
     _check_truth(subject, case)
 
@@ -60,7 +60,7 @@ def causal_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf for j > i
     Source: seed exercise "apply_causal_mask"; pytorch/pytorch#99282
-    Mutant: causal_flag_dropped
+    Fault: causal_flag_dropped
     """
     subject.require_causality()
     _check_truth(subject, case, causal=True)
@@ -71,7 +71,7 @@ def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where the mask forbids
     Source: rasbt/LLMs-from-scratch PR1062 (polarity), lucidrains/vit-pytorch#71 (sequences taken for heads)
-    Mutant: mask_polarity_reversed
+    Fault: mask_polarity_reversed
     """
     _check_truth(subject, case, subject.mask(case, str(case.options["mask"])))
 
@@ -83,7 +83,7 @@ def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: Para
 
     Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o with q of x, k and v of the context
     Source: Vaswani et al., section 3.2.3; lucidrains/x-transformers#174 (the mask of the queries for the context)
-    Mutant: context_for_keys_alone
+    Fault: context_for_keys_alone
     """
     if not subject.form.crosses:
         raise NotApplicable("the module has no parameter for a context")
@@ -106,7 +106,7 @@ def tokens_without_a_key_are_as_declared(subject: MultiHead, case: ParameterCase
 
     Formula: m_ij = 0 for all j: heads of zeros, of NaN, or the mean of the values, then W_o and b_o
     Source: the declaration `dead_rows`; pytorch/pytorch#160064 (NaN), huggingface/transformers masks (the mean)
-    Mutant: dead_rows_zeroed_behind_the_projection
+    Fault: dead_rows_zeroed_behind_the_projection
     """
     mask = subject.mask(case, str(case.options["mask"]))
     pairs = mask.pairs.copy()
@@ -121,7 +121,7 @@ def masks_and_causality_mean_both(subject: MultiHead, case: ParameterCase) -> No
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where the mask forbids or j > i
     Source: pytorch/pytorch#99282; a buffer of past positions that a mask is combined with in place
-    Mutant: mask_dropped_beside_causality
+    Fault: mask_dropped_beside_causality
     """
     subject.require_causality()
     mask = subject.mask(case)
@@ -139,7 +139,7 @@ def two_masks_mean_both(subject: MultiHead, case: ParameterCase) -> None:
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where either mask forbids
     Source: pytorch's key_padding_mask beside attn_mask; pytorch/pytorch#41508 (what a row without keys then gives)
-    Mutant: padding_dropped_beside_a_mask
+    Fault: padding_dropped_beside_a_mask
     """
     if len(subject.form.masks) < 2:
         raise NotApplicable("the module has no two parameters for masks")
@@ -175,7 +175,7 @@ def batch_rows_are_independent(subject: MultiHead, case: ParameterCase) -> None:
 
     Formula: f(x)[b] = f(x')[b] whenever x[b] = x'[b]
     Source: gazelle93/Transformer-Various-Positional-Encoding#1
-    Mutant: batch_and_heads_mixed
+    Fault: batch_and_heads_mixed
     """
     found, x = subject.prepare(case), subject.input(case)
     changed = subject.input(case, "other")
@@ -191,7 +191,7 @@ def later_tokens_are_invisible(subject: MultiHead, case: ParameterCase) -> None:
 
     Formula: f(x)[:, :t] = f(x')[:, :t] whenever x and x' agree before t
     Source: facebookresearch/xformers#103, pytorch/pytorch#99282
-    Mutant: causal_flag_dropped
+    Fault: causal_flag_dropped
     """
     subject.require_causality()
     found, x = subject.prepare(case), subject.input(case)
@@ -213,7 +213,7 @@ def training_without_dropout_is_evaluation(subject: MultiHead, case: ParameterCa
 
     Formula: f_train(x) = f_eval(x)
     Source: NVIDIA/Megatron-LM PR411, huggingface/pytorch-image-models PR1978
-    Mutant: mode_changes_the_output
+    Fault: mode_changes_the_output
     """
     found, x = subject.prepare(case), subject.input(case)
     for flags, mask, causal in ways(subject, case):
@@ -242,7 +242,7 @@ def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) ->
 
     Formula: f(x[:, :m]), f(x)' = f(x)
     Source: facebookresearch/xformers PR660 (a causal mask sized by the first call)
-    Mutant: causal_mask_of_the_first_length
+    Fault: causal_mask_of_the_first_length
     """
     found, x = subject.prepare(case), subject.input(case)
     for causal in (False, True) if subject.form.causal else (False,):
@@ -259,7 +259,7 @@ def outputs_outlive_the_next_call(subject: MultiHead, case: ParameterCase) -> No
 
     Formula: y = f(x), f(x') k times, then y = f(x), k = 17
     Source: the definition of a function
-    Mutant: joined_in_four_buffers
+    Fault: joined_in_four_buffers
     """
     found, x = subject.prepare(case), subject.input(case)
     plain = subject.module(case, found, x)

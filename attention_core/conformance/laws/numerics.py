@@ -42,7 +42,7 @@ def stays_finite(subject: Subject, case: Case) -> None:
 
     Formula: max_j |s_ij| = 2^13 implies f(x) finite and |f(x) - truth| <= E_o(x)
     Source: derivations/online_softmax.md (shift)
-    Mutant: no_max_subtraction
+    Fault: no_max_subtraction
     """
     big = case.with_(query=case.query * enlarging(case))
     where = finite_rows(subject, big)
@@ -56,7 +56,7 @@ def products_beyond_float16_are_numbers(subject: Subject, case: Case) -> int:
 
     Formula: 65504 < max_j |q_i . k_j| <= 2^17 implies f(x) finite and |f(x) - truth| <= E_o(x; float32)
     Source: derivations/error_budget.md (output)
-    Mutant: product_overflows_in_float16
+    Fault: product_overflows_in_float16
     """
     big, beyond = beyond_half(case)
     where = finite_rows(subject, big) & beyond[..., None]
@@ -74,7 +74,7 @@ def long_sums_keep_their_precision(subject: Subject, case: Case) -> None:
 
     Formula: |f(x) - truth| <= E_o(x) with sums in float32, for nearly equal weights and positive values
     Source: derivations/error_budget.md (gamma)
-    Mutant: sums_in_low_precision
+    Fault: sums_in_low_precision
     """
     # Equal signs and near-equal weights: nothing cancels, so a running sum outgrows its terms and stagnates.
     flat = case.with_(query=case.query * 2.0**-5, value=np.abs(case.value) + 1.0)
@@ -98,7 +98,7 @@ def low_precision_rounds_as_declared(subject: Subject, case: Case) -> int:
 
     Formula: |f(x) - truth| <= E_o(x; accumulate) for scores of size 8 in bfloat16 and float16
     Source: derivations/error_budget.md (gamma)
-    Mutant: scores_rounded_to_input
+    Fault: scores_rounded_to_input
     """
     out, truth, bound = subject.forward(case).out, subject.truth(case), limit(subject, case)
     where = finite_rows(subject, case)
@@ -114,7 +114,7 @@ def a_common_offset_cancels(subject: Subject, case: Case) -> None:
 
     Formula: s'_ij = s_ij + C for all j implies f(x') = f(x), for C up to 2^13
     Source: derivations/online_softmax.md (shift)
-    Mutant: logits_clipped
+    Fault: logits_clipped
     """
     plain = case.with_(key=first_feature(case.key, 0.0))
     size = round_power(offset_size(subject, case) / abs(case.factor))
@@ -133,7 +133,7 @@ def a_bias_constant_in_a_row_cancels(subject: Subject, case: Case) -> None:
 
     Formula: b'_ij = b_ij + c_i for all j implies f(x') = f(x)
     Source: derivations/laws.md (constant-bias)
-    Mutant: bias_as_factor
+    Fault: bias_as_factor
     """
     assert case.mask is not None
     n_q, n_kv = case.sizes[:2]
@@ -152,7 +152,7 @@ def zeros_and_subnormals_are_numbers(subject: Subject, case: Case) -> None:
 
     Formula: |f(x) - truth| <= E_o(x) with q, k or v zero or below the smallest normal number
     Source: derivations/error_budget.md (output)
-    Mutant: rows_normalised
+    Fault: rows_normalised
     """
     changed = tiny_parts(case)
     where = finite_rows(subject, changed)
@@ -172,7 +172,7 @@ def garbage_is_not_turned_into_a_number(subject: Subject, case: Case) -> int:
 
     Formula: truth_ic not finite through a weight or score of row i implies f(x)_ic not finite
     Source: derivations/error_budget.md (output)
-    Mutant: nan_to_num
+    Fault: nan_to_num
     """
     dirty, place = with_garbage(case)
     truth = subject.truth(dirty)

@@ -31,7 +31,7 @@ def permuting_the_batch_permutes_the_output(subject: Subject, case: Case) -> Non
 
     Formula: f(x[pi]) = f(x)[pi]
     Source: derivations/laws.md (reversed)
-    Mutant: values_of_the_first_batch_element
+    Fault: values_of_the_first_batch_element
     """
     order = another_order(case, case.query.shape[0], "batch order")
     other = take_batch(case, order)
@@ -44,7 +44,7 @@ def permuting_heads_permutes_the_output(subject: Subject, case: Case) -> None:
 
     Formula: f(q[:, pi], k[:, pi], v[:, pi]) = f(q, k, v)[:, pi]
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2
-    Mutant: merged_without_permute
+    Fault: merged_without_permute
     """
     kv_heads, group = case.key.shape[1], case.group
     kv_order = another_order(case, kv_heads, "head order") if kv_heads > 1 else np.arange(1)
@@ -62,7 +62,7 @@ def permuting_queries_permutes_the_output(subject: Subject, case: Case) -> None:
 
     Formula: f(q[pi], k, v, b[pi]) = f(q, k, v, b)[pi]
     Source: Lee et al., "Set Transformer" (2019), property 1
-    Mutant: scores_grow_with_the_row
+    Fault: scores_grow_with_the_row
     """
     order = another_order(case, case.query.shape[-2], "query order")
     other = take_queries(case, order)
@@ -75,7 +75,7 @@ def permuting_keys_changes_nothing(subject: Subject, case: Case) -> None:
 
     Formula: f(q, k[pi], v[pi], b[:, pi]) = f(q, k, v, b)
     Source: Lee et al., "Set Transformer" (2019), section 3
-    Mutant: scores_fall_with_the_key
+    Fault: scores_fall_with_the_key
     """
     other = take_keys(case, another_order(case, case.key.shape[-2], "key order"))
     same_output(subject, case, other, "output for permuted keys", where=judged_rows(subject, other))
@@ -86,7 +86,7 @@ def permuting_keys_permutes_their_gradients(subject: Subject, case: Case) -> Non
 
     Formula: dQ(x') = dQ(x), dK(x') = dK(x)[pi], dV(x') = dV(x)[pi] for x' = (q, k[pi], v[pi], b[:, pi])
     Source: derivations/laws.md (reversed)
-    Mutant: gradient_of_the_first_key_block
+    Fault: gradient_of_the_first_key_block
     """
     require_live(subject, case)
     order = another_order(case, case.key.shape[-2], "key order")

@@ -77,7 +77,7 @@ def inner_products_are_sums_of_cosines(subject: ParameterSubject, case: Paramete
     Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), in whatever order the columns stand; declared
         inclusive, base^(-2c/(d - 2))
     Source: Vaswani et al., "Attention Is All You Need", section 3.5; cos a cos b + sin a sin b = cos(a - b)
-    Mutant: exponent_by_column
+    Fault: exponent_by_column
     """
     _require_cosines(subject, case)
 
@@ -95,7 +95,7 @@ def long_tables_go_on(subject: ParameterSubject, case: ParameterCase) -> None:
 
     Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), p below 16, n up to 8192
     Source: as inner_products_are_sums_of_cosines
-    Mutant: table_repeats_after_512
+    Fault: table_repeats_after_512
     """
     _require_cosines(subject, case, first=16)  # a few rows determine all others; every pair would cost a second
 
@@ -105,7 +105,7 @@ def inner_products_depend_on_the_distance(subject: ParameterSubject, case: Param
 
     Formula: PE(p) . PE(p + k) is the same for every p
     Source: Vaswani et al., section 3.5; shenweichen/DeepCTR#379 (an exponent by column)
-    Mutant: exponent_by_column
+    Fault: exponent_by_column
     """
     n, d = case["n"], 2 * case["half"]
     if n < 3:
@@ -122,7 +122,7 @@ def a_table_is_a_prefix_of_a_longer_one(subject: ParameterSubject, case: Paramet
 
     Formula: f(n, d) = f(n + m, d)[:n]
     Source: a position's code does not depend on how many follow
-    Mutant: scaled_by_length
+    Fault: scaled_by_length
     """
     n, d = case["n"], case["d"]
     short, long = subject.call(n, d, shape=(n, d)), subject.call(n + case["half"], d, shape=(n + case["half"], d))
@@ -135,7 +135,7 @@ def every_size_is_served(subject: ParameterSubject, case: ParameterCase) -> None
 
     Formula: f(n, d) has shape (n, d), |entries| <= 1; or raises ValueError, TypeError, NotImplementedError
     Source: gc-os-ai/pyaptamer#607 (odd sizes)
-    Mutant: even_sizes_only
+    Fault: even_sizes_only
     """
     n, d = case["n"], 2 * case["half"] - 1
     if not supports(subject.implementation, ParameterCase({"n": n, "d": d})):
@@ -158,7 +158,7 @@ def positions_are_told_apart(subject: ParameterSubject, case: ParameterCase) -> 
 
     Formula: p != q implies PE(p) != PE(q)
     Source: what a position code is for
-    Mutant: constant_table
+    Fault: constant_table
     """
     n, d = case["n"], max(case["d"], 2)
     table = subject.call(n, d, shape=(n, d))

@@ -69,7 +69,7 @@ def head_sizes_of_query_and_key_must_agree(subject: Subject, case: Case) -> None
 
     Formula: d(query) != d(key) must raise (one of them 1, which broadcasts, where `validates` is declared)
     Source: design of the contract: contradictions must raise
-    Mutant: head_size_cut_to_shorter
+    Fault: head_size_cut_to_shorter
     """
     d = other_than(case.sizes[2], case.rng("head size"), not subject.implementation.validates)
     bad = case.with_(key=draw_integers(case, (*case.key.shape[:-1], d), "key"))
@@ -81,7 +81,7 @@ def lengths_of_key_and_value_must_agree(subject: Subject, case: Case) -> None:
 
     Formula: n(key) != n(value) must raise (one of them 1, which broadcasts, where `validates` is declared)
     Source: design of the contract: contradictions must raise
-    Mutant: lengths_cut_to_shorter
+    Fault: lengths_cut_to_shorter
     """
     n_kv = case.sizes[1]
     n = other_than(n_kv, case.rng("length"), not subject.implementation.validates)
@@ -94,7 +94,7 @@ def mask_must_broadcast_to_the_scores(subject: Subject, case: Case) -> None:
 
     Formula: n of an axis of the mask not in {1, n of the scores} must raise, where the scores' n is not 1
     Source: design of the contract: contradictions must raise
-    Mutant: long_mask_cut
+    Fault: long_mask_cut
     """
     _wrong_mask(subject, case, [n > 1 for n in (*case.query.shape[:-1], case.sizes[1])])
 
@@ -106,7 +106,7 @@ def mask_must_not_enlarge_the_result(subject: Subject, case: Case) -> None:
 
     Formula: n of an axis of the mask > 1 where the scores have 1 must raise
     Source: the declaration `validates`
-    Mutant: large_mask_broadcasts_the_scores
+    Fault: large_mask_broadcasts_the_scores
     """
     if 1 not in (*case.query.shape[:-1], case.sizes[1]):
         case = _one_of_something(case)
@@ -159,7 +159,7 @@ def query_heads_must_be_a_multiple_of_key_heads(subject: Subject, case: Case) ->
 
     Formula: H mod H_kv != 0 must raise
     Source: design of the contract: contradictions must raise
-    Mutant: heads_filled_up
+    Fault: heads_filled_up
     """
     rng = case.rng("heads")
     heads, kv_heads = (int(n) for n in rng.choice([(3, 2), (2, 3), (5, 2), (4, 3), (5, 3), (2, 4)]))
@@ -178,7 +178,7 @@ def broadcast_keys_are_refused_or_right(subject: Subject, case: Case) -> int:
 
     Formula: f(q, k of 1, v of 1) raises, or |f - t(q, repeated k, repeated v)| <= E_o
     Source: design of the contract: broadcasting may raise or be right
-    Mutant: broadcast_batch_lost
+    Fault: broadcast_batch_lost
     """
     axis = int(case.rng("axis").integers(2))
     count = case.query.shape[axis]

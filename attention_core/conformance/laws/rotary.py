@@ -52,7 +52,7 @@ def rotation_is_true(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: (y_a, y_b) = R(t) (x_a, x_b), t = position base^(-2c/d)
     Source: Su et al., "RoFormer", eq. 34
-    Mutant: mixed_pairings
+    Fault: mixed_pairings
     """
     x, positions = draw_input(subject, case)
     bound = subject.bound(case, x, positions)
@@ -64,7 +64,7 @@ def norms_are_kept(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: ||f(x, p)|| = ||x||
     Source: orthogonality of R(t)
-    Mutant: mixed_pairings
+    Fault: mixed_pairings
     """
     x, positions = draw_input(subject, case)
     got = subject.rotate(case, x, positions)
@@ -81,7 +81,7 @@ def scores_depend_on_the_distance_alone(subject: Rotary, case: ParameterCase) ->
 
     Formula: <f(q, m + s), f(k, n + s)> = <f(q, m), f(k, n)>
     Source: Su et al., "RoFormer", eq. 16
-    Mutant: mixed_pairings
+    Fault: mixed_pairings
     """
     q, positions = draw_input(subject, case)
     k = case.values("k", *q.shape)
@@ -118,7 +118,7 @@ def position_zero_changes_nothing(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: f(x, 0) = x
     Source: R(0) = I
-    Mutant: positions_from_one
+    Fault: positions_from_one
     """
     x, _ = draw_input(subject, case)
     x = x[..., :1, :]
@@ -131,7 +131,7 @@ def calls_leave_no_state(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: f(x, p), f(x, p + s), f(x, p) are each right
     Source: lucidrains/rotary-embedding-torch#11 (a table cached without its offset)
-    Mutant: table_cached_without_offset
+    Fault: table_cached_without_offset
     """
     x, positions = draw_input(subject, case)
     earlier = subject.past(x)
@@ -147,7 +147,7 @@ def large_positions_stay_precise(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: as rotation_is_true, positions up to 4096, and to the declared `max_position` (131072 if none is)
     Source: EleutherAI/gpt-neox#1003 (positions and phases in half precision)
-    Mutant: phases_in_half_precision
+    Fault: phases_in_half_precision
     """
     last = int(subject.parameters.get("max_position", 2**17))
     near, room = 1000 + 61 * case["start"], last - 2 * case["n"]
@@ -160,7 +160,7 @@ def sequences_keep_their_own_positions(subject: Rotary, case: ParameterCase) -> 
 
     Formula: f(x, p)[b] = f(x[b], p[b]) for p (B, 1, n)
     Source: unslothai/unsloth#3699, ndif-team/nnsight PR673
-    Mutant: positions_of_the_first_sequence
+    Fault: positions_of_the_first_sequence
     """
     x, positions = draw_input(subject, case)
     own = positions + case.rng("left padding").permutation(case["B"])[:, None, None] * (1 + case["shift"])
@@ -174,7 +174,7 @@ def gradients_turn_back(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: dx = R(t)^T dy = R(-t) dy, within the budget of a rotation of dy
     Source: orthogonality of R(t); Su et al., "RoFormer", eq. 34
-    Mutant: backward_turns_on
+    Fault: backward_turns_on
     """
     x, positions = draw_input(subject, case)
     down = case.values("cotangent", *x.shape)
@@ -187,7 +187,7 @@ def rotations_outlive_the_next_call(subject: Rotary, case: ParameterCase) -> Non
 
     Formula: y = f(x, p), f(x', p'), then y = R(p) x
     Source: the definition of a function
-    Mutant: rotations_share_one_buffer
+    Fault: rotations_share_one_buffer
     """
     x, positions = draw_input(subject, case)
     after = positions + 1 + case["shift"]
@@ -203,7 +203,7 @@ def views_are_rotated_alike(subject: Rotary, case: ParameterCase) -> None:
 
     Formula: f(x, p) is the same for every stride of x
     Source: strides are not part of a tensor's value; projections are joined, and heads split by transposing
-    Mutant: rows_counted_in_memory
+    Fault: rows_counted_in_memory
     """
     x, positions = draw_input(subject, case)
     got = subject.rotate(case, x, positions, str(case.rng("view").choice(VIEWS)))
@@ -229,7 +229,7 @@ def positions_written_into_are_read_anew(subject: Rotary, case: ParameterCase) -
 
     Formula: f(x', p'), then x into the array of x' and p into that of p', then |f(x, p) - t(x, p)| <= E
     Source: the definition of a function; a tensor of positions is counted up in place while a text is decoded
-    Mutant: angles_kept_by_identity
+    Fault: angles_kept_by_identity
     """
     x, positions = draw_input(subject, case)
     other = positions[::-1] if case["n"] > 1 and positions[0] != positions[-1] else positions + 1

@@ -35,7 +35,7 @@ def second_gradients_are_true(subject: Subject, case: Case) -> None:
 
     Formula: |grad(<dQ,wq> + <dK,wk> + <dV,wv>)' - H w| <= E_2(x)
     Source: derivations/second_gradients.md (distance)
-    Mutant: weights_constant_in_backward
+    Fault: weights_constant_in_backward
     """
     rng = case.rng("directions")
     wq, wk, wv = (rng.standard_normal(getattr(case, name).shape) for name in INPUTS)
@@ -57,7 +57,7 @@ def second_gradients_are_symmetric(subject: Subject, case: Case) -> None:
 
     Formula: |d/dy_b (df/dq_a) - d/dq_a (df/dy_b)| <= E_2 + E_2, q_a of the query, y_b of key or value
     Source: derivations/softmax_backward.md (tangent)
-    Mutant: weights_constant_in_backward
+    Fault: weights_constant_in_backward
     """
     rng = case.rng("entries")
     other = str(rng.choice(["key", "value"]))

@@ -84,7 +84,7 @@ def self_attention_is_multi_head_attention(subject: SelfAttention, case: Paramet
 
     Formula: concat_h softmax(Q_h K_h^T / sqrt(E/H)) V_h
     Source: the seed's exercise, "Implementing Attention from Scratch", step 3; Vaswani et al., section 3.2.2
-    Mutant: scaled_by_embedding
+    Fault: scaled_by_embedding
     """
     inputs = subject.inputs(case)
     want, bound = subject.truth(case, inputs, False)
@@ -96,7 +96,7 @@ def causal_self_attention_masks_before_its_softmax(subject: SelfAttention, case:
 
     Formula: concat_h softmax(S_h) V_h with S_ij = -inf for j > i
     Source: the seed's exercise, step 2 ("why it doesn't work to mask attention entries to 0 after the softmax")
-    Mutant: masked_after_softmax
+    Fault: masked_after_softmax
     """
     inputs = subject.inputs(case)
     want, bound = subject.truth(case, inputs, True)
@@ -108,7 +108,7 @@ def later_inputs_change_no_earlier_output(subject: SelfAttention, case: Paramete
 
     Formula: f(Q, K, V)[:, :t] = f(Q', K', V')[:, :t] whenever they agree before t
     Source: the seed's exercise, step 2; karpathy/minGPT#54
-    Mutant: causal_ignored
+    Fault: causal_ignored
     """
     inputs, others = subject.inputs(case), subject.inputs(case, " later")
     cut = int(case.rng("cut").integers(1, case["n"]))
@@ -124,7 +124,7 @@ def tokens_written_into_are_read_anew(subject: SelfAttention, case: ParameterCas
 
     Formula: f(y), then x's numbers into the arrays of y, then |f(x) - t(x)| <= E(x)
     Source: the definition of a function
-    Mutant: heads_kept_by_identity
+    Fault: heads_kept_by_identity
     """
     inputs, causal = subject.inputs(case), bool(case.rng("causal").random() < 0.5)
     want, bound = subject.truth(case, inputs, causal)

@@ -131,7 +131,7 @@ def a_step_is_as_the_exercise_defines_it(subject: StepFunction, case: ParameterC
     Formula: A = Q K^T; A / sqrt(E/H); softmax over keys; A V; j <= i; -inf where the mask forbids;
         (B, n, E) to (B, H, n, d) and back
     Source: the seed's exercise, "Implementing Attention from Scratch", steps 1 to 3
-    Mutant: softmax_over_tokens
+    Fault: softmax_over_tokens
     """
     got, want, bound = subject.step(case)
     require_close(got, want, bound, subject.kind)
@@ -142,7 +142,7 @@ def a_causal_mask_is_of_bools(subject: StepFunction, case: ParameterCase) -> Non
 
     Formula: dtype(make_causal_mask(n)) = bool
     Source: the seed's exercise, step 2
-    Mutant: mask_of_ones
+    Fault: mask_of_ones
     """
     if subject.kind != "make_causal_mask":
         raise NotApplicable("the step is not make_causal_mask")

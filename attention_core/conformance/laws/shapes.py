@@ -102,7 +102,7 @@ def every_length_around_blocks_is_right(subject: Subject, case: Case) -> int:
 
     Formula: |f(q[:n], k[:m], v[:m]) - t| <= E_o for n, m around every block edge
     Source: derivations/error_budget.md (output)
-    Mutant: tail_of_block_dropped
+    Fault: tail_of_block_dropped
     """
     cases = sweep(subject, case, "lengths", len(SWEEP))
     for one in cases:
@@ -115,7 +115,7 @@ def every_length_around_blocks_has_true_gradients(subject: Subject, case: Case) 
 
     Formula: |d_x' - d_x| <= E_x for n, m around every block edge
     Source: derivations/softmax_backward.md (softmax-vjp)
-    Mutant: gradient_tail_of_block_dropped
+    Fault: gradient_tail_of_block_dropped
     """
     cases = sweep(subject, case, "gradient lengths", 6)
     for one in cases:
@@ -128,7 +128,7 @@ def head_sizes_may_be_odd_and_differ(subject: Subject, case: Case) -> None:
 
     Formula: |f(x) - t(x)| <= E_o(x) with d odd, d_v != d; each gradient has the shape of its input
     Source: derivations/error_budget.md (output)
-    Mutant: output_of_head_size
+    Fault: output_of_head_size
     """
     rng = case.rng("head sizes")
     n_q, n_kv, d, _, heads, kv_heads = case.sizes
@@ -157,7 +157,7 @@ def no_queries_give_an_empty_output(subject: Subject, case: Case) -> int:
 
     Formula: n_q = 0: f(x) has shape (B, H, 0, d_v), dK = dV = 0
     Source: design of the contract: every size from 0 up
-    Mutant: at_least_one_row
+    Fault: at_least_one_row
     """
     _judge_empty(subject, prefix(case, 0, case.sizes[1]), "n_q=0")
     return case.slices
@@ -168,7 +168,7 @@ def an_empty_batch_gives_an_empty_output(subject: Subject, case: Case) -> int:
 
     Formula: B = 0: f(x) has shape (0, H, n_q, d_v)
     Source: design of the contract: every size from 0 up
-    Mutant: largest_of_the_batch
+    Fault: largest_of_the_batch
     """
     mask = case.mask
     if mask is not None and mask.ndim == 4 and mask.shape[0] != 1:
@@ -183,7 +183,7 @@ def values_without_channels_give_an_empty_output(subject: Subject, case: Case) -
 
     Formula: d_v = 0: f(x) has shape (B, H, n_q, 0), dQ = dK = 0
     Source: design of the contract: every size from 0 up
-    Mutant: width_divides
+    Fault: width_divides
     """
     _judge_empty(subject, case.with_(value=case.value[..., :0]), "d_v=0")
     return case.slices
@@ -200,7 +200,7 @@ def one_problem_needs_no_batch_axis(subject: Subject, case: Case) -> None:
 
     Formula: f(q[0], k[0], v[0]) = t(q, k, v)[0]
     Source: design of the contract: query (*batch, H, n_q, d)
-    Mutant: batch_axis_added
+    Fault: batch_axis_added
     """
     other = _first_batch(case)
     judge_output(subject, other, "for inputs without a batch axis")
@@ -219,7 +219,7 @@ def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
 
     Formula: f of (B1, B2, H, n, d) = f of (B1 B2, H, n, d)
     Source: design of the contract: query (*batch, H, n_q, d)
-    Mutant: second_batch_axis_lost
+    Fault: second_batch_axis_lost
     """
     batch = case.query.shape[0]
     often = 0.75 if batch > 1 else 0.25  # only beside an inner axis does it matter which axis a mask varies along

@@ -43,7 +43,7 @@ def results_outlive_the_next_call(subject: Subject, case: Case) -> None:
 
     Formula: o = f(x), f(y) k times, then |o - t(x)| <= E_o(x), k = 17; likewise returned weights and log-sum-exps
     Source: the definition of a function; outputs of captured graphs are overwritten by the next replay
-    Mutant: ring_of_outputs
+    Fault: ring_of_outputs
     """
     large = case.query.size + case.key.size + case.value.size > FEW_NUMBERS
     still_there(subject, case, 1 if large else LATER_CALLS)
@@ -80,7 +80,7 @@ def results_share_no_memory_with_inputs(subject: Subject, case: Case) -> None:
 
     Formula: no address belongs to both f(x) and x
     Source: the definition of a function; the weight of a lone key is 1, so that its value is the result
-    Mutant: value_itself_for_one_key
+    Fault: value_itself_for_one_key
     """
     require_own_memory(subject, case)
     bare = case.with_(mask=None, is_causal=False)
@@ -117,7 +117,7 @@ def one_tensor_may_be_several_inputs(subject: Subject, case: Case) -> None:
 
     Formula: d f(q, c, c) / dc = dK + dV, d f(c, c, c) / dc = dQ + dK + dV at q = k = v = c
     Source: derivations/softmax_backward.md (softmax-vjp); the chain rule
-    Mutant: gradients_shared_by_storage
+    Fault: gradients_shared_by_storage
     """
     every = case.group == 1 and case.rng("shared inputs").random() < 0.5
     names = INPUTS if every else INPUTS[1:]
@@ -160,7 +160,7 @@ def arrays_written_into_are_read_anew(subject: Subject, case: Case) -> None:
 
     Formula: f(y), then x's numbers into the arrays of y, then |f(x) - t(x)| <= E_o(x)
     Source: the definition of a function; static buffers of captured graphs and of generation are written into
-    Mutant: keys_kept_by_identity
+    Fault: keys_kept_by_identity
     """
     views = {name: view for name, view in case.views.items() if view not in ("expanded", "broadcast")}
     case = case.with_(views=views)  # what repeats in memory cannot be written into

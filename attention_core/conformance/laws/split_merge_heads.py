@@ -23,7 +23,7 @@ def split_takes_contiguous_features(subject: ParameterSubject, case: ParameterCa
 
     Formula: split(x)[b, h, t] = x[b, t, h E/H : (h + 1) E/H]
     Source: seed exercise "split_heads"; reczoo/FuxiCTR#30 (view without transpose)
-    Mutant: split_by_view
+    Fault: split_by_view
     """
     x, heads = case.values("x", case["B"], case["n"], case["H"] * case["d"]), case["H"]
     want = x.reshape(case["B"], case["n"], heads, case["d"]).swapaxes(1, 2)
@@ -36,7 +36,7 @@ def merge_joins_heads_token_by_token(subject: ParameterSubject, case: ParameterC
 
     Formula: merge(y)[b, t] = [y[b, 0, t], ..., y[b, H - 1, t]]
     Source: jsbaan/transformer-from-scratch PR6 (merge without permute)
-    Mutant: merge_without_permute
+    Fault: merge_without_permute
     """
     y = case.values("y", case["B"], case["H"], case["n"], case["d"])
     want = y.swapaxes(1, 2).reshape(case["B"], case["n"], -1)
@@ -48,7 +48,7 @@ def merge_inverts_split(subject: ParameterSubject, case: ParameterCase) -> None:
 
     Formula: merge(split(x, H)) = x
     Source: seed exercise "merge_heads"
-    Mutant: merge_without_permute
+    Fault: merge_without_permute
     """
     x = case.values("x", case["B"], case["n"], case["H"] * case["d"])
     split = subject.call(x, case["H"], method_="split", dtype=case.dtype)
@@ -61,7 +61,7 @@ def split_is_local(subject: ParameterSubject, case: ParameterCase) -> None:
 
     Formula: split(x + e_t) - split(x) is zero away from (b, :, t)
     Source: gazelle93/Transformer-Various-Positional-Encoding#1 (batch and heads mixed)
-    Mutant: merge_mixes_batch_and_heads
+    Fault: merge_mixes_batch_and_heads
     """
     x = case.values("x", case["B"], case["n"], case["H"] * case["d"])
     rng = case.rng("token")
@@ -82,7 +82,7 @@ def gradients_move_back(subject: ParameterSubject, case: ParameterCase) -> None:
 
     Formula: d split = merge(dy), d merge = split(dy): each only moves numbers, so its transpose is its inverse
     Source: merge_inverts_split; a permutation matrix is orthogonal
-    Mutant: gradients_of_split_by_view
+    Fault: gradients_of_split_by_view
     """
     x, y = (case.values(name, case["B"], case["n"], case["H"] * case["d"]) for name in ("x", "cotangent"))
     heads = (case["B"], case["n"], case["H"], case["d"])
@@ -99,7 +99,7 @@ def moved_numbers_outlive_the_next_call(subject: ParameterSubject, case: Paramet
 
     Formula: y = split(x, H), split(x', H), then y = split(x, H); likewise merge
     Source: the definition of a function
-    Mutant: merged_into_one_buffer
+    Fault: merged_into_one_buffer
     """
     x, other = (case.values(name, case["B"], case["n"], case["H"] * case["d"]) for name in ("x", "other"))
     heads = (case["B"], case["n"], case["H"], case["d"])
@@ -117,7 +117,7 @@ def views_are_moved_alike(subject: ParameterSubject, case: ParameterCase) -> Non
 
     Formula: split(x, H) and merge(y) are the same for every stride of x and y
     Source: strides are not part of a tensor's value; queries, keys and values are chunks of one projection
-    Mutant: split_of_packed_rows
+    Fault: split_of_packed_rows
     """
     x = case.values("x", case["B"], case["n"], case["H"] * case["d"])
     heads = x.reshape(case["B"], case["n"], case["H"], case["d"]).swapaxes(1, 2)
@@ -134,7 +134,7 @@ def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) ->
 
     Formula: E % H != 0 raises
     Source: sgl-project/sglang PR32028 (head size truncated)
-    Mutant: uneven_split_truncated
+    Fault: uneven_split_truncated
     """
     heads = case["H"] + 1
     x = case.values("x", case["B"], case["n"], heads * case["d"] + 1)

@@ -108,7 +108,7 @@ def the_same_call_twice_agrees(subject: Subject, case: Case) -> None:
 
     Formula: |f(x) - f(x)'| <= 2 E_o(x)
     Source: derivations/error_budget.md (output)
-    Mutant: forward_race
+    Fault: forward_race
     """
     for _ in range(2):
         what = "output of the same call, made again"
@@ -120,7 +120,7 @@ def the_same_gradients_twice_agree(subject: Subject, case: Case) -> None:
 
     Formula: |dQ(x) - dQ(x)'| <= 2 E_dQ(x), likewise dK and dV
     Source: derivations/error_budget.md (output)
-    Mutant: backward_race
+    Fault: backward_race
     """
     require_live(subject, case)
     for _ in range(2):
@@ -132,7 +132,7 @@ def calls_in_between_leave_no_trace(subject: Subject, case: Case) -> int:
 
     Formula: f(x), f(y_1), ..., f(y_m), f(x)': f(x)' = f(x) and f(y_k) = t(y_k)
     Source: the definition of a function
-    Mutant: causal_sized_by_the_first_call
+    Fault: causal_sized_by_the_first_call
     """
     others = relatives(subject, case)
     order = case.rng("order of calls").permutation(len(others))[:5]
@@ -146,7 +146,7 @@ def the_order_of_calls_does_not_matter(subject: Subject, case: Case) -> int:
 
     Formula: f(x), f(y), f(z) and f(z)', f(y)', f(x)': each f' = f
     Source: the definition of a function
-    Mutant: padded_to_the_longest_so_far
+    Fault: padded_to_the_longest_so_far
     """
     others = relatives(subject, case)
     order = case.rng("order of calls").permutation(len(others))[:2]
@@ -160,7 +160,7 @@ def graphs_alive_together_keep_their_own(subject: Subject, case: Case) -> None:
 
     Formula: f(x), f(y), then d f(x): |d_x' - d_x| <= E_x
     Source: the definition of a function; torch's save_for_backward is per call
-    Mutant: backward_of_the_last_call
+    Fault: backward_of_the_last_call
     """
     true, bounds = limits(subject, case)
     rng, others = case.rng("between"), relatives(subject, case)
@@ -179,7 +179,7 @@ def a_graph_gives_its_gradients_twice(subject: Subject, case: Case) -> None:
 
     Formula: d f(x), d f(x)' of one graph (retain_graph=True): |d_x' - d_x| <= E_x
     Source: the definition of a function; torch keeps what a graph saved until it is released
-    Mutant: backward_destroys_what_it_saved
+    Fault: backward_destroys_what_it_saved
     """
     true, bounds = limits(subject, case)
     found = subject.backward(case, case.cotangent(), backwards=2)
@@ -193,7 +193,7 @@ def earlier_masks_are_forgotten(subject: Subject, case: Case) -> int:
 
     Formula: f(x, m), f(x), f(x, m'), f(x)', f(x, m)': each f' = f
     Source: the definition of a function
-    Mutant: mask_of_the_last_call
+    Fault: mask_of_the_last_call
     """
     if case.mask is None:
         raise NotApplicable("no mask to forget")
@@ -210,7 +210,7 @@ def an_earlier_dtype_leaves_no_trace(subject: Subject, case: Case) -> int:
 
     Formula: f(x as float16), then f(x' as float32) of the same sizes: |f(x') - t(x')| <= E_o(x')
     Source: the definition of a function; a mask of the lowest number of a dtype, kept by its sizes
-    Mutant: causal_fill_of_the_first_dtype
+    Fault: causal_fill_of_the_first_dtype
     """
     profile, rng = subject.binding.profile(), case.rng("first dtype")
     narrow_first = [dtype for dtype in ("float16", "bfloat16", "float32", "float64") if dtype in profile.dtypes]
@@ -246,7 +246,7 @@ def declared_deterministic_gives_the_same_bits(subject: Subject, case: Case) -> 
 
     Formula: bits f(x) = bits f(x)', and likewise every gradient
     Source: the declaration `deterministic`
-    Mutant: sums_in_random_order
+    Fault: sums_in_random_order
     """
     first_out, second_out = (subject.forward(case, fresh=True).out for _ in range(2))
     require_same_bits(second_out, first_out, "output")

@@ -39,7 +39,7 @@ def agrees_with_truth(subject: Subject, case: Case) -> int:
 
     Formula: |f(x) - softmax(scale q k^T + b) v| <= E_o(x)
     Source: derivations/error_budget.md (output)
-    Mutant: wrong_scale
+    Fault: wrong_scale
     """
     out, truth = subject.forward(case).out, subject.truth(case)
     where = None if subject.implementation.dead_rows != "unspecified" else ~truth.dead[..., None]
@@ -54,7 +54,7 @@ def weights_are_a_distribution(subject: Subject, case: Case) -> None:
 
     Formula: v_j = c for all j implies f(x) = c
     Source: derivations/laws.md (constant-values)
-    Mutant: mask_after_softmax
+    Fault: mask_after_softmax
     """
     constant = case.rng("constant").integers(1, 5, size=case.value.shape[-1]).astype(float)
     flat = case.with_(value=np.broadcast_to(constant, case.value.shape).copy())
@@ -70,7 +70,7 @@ def output_lies_in_the_hull(subject: Subject, case: Case) -> None:
     Formula: min_j v_jc - e <= f(x)_ic <= max_j v_jc + e over attended j, with e = E_1 max|v_j|
         and E_1 the budget of v = 1
     Source: derivations/laws.md (hull)
-    Mutant: negative_weights
+    Fault: negative_weights
     """
     out, truth = subject.forward(case).out, subject.truth(case)
     low, high, largest = attended_range(case, truth.scores > -np.inf)
@@ -87,7 +87,7 @@ def a_leading_key_is_copied(subject: Subject, case: Case) -> int:
 
     Formula: s_J - s_j >= g for all j != J implies |f(x) - v_J| <= (n - 1) e^-g max_jk |v_j - v_k| + E_o(x)
     Source: derivations/copying.md (copy)
-    Mutant: values_one_late
+    Fault: values_one_late
     """
     keys = case.rng("leader").integers(case.key.shape[-2], size=(*case.query.shape[:-1], 1))
     chosen = np.take_along_axis(np.repeat(case.key, case.group, axis=-3), keys, axis=-2)
@@ -105,7 +105,7 @@ def zero_queries_average(subject: Subject, case: Case) -> None:
 
     Formula: q = 0 implies f(x)_i = mean of v_j over the attended j
     Source: derivations/laws.md (equal-scores)
-    Mutant: first_key_sink
+    Fault: first_key_sink
     """
     require_mean(subject, case.with_(query=np.zeros_like(case.query)), "output for equal scores")
 
@@ -116,7 +116,7 @@ def two_matching_keys_are_averaged(subject: Subject, case: Case) -> None:
     Formula: k_j orthonormal, q = c (k_a + k_b) implies
         |f(x) - (v_a + v_b)/2| <= n e^(-scale c) max_jk |v_j - v_k| + E_o(x)
     Source: derivations/averaging.md (factor-bound)
-    Mutant: hard_maximum
+    Fault: hard_maximum
     """
     n_kv, d = case.key.shape[-2:]
     # With more keys than dimensions the unit vectors repeat: every copy of a matching key counts alike.
@@ -143,7 +143,7 @@ def scale_zero_averages(subject: Subject, case: Case) -> None:
 
     Formula: scale = 0 implies f(x)_i = mean of v_j over the attended j
     Source: derivations/laws.md (equal-scores)
-    Mutant: scale_zero_is_default
+    Fault: scale_zero_is_default
     """
     require_mean(subject, case.with_(scale=0.0), "output for scale 0")
 
@@ -156,7 +156,7 @@ def large_scales_pick_the_best_key(subject: Subject, case: Case) -> int:
     Formula: gap_i = scale (q.k_J - max_(j != J) q.k_j) implies
         |f(x) - v_J| <= (n - 1) e^-gap max_jk |v_j - v_k| + E_o(x)
     Source: derivations/copying.md (copy)
-    Mutant: scores_clamped
+    Fault: scores_clamped
     """
     factor = float(np.median(sharpen(case)))
     scale = case.factor
@@ -173,7 +173,7 @@ def returned_weights_are_right(subject: Subject, case: Case) -> None:
 
     Formula: p_ij >= 0, sum_j p_ij = 1, |p - softmax(s)| <= E_o for v = I
     Source: derivations/error_budget.md (output)
-    Mutant: weights_before_softmax
+    Fault: weights_before_softmax
     """
     weights, truth = subject.forward(case).weights, subject.truth(case)
     assert weights is not None
@@ -195,7 +195,7 @@ def returned_lse_is_right(subject: Subject, case: Case) -> None:
 
     Formula: |lse - log sum_j exp(s_ij)| <= E_lse
     Source: derivations/error_budget.md (lse)
-    Mutant: lse_base_two
+    Fault: lse_base_two
     """
     lse, truth = subject.forward(case).lse, subject.truth(case)
     assert lse is not None

@@ -24,7 +24,7 @@ def a_common_key_vector_cancels(subject: Subject, case: Case) -> None:
 
     Formula: k'_j = k_j + c for all j implies f(x') = f(x)
     Source: derivations/laws.md (common-key)
-    Mutant: softmax_plus_one
+    Fault: softmax_plus_one
     """
     shape = (*case.key.shape[:-2], 1, case.key.shape[-1])
     vector = case.rng("vector").integers(-2, 3, size=shape)
@@ -43,7 +43,7 @@ def output_is_affine_in_the_values(subject: Subject, case: Case) -> None:
 
     Formula: f(q, k, 2 v - w + 1 c^T) = 2 f(q, k, v) - f(q, k, w) + 1 c^T
     Source: derivations/laws.md (affine)
-    Mutant: values_clamped
+    Fault: values_clamped
     """
     rng = case.rng("values")
     w = round_to(rng.standard_normal(case.value.shape) * np.exp2(rng.integers(-1, 3)), case.dtype)
@@ -65,7 +65,7 @@ def turning_queries_and_keys_together_changes_nothing(subject: Subject, case: Ca
 
     Formula: U^T U = 1 implies f(q U, k U, v) = f(q, k, v)
     Source: derivations/laws.md (turned)
-    Mutant: last_feature_dropped
+    Fault: last_feature_dropped
     """
     turn = orthogonal(case.query.shape[-1], case.rng("turn"))
     turned = case.with_(query=round_to(case.query @ turn, case.dtype), key=round_to(case.key @ turn, case.dtype))
@@ -79,7 +79,7 @@ def doubled_keys_change_nothing(subject: Subject, case: Case) -> None:
 
     Formula: f(q, [k; k], [v; v], [b b]) = f(q, k, v, b)
     Source: derivations/laws.md (doubled)
-    Mutant: length_in_the_scale
+    Fault: length_in_the_scale
     """
     twice = double_keys(subject, case)
     same_output(subject, case, twice, "output with every key doubled", where=both_finite_rows(subject, case, twice))
@@ -90,7 +90,7 @@ def gradients_of_doubled_keys_add_up(subject: Subject, case: Case) -> None:
 
     Formula: dL/dk'_j + dL/dk'_(j+n) = dL/dk_j for [k; k], likewise v
     Source: derivations/laws.md (doubled)
-    Mutant: late_values_detached
+    Fault: late_values_detached
     """
     require_live(subject, case)
     twice = double_keys(subject, case)
@@ -107,7 +107,7 @@ def scale_may_move_into_the_query(subject: Subject, case: Case) -> None:
 
     Formula: f(c q, k, v; s) = f(q, k, v; c s), c a power of two
     Source: derivations/laws.md (scale-moves)
-    Mutant: scale_ignored
+    Fault: scale_ignored
     """
     c = float(case.rng("factor").choice([0.25, 0.5, 2.0, 4.0]))
     if np.abs(case.query).max(initial=0.0) * c > HUGE[case.dtype]:
@@ -125,7 +125,7 @@ def parts_merge_by_log_sum_exp(subject: Subject, case: Case) -> None:
 
     Formula: f(x) = sum_a e^(lse_a - lse) f(x_a), lse = log sum_a e^lse_a, over parts a of the keys
     Source: derivations/online_softmax.md (merge-out)
-    Mutant: lse_base_two
+    Fault: lse_base_two
     """
     n_kv = case.key.shape[-2]
     if n_kv < 3:

@@ -1,4 +1,4 @@
-"""The laws as Markdown: one table a contract, a row a law, with the mutant it was seen to refute (docs/laws.md)."""
+"""The laws as Markdown: one table a contract, a row a law, with the fault it was seen to refute (docs/laws.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def laws_as_markdown(contracts: Sequence[Contract]) -> str:
         parts.append(f"\n## {contract.name} ({len(contract.laws)} laws)\n\n")
         parts.append("| law | sentence | formula | source | refutes |\n|---|---|---|---|---|\n")
         for law in contract.laws:
-            cells = (f"`{law.name}`", law.sentence, code(law.formula), law.source, f"`{law.mutant}`")
+            cells = (f"`{law.name}`", law.sentence, code(law.formula), law.source, f"`{law.fault}`")
             parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     parts.append(UNSEEN)
     return "".join(parts)

@@ -1,7 +1,7 @@
 """A law: one sentence that every correct implementation of a contract obeys, and the check that can refute it.
 
 Checks stand in the table of the law's family; a law is called as its function, and its sentence, formula, source and
-mutant stand in the function's docstring, in that order, so that `attention-core laws` and the reader see the same text.
+fault stand in the function's docstring, in that order, so that `attention-core laws` and the reader see the same text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Law:
             if line.startswith(f"{label}:"):
                 rest = [line.removeprefix(f"{label}:").strip()]
                 for more in lines[i + 1 :]:
-                    if not more or more.split(":")[0] in ("Formula", "Source", "Mutant"):
+                    if not more or more.split(":")[0] in ("Formula", "Source", "Fault"):
                         break
                     rest.append(more)
                 return " ".join(rest)
@@ -86,9 +86,9 @@ class Law:
         return self._field("Source")
 
     @property
-    def mutant(self) -> str:
+    def fault(self) -> str:
         """The fault this law was seen to refute (a fault of attention_core/faults or finetune/faults)."""
-        return self._field("Mutant")
+        return self._field("Fault")
 
 
 def with_comparisons(laws: Sequence[Law], *names: str) -> tuple[Law, ...]:

@@ -1,4 +1,4 @@
-"""Attention with a hand-written backward pass, cut into steps that mutants replace.
+"""Attention with a hand-written backward pass, cut into steps that faults replace.
 
 `build_backward()` is correct. Its backward is made of differentiable operations, so that second derivatives
 come out as well.

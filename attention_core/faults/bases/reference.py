@@ -1,4 +1,4 @@
-"""A plain correct attention in torch, cut into steps; a mutant replaces one step and leaves the rest right.
+"""A plain correct attention in torch, cut into steps; a fault replaces one step and leaves the rest right.
 
 `build()` gives the correct function, `build(scores=...)` one with that step changed. This is test material: nothing of
 the package imports it, and it shares no code with what it helps to test.

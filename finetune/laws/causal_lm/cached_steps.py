@@ -45,7 +45,7 @@ def steps_with_a_cache_are_the_full_pass(subject: Model, case: ParameterCase) ->
 
     Formula: step(x[:, a:b]) = z(x)[:, a:b] for successive stretches, a prompt and then one by one among them
     Source: meta-llama/llama#899, keras-team/keras-hub#2861 (decoding wrong, prefill right)
-    Mutant: cached_tokens_at_position_zero
+    Fault: cached_tokens_at_position_zero
     """
     rng, n = case.rng("cuts"), case["n"]
     prompt = max(1, n - 3)
@@ -59,7 +59,7 @@ def a_reset_forgets(subject: Model, case: ParameterCase) -> None:
 
     Formula: step(x'), reset(), step(x) = z(x)
     Source: tenstorrent/tt-inference-server PR4557 (a stale position on reuse)
-    Mutant: reset_keeps_the_position
+    Fault: reset_keeps_the_position
     """
     held = subject.new_model(case)
     other = subject.ids(case, "other", n=min(case["block"], case["n"] + 1), B=case["B"] + 1)

@@ -33,7 +33,7 @@ def greedy_takes_the_likeliest(subject: Model, case: ParameterCase) -> None:
 
     Formula: x_t = argmax_v z(x[:t])[t - 1, v], up to the block
     Source: the assignment's sample(); karpathy/minGPT generate(do_sample=False)
-    Mutant: one_token_behind
+    Fault: one_token_behind
     """
     held, n = subject.new_model(case), max(1, case["n"] // 2)
     check_greedy(subject, case, held, n, case["n"] - n)
@@ -72,7 +72,7 @@ def beyond_the_block_the_last_block_counts(subject: Model, case: ParameterCase) 
 
     Formula: x_t = argmax_v z(x[:t])[-1, v] for t > block where the model takes x[:t], else of z(x[t - block : t])
     Source: the assignment's sample(), karpathy/minGPT generate(): idx[:, -block_size:]
-    Mutant: first_block_beyond_the_block
+    Fault: first_block_beyond_the_block
     """
     held, ids = subject.new_model(case), subject.ids(case)
     steps = case["block"] - case["n"] + 3
@@ -95,7 +95,7 @@ def sampling_follows_the_softmax(subject: Model, case: ParameterCase) -> None:
 
     Formula: |count_v / N - p_v| <= sqrt(2 p_v (1 - p_v) L / N) + 2 L / (3 N), p = softmax(z / T), L = ln(2 V / 1e-9)
     Source: the assignment's sample(); Bernstein's inequality
-    Mutant: multiplied_by_the_temperature
+    Fault: multiplied_by_the_temperature
     """
     rng = case.rng("temperature")
     check_draws(subject, case, float(rng.choice([0.5, 1.0, 2.0])))
@@ -106,7 +106,7 @@ def sampling_stays_in_the_top_k(subject: Model, case: ParameterCase) -> None:
 
     Formula: p_v > 0 iff z_v is among the k largest; frequencies as sampling_follows_the_softmax
     Source: Fan et al. (2018), section 5.1
-    Mutant: top_k_one_more
+    Fault: top_k_one_more
     """
     k = int(case.rng("k").integers(1, case["vocab"]))
     check_draws(subject, case, 1.0, top_k=k)
@@ -117,7 +117,7 @@ def sampling_stays_in_the_nucleus(subject: Model, case: ParameterCase) -> None:
 
     Formula: p_v > 0 iff v is among the first k tokens by probability, k the least with p_1 + ... + p_k >= p
     Source: Holtzman et al. (2020), section 3.1
-    Mutant: nucleus_without_its_last
+    Fault: nucleus_without_its_last
     """
     k = int(case.rng("k").integers(1, case["vocab"]))
     check_draws(subject, case, 1.0, nucleus=k)
@@ -169,7 +169,7 @@ def one_seed_gives_one_text(subject: Model, case: ParameterCase) -> None:
 
     Formula: seed(s), generate(x) = seed(s), generate(x)
     Source: a text that cannot be drawn again cannot be looked into
-    Mutant: draws_from_the_clock
+    Fault: draws_from_the_clock
     """
     held, n = subject.new_model(case), max(1, case["n"] // 2)
     ids, steps = subject.ids(case)[:, :n], case["n"] - n

@@ -48,7 +48,7 @@ def later_tokens_change_nothing_before(subject: Model, case: ParameterCase) -> N
 
     Formula: z(x)[:, :t] = z(x')[:, :t] whenever x and x' agree before t, t = 1 ... n - 1
     Source: Radford et al. (2018), eq. 1; facebookresearch/xformers#103; bugs of masks hide in validation loss
-    Mutant: mask_one_place_late
+    Fault: mask_one_place_late
     """
     held, ids = subject.new_model(case), subject.ids(case)
     first = subject.logits(case, held, ids)
@@ -73,7 +73,7 @@ def training_sees_no_later_tokens(subject: Model, case: ParameterCase) -> None:
 
     Formula: seed(s), z_train(x)[:, :t] = seed(s), z_train(x')[:, :t] whenever x and x' agree before t
     Source: keras-team/keras#23038 (the causal mask is lost on the path with dropout)
-    Mutant: causal_lost_in_training
+    Fault: causal_lost_in_training
     """
     held, ids = subject.new_model(case), subject.ids(case)
     first, again = (subject.logits(case, held, ids, mode="train", seed_=case.seed) for _ in range(2))
@@ -94,7 +94,7 @@ def the_token_before_counts(subject: Model, case: ParameterCase) -> None:
 
     Formula: z(x)[:, t] != z(x')[:, t] where x and x' differ at t - 1
     Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused)
-    Mutant: attention_unused
+    Fault: attention_unused
     """
     held, ids = subject.new_model(case), subject.ids(case)
     changed, t = ids.copy(), int(case.rng("place").integers(1, case["n"]))
@@ -115,7 +115,7 @@ def sequences_are_independent(subject: Model, case: ParameterCase) -> None:
 
     Formula: z(x)[b] = z(x[b]) = z(x[order])[order^-1 b]
     Source: gazelle93/Transformer-Various-Positional-Encoding#1; statistics over a batch leak one row into the next
-    Mutant: normalised_over_the_batch
+    Fault: normalised_over_the_batch
     """
     held, ids = subject.new_model(case), subject.ids(case)
     whole = subject.logits(case, held, ids)
@@ -136,7 +136,7 @@ def a_beginning_gives_the_same(subject: Model, case: ParameterCase) -> None:
 
     Formula: z(x[:, :m]) = z(x)[:, :m], after a longer and after a shorter text
     Source: facebookresearch/xformers PR660 (a mask sized by the first call); the synthesizer's B must be cut to n
-    Mutant: positions_counted_from_the_end
+    Fault: positions_counted_from_the_end
     """
     held, ids = subject.new_model(case), subject.ids(case)
     whole = subject.logits(case, held, ids)
@@ -154,7 +154,7 @@ def evaluation_repeats_itself(subject: Model, case: ParameterCase) -> None:
 
     Formula: z_eval(x) = z_eval(x), z_train(x), z_eval(x) = z_eval(x)
     Source: huggingface/pytorch-image-models PR1978, pytorch/pytorch#124464 (dropout in evaluation)
-    Mutant: dropout_in_evaluation
+    Fault: dropout_in_evaluation
     """
     held, ids = subject.new_model(case), subject.ids(case)
     first = subject.logits(case, held, ids)
@@ -172,7 +172,7 @@ def dropout_comes_back_after_evaluation(subject: Model, case: ParameterCase) -> 
 
     Formula: z_train(x) != z_train(x) before z_eval(x) implies the same after it
     Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
-    Mutant: evaluation_ends_dropout
+    Fault: evaluation_ends_dropout
     """
     held, ids = subject.new_model(case, mode="train"), subject.ids(case)
 
@@ -196,7 +196,7 @@ def logits_outlive_the_next_call(subject: Model, case: ParameterCase) -> None:
 
     Formula: y = z(x), z(x'), then y = z(x)
     Source: the definition of a function; a buffer that is reused is not one
-    Mutant: logits_in_one_buffer
+    Fault: logits_in_one_buffer
     """
     held, ids = subject.new_model(case), subject.ids(case)
     plain = subject.logits(case, held, ids)
@@ -211,7 +211,7 @@ def tied_weights_are_one(subject: Model, case: ParameterCase) -> None:
 
     Formula: W_j += e implies z_j changes, for a token j that is not in the text
     Source: Press and Wolf (2017), section 3; weights untied by loading a checkpoint or by moving a module
-    Mutant: head_is_a_copy
+    Fault: head_is_a_copy
     """
     held = subject.new_model(case)
     tables = [name for name, w in held.weights.items() if w.ndim == 2 and w.shape[0] == case["vocab"]]

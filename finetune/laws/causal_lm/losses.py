@@ -27,7 +27,7 @@ def one_target_is_judged_at_its_own_place(subject: Model, case: ParameterCase) -
 
     Formula: l(x, y) = -log softmax(z(x)[b, t])[y_bt] where only y_bt is not an ignored target
     Source: the assignment's GPT.forward; targets shifted twice, or not at all, are learnt without complaint
-    Mutant: shifted_once_more
+    Fault: shifted_once_more
     """
     rng = case.rng("one")
     b, t = int(rng.integers(case["B"])), int(rng.integers(case["n"] - 1))
@@ -41,7 +41,7 @@ def the_loss_is_the_mean_over_targets(subject: Model, case: ParameterCase) -> No
 
     Formula: l(x, y) = -mean_bt log softmax(z(x)[b, t])[y_bt]
     Source: Radford et al. (2018), eq. 1; torch.nn.functional.cross_entropy
-    Mutant: loss_in_bits
+    Fault: loss_in_bits
     """
     check_loss(subject, case, subject.targets(case, 0.0), "loss")
 
@@ -51,7 +51,7 @@ def ignored_targets_do_not_count(subject: Model, case: ParameterCase) -> None:
 
     Formula: l(x, y) = -sum_(y_bt real) log p(y_bt) / |{y_bt real}|, rows without any included
     Source: EricFillion/happy-transformer#128 (another ignore index); padding counted as tokens
-    Mutant: padding_counted_as_tokens
+    Fault: padding_counted_as_tokens
     """
     check_loss(subject, case, subject.targets(case, 0.6), "loss with ignored targets")
 
@@ -61,7 +61,7 @@ def no_target_gives_a_number(subject: Model, case: ParameterCase) -> None:
 
     Formula: y_bt ignored for all b, t implies |l(x, y)| < inf, or it raises
     Source: torch's cross_entropy gives 0 / 0 = NaN, which one step spreads over all weights
-    Mutant: no_target_is_not_a_number
+    Fault: no_target_is_not_a_number
     """
     held, ids = subject.new_model(case), subject.ids(case)
     targets = np.full((case["B"], case["n"]), subject.ignore_index)
@@ -85,7 +85,7 @@ def perplexity_is_the_exponential_of_the_loss(subject: Model, case: ParameterCas
 
     Formula: perplexity(x, y) = exp(l(x, y)), padding left out
     Source: Jurafsky and Martin, Speech and Language Processing, eq. 3.14; evaluation as a mean of batch means
-    Mutant: perplexity_as_a_mean_of_perplexities
+    Fault: perplexity_as_a_mean_of_perplexities
     """
     held, ids, targets = subject.new_model(case), subject.ids(case), subject.targets(case, 0.5)
     got = subject.number(subject.build_request(case, held, ids, subject.labels(targets), method_="perplexity"))

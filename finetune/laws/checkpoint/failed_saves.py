@@ -22,7 +22,7 @@ def a_full_disk_keeps_the_last_whole_one(subject: Interrupted, case: ParameterCa
 
     Formula: save() fails implies load() gives the weights of the save before it
     Source: open(path, "wb") empties the old file before the first byte of the new one is written
-    Mutant: written_in_place
+    Fault: written_in_place
     """
     with subject.places() as (place,):
         run, then, _ = saved_run(subject, case, place)
@@ -41,7 +41,7 @@ def a_kill_in_the_midst_keeps_a_whole_one(subject: Interrupted, case: ParameterC
 
     Formula: kill -9 during save() implies load() gives the weights of this save or of the one before
     Source: os.replace is one step of the file system, writing is not
-    Mutant: slowly_written_in_place
+    Fault: slowly_written_in_place
     """
     with subject.places() as (place,):
         _ = subject.process

@@ -32,7 +32,7 @@ def resuming_gives_the_same_bits(subject: Interrupted, case: ParameterCase) -> N
 
     Formula: train(a), save(), train(b) = new, load(), train(b): weights, moments, rate, generators, place in the data
     Source: a checkpoint that lacks one of these goes on, and learns something else
-    Mutant: moments_not_saved
+    Fault: moments_not_saved
     """
     with subject.places() as (place,):
         run, _, end = saved_run(subject, case, place)
@@ -47,7 +47,7 @@ def several_interruptions_change_nothing(subject: Interrupted, case: ParameterCa
 
     Formula: train(a + b + c) = train(a), save() | load(), train(b), save() | load(), train(c), save() | load()
     Source: as resuming_gives_the_same_bits; an error of one place in the data shows after the next epoch's end
-    Mutant: epoch_begun_anew
+    Fault: epoch_begun_anew
     """
     parts = (case["a"], case["b"], case["c"])
     with subject.places(2) as (place, other):
@@ -72,7 +72,7 @@ def saving_changes_nothing(subject: Interrupted, case: ParameterCase) -> None:
 
     Formula: train(a), save(), train(b) = train(a), train(b)
     Source: a save that draws, or that leaves the model in another mode or precision
-    Mutant: saving_draws
+    Fault: saving_draws
     """
     with subject.places(2) as (place, other):
         plain = subject.build(case, other)
@@ -88,7 +88,7 @@ def loading_gives_the_saved_weights(subject: Interrupted, case: ParameterCase) -
 
     Formula: save(), train(b), new, load(): weights = weights at save()
     Source: half precision in the file, or references to weights that are trained on
-    Mutant: saved_in_half_precision
+    Fault: saved_in_half_precision
     """
     with subject.places() as (place,):
         run, then, _ = saved_run(subject, case, place)
@@ -102,7 +102,7 @@ def loading_replaces_everything(subject: Interrupted, case: ParameterCase) -> No
 
     Formula: new, train(c), load(), train(b) = new, load(), train(b)
     Source: a restore that fills only what is empty leaves old moments, or an old place in the data
-    Mutant: old_moments_kept
+    Fault: old_moments_kept
     """
     with subject.places() as (place,):
         run, _, end = saved_run(subject, case, place)
@@ -119,7 +119,7 @@ def the_path_tells_nothing(subject: Interrupted, case: ParameterCase) -> None:
 
     Formula: resuming_gives_the_same_bits with the files copied to another path
     Source: resume from a parsed path
-    Mutant: step_from_the_path
+    Fault: step_from_the_path
     """
     with subject.places(2) as (place, other):
         run, _, end = saved_run(subject, case, place)
@@ -135,7 +135,7 @@ def a_new_process_goes_on(subject: Interrupted, case: ParameterCase) -> None:
 
     Formula: as resuming_gives_the_same_bits, in another process
     Source: what lives in the process alone: caches by id, hashes of strings, generators of other libraries
-    Mutant: kept_in_the_process
+    Fault: kept_in_the_process
     """
     if not subject.runner.isolated:
         raise NotApplicable("the target runs in this process")

@@ -16,7 +16,7 @@ def pickles_are_refused(subject: Interrupted, case: ParameterCase) -> None:
 
     Formula: file := pickle implies load() raises, and no code of the pickle has run
     Source: https://docs.python.org/3/library/pickle.html (its first warning); torch.load without weights_only
-    Mutant: unpickles_what_it_finds
+    Fault: unpickles_what_it_finds
     """
     with subject.places(2) as (place, mark):
         run, _, _ = saved_run(subject, case, place)
@@ -43,7 +43,7 @@ def other_shapes_are_refused(subject: Interrupted, case: ParameterCase) -> None:
 
     Formula: width' != width implies load() raises
     Source: a model that is partly filled trains on as if nothing were wrong
-    Mutant: loads_what_fits
+    Fault: loads_what_fits
     """
     with subject.places() as (place,):
         run, _, _ = saved_run(subject, case, place)
@@ -57,7 +57,7 @@ def a_cut_file_is_refused(subject: Interrupted, case: ParameterCase) -> None:
 
     Formula: file := its first k bytes, k in {0, size / 2, 15 / 16 size} implies load() raises
     Source: a copy that was broken off, a disk that was full
-    Mutant: what_is_cut_is_zero
+    Fault: what_is_cut_is_zero
     """
     with subject.places() as (place,):
         run, _, _ = saved_run(subject, case, place)
@@ -75,7 +75,7 @@ def a_missing_file_is_refused(subject: Interrupted, case: ParameterCase) -> None
 
     Formula: no file implies load() raises
     Source: a run that silently starts from nothing is noticed when it has ended
-    Mutant: starts_from_nothing
+    Fault: starts_from_nothing
     """
     with subject.places() as (place,):
         run = subject.build(case, place)
@@ -88,7 +88,7 @@ def a_refused_load_changes_nothing(subject: Interrupted, case: ParameterCase) ->
 
     Formula: load() raises implies train(b) as if it had not been called
     Source: torch's load_state_dict copies what fits before it raises
-    Mutant: half_loaded
+    Fault: half_loaded
     """
     with subject.places(2) as (place, elsewhere):
         run, _, _ = saved_run(subject, case, place)

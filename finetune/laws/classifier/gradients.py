@@ -26,7 +26,7 @@ def what_moves_the_logits_has_a_gradient(subject: Classified, case: ParameterCas
 
     Formula: z(theta + e_p) != z(theta) implies dL/dtheta_p is there, for every parameter p that is not frozen
     Source: gradient checkpointing with frozen inputs, a detached head: what is not trained, and nobody says so
-    Mutant: encoder_under_no_grad
+    Fault: encoder_under_no_grad
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     got, flags = subject.gradients(case, held, batch, subject.classes(case))
@@ -52,7 +52,7 @@ def padding_adds_nothing_to_gradients(subject: Classified, case: ParameterCase) 
 
     Formula: dL(x padded)/dtheta = sum_b dL(x_b)/dtheta for the summed loss L, tables of tokens and positions included
     Source: padding that is cut out of the forward pass by numbers alone still takes part in the backward pass
-    Mutant: padding_in_the_gradient
+    Fault: padding_in_the_gradient
     """
     held, texts, labels = subject.new_model(case), subject.texts(case), subject.classes(case)
     whole, _ = subject.gradients(case, held, subject.batch(texts, case["n"] + case["more"]), labels)

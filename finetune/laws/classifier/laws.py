@@ -46,7 +46,7 @@ def logits_are_a_row_for_each_text(subject: Classified, case: ParameterCase) -> 
 
     Formula: z(x) in R^(B x classes), dtype(z) = dtype(theta)
     Source: the definition; logits.squeeze() loses the batch where it holds one text
-    Mutant: squeezed_at_one
+    Fault: squeezed_at_one
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     for rows in (slice(None), slice(0, 1)):
@@ -65,7 +65,7 @@ def logits_are_no_probabilities(subject: Classified, case: ParameterCase) -> Non
 
     Formula: not (z >= 0 and sum_c z_bc = 1 for all b)
     Source: torch.nn.functional.cross_entropy takes logits; a softmax before it learns slowly, and nothing complains
-    Mutant: returns_probabilities
+    Fault: returns_probabilities
     """
     held = subject.new_model(case)
     got = subject.score(case, held, subject.batch(subject.texts(case)))
@@ -83,7 +83,7 @@ def texts_are_judged_by_themselves(subject: Classified, case: ParameterCase) -> 
 
     Formula: z(x)_b = z(x[order])_(order^-1 b) = z([other texts, x_b])_B
     Source: lucidrains/graph-transformer-pytorch PR2 (one row's mask for all); statistics over a batch
-    Mutant: mask_of_the_first_text
+    Fault: mask_of_the_first_text
     """
     held, texts, others = subject.new_model(case), subject.texts(case), subject.texts(case, "others")
     width = case["n"]
@@ -119,7 +119,7 @@ def every_token_counts(subject: Classified, case: ParameterCase) -> None:
 
     Formula: z(x) != z(x') where x and x' differ at one real place
     Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused); a text cut shorter than it was told
-    Mutant: attention_unused
+    Fault: attention_unused
     """
     held, texts = subject.new_model(case), subject.texts(case)
     batch = subject.batch(texts)
@@ -139,7 +139,7 @@ def a_word_with_the_id_of_padding_counts(subject: Classified, case: ParameterCas
 
     Formula: z(x, mask) != z(x, mask without i) where x_i = pad_id
     Source: a mask made of ids after masked-LM training has put a random word 0 in the place of a token
-    Mutant: padding_of_id_zero_alone
+    Fault: padding_of_id_zero_alone
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     place = case["n"] - 1 if subject.side == "right" else 0
@@ -155,7 +155,7 @@ def segments_count(subject: Classified, case: ParameterCase) -> None:
 
     Formula: z(x, types) != z(x, 1 - types)
     Source: Devlin et al. (2019), section 3, figure 2; huggingface/peft drops token types with a prompt
-    Mutant: segments_ignored
+    Fault: segments_ignored
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     first = subject.score(case, held, batch)
@@ -168,7 +168,7 @@ def no_segments_are_the_first(subject: Classified, case: ParameterCase) -> None:
 
     Formula: z(x) = z(x, types = 0)
     Source: huggingface/transformers, BertEmbeddings.forward
-    Mutant: segments_default_to_the_second
+    Fault: segments_default_to_the_second
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     first = subject.score(case, held, batch.with_(types=np.zeros_like(batch.types)))

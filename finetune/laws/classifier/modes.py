@@ -25,7 +25,7 @@ def evaluation_gives_the_same_logits(subject: Classified, case: ParameterCase) -
 
     Formula: z_eval(x) = z_eval(x), z_eval(x') or z_train(x) before them
     Source: huggingface/pytorch-image-models PR1978 (dropout in evaluation); running statistics that drift
-    Mutant: dropout_in_evaluation
+    Fault: dropout_in_evaluation
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     other = subject.batch(subject.texts(case, "others"))
@@ -45,7 +45,7 @@ def training_draws_after_an_evaluation(subject: Classified, case: ParameterCase)
 
     Formula: z_train(x) != z_train(x), before z_eval(x) and after it
     Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
-    Mutant: evaluation_ends_dropout
+    Fault: evaluation_ends_dropout
     """
     held, batch = subject.new_model(case, mode="train"), subject.batch(subject.texts(case))
 
@@ -71,7 +71,7 @@ def logits_outlive_the_next_batch(subject: Classified, case: ParameterCase) -> N
 
     Formula: y = z(x), z(x'), then y = z(x)
     Source: the definition of a function; a buffer that is reused is not one
-    Mutant: logits_in_one_buffer
+    Fault: logits_in_one_buffer
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     plain = subject.score(case, held, batch)

@@ -32,7 +32,7 @@ def padding_behind_changes_nothing(subject: Classified, case: ParameterCase) -> 
 
     Formula: z(x padded to m)_b = z(x_b), m = n ... length
     Source: TransformerLensOrg/TransformerLens#1005 (padding not masked); a mean over places, or the last one
-    Mutant: padding_in_the_mean
+    Fault: padding_in_the_mean
     """
     padded_on(subject, case, "right", "behind")
 
@@ -42,7 +42,7 @@ def padding_in_front_changes_nothing(subject: Classified, case: ParameterCase) -
 
     Formula: z(x padded in front to m)_b = z(x_b), m = n ... length
     Source: unslothai/unsloth#3699, huggingface/peft#54 (positions count the padding); declare side=right where they do
-    Mutant: positions_count_the_padding
+    Fault: positions_count_the_padding
     """
     padded_on(subject, case, "left", "in front (if positions count it on purpose, declare --parameter side=right)")
 
@@ -52,7 +52,7 @@ def the_ids_of_padding_do_not_matter(subject: Classified, case: ParameterCase) -
 
     Formula: z(x) = z(x') whenever x and x' agree where attention_mask = 1
     Source: padding is told by the mask; declare padding=ids where its id tells it, as in GPT-2 of transformers
-    Mutant: padding_of_id_zero_alone
+    Fault: padding_of_id_zero_alone
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case), case["n"] + case["more"])
     rng, real = case.rng("padding"), batch.mask == 1
@@ -70,7 +70,7 @@ def an_empty_text_spoils_no_other(subject: Classified, case: ParameterCase) -> N
 
     Formula: z([x, padding alone])_b = z(x)_b
     Source: a row that only fills a batch up; 0 / 0 in its mean, or a softmax over nothing
-    Mutant: empty_texts_dropped
+    Fault: empty_texts_dropped
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     empty = batch.with_(ids=batch.ids.copy(), mask=batch.mask.copy(), types=batch.types.copy())
@@ -91,7 +91,7 @@ def no_mask_means_no_padding(subject: Classified, case: ParameterCase) -> None:
 
     Formula: z(x) = z(x, attention_mask = 1)
     Source: huggingface/transformers, BertModel.forward; a mask that is guessed from the ids
-    Mutant: mask_guessed_from_ids
+    Fault: mask_guessed_from_ids
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
     ids = batch.ids.copy()

@@ -54,7 +54,7 @@ def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> N
 
     Formula: without positions, swapping x_0 and x_2 changes z for pool=first alone, x_n and x_2 for pool=last alone
     Source: Devlin et al. (2019), section 4.1 (the first token); Reimers and Gurevych (2019), section 3 (the mean)
-    Mutant: first_in_place_of_the_mean
+    Fault: first_in_place_of_the_mean
     """
     pool = str(subject.parameters["pool"])
     if pool not in MOVES:
@@ -77,7 +77,7 @@ def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase
 
     Formula: z(x x) = z(x) for pool=mean without positions: attention over doubled keys, and the mean, are as before
     Source: Reimers and Gurevych (2019), section 3; a sum grows with the text
-    Mutant: sum_in_place_of_the_mean
+    Fault: sum_in_place_of_the_mean
     """
     held, ids = without_positions(subject, case), text_of(subject, case)
     if swap_tokens(subject, case, held, ids, 1, 2)[0]:

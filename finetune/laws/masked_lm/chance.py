@@ -43,7 +43,7 @@ def fifteen_percent_are_chosen(subject: Masking, case: ParameterCase) -> None:
 
     Formula: N KL(chosen / N || rate) <= log(2e12), N = 115000: a rate of .140 or .160 is missed half of the time
     Source: Devlin et al. (2019), section 3.1, task 1
-    Mutant: a_fifth_is_chosen
+    Fault: a_fifth_is_chosen
     """
     got = draw(subject, case)
     able = got.batch.able
@@ -65,7 +65,7 @@ def eighty_ten_ten(subject: Masking, case: ParameterCase) -> None:
     Formula: M KL(share / M || p) <= log(6e12) for p = .8 + .1 / V, .1 + .1 / V, .1 - .2 / V, M = 18500: .785 or .126 is
         missed half of the time; a random word may be the mask or the word itself
     Source: Devlin et al. (2019), section 3.1, task 1
-    Mutant: ten_percent_of_the_rest
+    Fault: ten_percent_of_the_rest
     """
     got = draw(subject, case)
     new, old, chosen = got.inputs.values, got.batch.ids, got.prediction_mask & got.batch.able
@@ -84,7 +84,7 @@ def no_row_is_skipped(subject: Masking, case: ParameterCase) -> None:
     Formula: L KL(chosen in a row / L || rate) <= log(2e12 B), L = 320, B = 400: a row of .016 or .34 is missed half of
         the time
     Source: a masking that skips rows trains on the others alone, and the loss does not tell
-    Mutant: one_row_in_ten_is_skipped
+    Fault: one_row_in_ten_is_skipped
     """
     got = draw(subject, case)
     able = got.batch.able
@@ -102,7 +102,7 @@ def every_place_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     Formula: R KL(chosen at a place / R || rate) <= log(2e12 n), R = 320 to 400 rows, n = 320: a place of .02 or .33
         is missed half of the time
     Source: google-research/text-to-text-transfer-transformer#905 (the first place never, the last one always)
-    Mutant: first_word_never_chosen
+    Fault: first_word_never_chosen
     """
     got = draw(subject, case)
     able = got.batch.able
@@ -120,7 +120,7 @@ def every_word_is_chosen_alike(subject: Masking, case: ParameterCase) -> None:
     Formula: R KL(chosen / R || rate) <= log(2e12 W) for W = 16 stretches of ids, R = 7800: .117 or .185 is missed half
         of the time
     Source: ids below a fixed number taken for special tokens: each vocabulary has its own
-    Mutant: small_ids_taken_for_special
+    Fault: small_ids_taken_for_special
     """
     got = draw(subject, case)
     able, bins = got.batch.able, stretches(got.batch.words)
@@ -152,7 +152,7 @@ def random_words_come_alike(subject: Masking, case: ParameterCase) -> None:
     Formula: R KL(count / R || 1 / |{drawn words but the mask and the word itself}|) <= log(2e12 V) for each
         of V = 12 to 20 words, R = 1500: one that comes a quarter or 1.9 times as often is missed half of the time
     Source: Devlin et al. (2019), section 3.1, task 1; torch.randint excludes its upper end, random.randint does not
-    Mutant: last_word_never_drawn
+    Fault: last_word_never_drawn
     """
     check_random_words(subject, case)
 
@@ -162,7 +162,7 @@ def random_words_come_from_all_of_a_large_vocabulary(subject: Masking, case: Par
 
     Formula: as random_words_come_alike for each of 20 even stretches of ids
     Source: words of the batch, the first thousand, or ids of one byte, in the place of the vocabulary
-    Mutant: words_below_a_thousand
+    Fault: words_below_a_thousand
     """
     check_random_words(subject, case)
 

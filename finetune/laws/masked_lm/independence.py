@@ -37,7 +37,7 @@ def neighbours_are_chosen_independently(subject: Masking, case: ParameterCase) -
     Formula: P(both) = rate^2 for places (2i, 2i + 1) of a row, 60000 pairs: .017 or .028 in place of .0225 is missed
         half of the time (a masking of spans or whole words is another task, and is refuted)
     Source: Devlin et al. (2019), section 3.1, task 1 ("at random")
-    Mutant: chooses_spans
+    Fault: chooses_spans
     """
     got = draw(subject, case)
     chosen, able = got.prediction_mask, got.batch.able
@@ -53,7 +53,7 @@ def rows_are_chosen_independently(subject: Masking, case: ParameterCase) -> None
     Formula: P(both) = rate^2 at (2b, i) and (2b + 1, i + s), s = 0, 1, 58000 pairs: .017 or .028 in place of .0225 is
         missed half of the time
     Source: one row of draws broadcast over a batch, or a generator that is seeded anew for each row
-    Mutant: one_draw_for_all_rows
+    Fault: one_draw_for_all_rows
     """
     got = draw(subject, case)
     end = len(got.prediction_mask) // 2 * 2
@@ -77,7 +77,7 @@ def seeds_choose_independently(subject: Masking, case: ParameterCase) -> None:
     Formula: P(both) = rate^2 at (b, i) under one of the seeds s, s + 1 and at (b, i), (b, i + 1) or (b + 1, i) under
         the other, 120000 pairs: .019 or .026 in place of .0225 is missed half of the time
     Source: Liu et al. (2019), section 4.1 (static masking shows the same tokens in every epoch); keys made by adding
-    Mutant: seed_plus_place
+    Fault: seed_plus_place
     """
     got, other = draw(subject, case), draw(subject, case, seed=1)
     loose = rounding(got.batch.able)
@@ -95,7 +95,7 @@ def fates_are_independent(subject: Masking, case: ParameterCase) -> None:
     Formula: P(both masked) = p^2, p = .8 + .1 / V, for disjoint pairs of following chosen tokens of a row, 9000 pairs:
         .61 or .69 in place of .65 is missed half of the time
     Source: one draw for all chosen tokens of a row leaves every rate as it is
-    Mutant: one_fate_for_a_row
+    Fault: one_fate_for_a_row
     """
     got = draw(subject, case)
     chosen = got.prediction_mask & got.batch.able
@@ -122,7 +122,7 @@ def random_words_are_independent(subject: Masking, case: ParameterCase) -> None:
     Formula: P(equal) <= 1 / (V - 2) for disjoint pairs of a row and of a column, 500 of them: .15 is missed half of
         the time
     Source: one random word for a row, or one row of random words for a batch, leaves every rate as it is
-    Mutant: one_random_word_a_row
+    Fault: one_random_word_a_row
     """
     got = draw(subject, case)
     found, new = others(got), got.inputs.values

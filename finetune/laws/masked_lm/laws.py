@@ -40,7 +40,7 @@ def results_have_the_shape_of_the_ids(subject: Masking, case: ParameterCase) -> 
 
     Formula: shape(inputs) = shape(labels) = shape(ids) = (B, n), int64
     Source: torch.nn.functional.cross_entropy takes int64 targets; squeezed batches of one
-    Mutant: one_row_is_squeezed
+    Fault: one_row_is_squeezed
     """
     batch = subject.batch(case)
     for rows in (slice(None), slice(0, 1)):
@@ -52,7 +52,7 @@ def labels_are_the_old_ids(subject: Masking, case: ParameterCase) -> None:
 
     Formula: labels in {ids, ignore_index} (default -100), place by place
     Source: Devlin et al. (2019), section 3.1, task 1; EricFillion/happy-transformer#128 (another ignore index)
-    Mutant: labels_are_the_new_inputs
+    Fault: labels_are_the_new_inputs
     """
     got = subject.hide_or_violate(subject.batch(case), case.seed)
     want = np.where(got.prediction_mask, got.batch.ids, got.ignored)
@@ -65,7 +65,7 @@ def what_is_not_chosen_stays(subject: Masking, case: ParameterCase) -> None:
 
     Formula: labels = ignore_index implies inputs = ids
     Source: Devlin et al. (2019), section 3.1, task 1
-    Mutant: hides_what_it_does_not_ask_for
+    Fault: hides_what_it_does_not_ask_for
     """
     got = subject.hide_or_violate(subject.batch(case), case.seed)
     require_close(got.inputs, got.batch.ids, 0.0, "inputs where nothing is asked", where=~got.prediction_mask)
@@ -76,7 +76,7 @@ def special_tokens_and_padding_stay(subject: Masking, case: ParameterCase) -> No
 
     Formula: special implies labels = ignore_index and inputs = ids
     Source: huggingface/transformers#11155 (padding chosen, since the mask of special tokens left it out)
-    Mutant: padding_is_chosen
+    Fault: padding_is_chosen
     """
     batch = subject.batch(case)
     for seed in range(case.seed, case.seed + 8):
@@ -90,7 +90,7 @@ def a_chosen_token_becomes_a_word(subject: Masking, case: ParameterCase) -> None
 
     Formula: 0 <= inputs < V (where random_words=ordinary is declared: no special token either)
     Source: an id beyond the table of tokens ends training far from its cause
-    Mutant: one_word_too_many
+    Fault: one_word_too_many
     """
     batch = subject.batch(case)
     got = subject.hide(batch, case.seed)
@@ -109,7 +109,7 @@ def nothing_to_hide_comes_back(subject: Masking, case: ParameterCase) -> None:
 
     Formula: special everywhere implies inputs = ids, labels = ignore_index
     Source: a short last batch; a masking that forces one choice a row takes a special token there
-    Mutant: at_least_one_a_row
+    Fault: at_least_one_a_row
     """
     batch = subject.batch(case)
     ids = np.where(batch.special, batch.ids, PAD)
@@ -123,7 +123,7 @@ def the_ids_are_left_as_they_are(subject: Masking, case: ParameterCase) -> None:
 
     Formula: ids, special after the call = ids, special before it
     Source: huggingface/transformers, DataCollatorForLanguageModeling.torch_mask_tokens writes into its argument
-    Mutant: masks_in_place
+    Fault: masks_in_place
     """
     for seed in range(case.seed, case.seed + 4):
         subject.hide(subject.batch(case), seed)  # a changed argument is told by the call itself
@@ -134,7 +134,7 @@ def one_seed_gives_one_result(subject: Masking, case: ParameterCase) -> None:
 
     Formula: f(ids, seed) = f(ids, seed), after f(other ids, other seed), with the library's generator elsewhere
     Source: an unseeded masking cannot be repeated, and a run that goes on from a checkpoint is another one
-    Mutant: draws_from_the_global_generator
+    Fault: draws_from_the_global_generator
     """
     batch = subject.batch(case)
     first = subject.hide(batch, case.seed, seed_=1)
@@ -150,7 +150,7 @@ def the_attention_mask_is_that_of_the_text(subject: Masking, case: ParameterCase
 
     Formula: attention_mask = (ids != PAD), not (inputs != PAD)
     Source: huggingface/transformers#12998 (the attention mask dropped); a mask of the inputs hides a random word 0
-    Mutant: attention_mask_after_masking
+    Fault: attention_mask_after_masking
     """
     batch = subject.batch(case)
     for seed in range(case.seed, case.seed + 8):

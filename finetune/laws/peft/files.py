@@ -12,7 +12,7 @@ def a_saved_adapter_comes_back(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: save(), training, save(): new model, load(): f'(x) as at the last; a checkpoint of a base holds no head
     Source: head not saved with the adapter; PEFT 0.21.2: BERT's pooler is neither trained nor saved
-    Mutant: head_not_saved
+    Fault: head_not_saved
     """
     with subject.places(2) as (earlier, place):
         run = subject.draw_trained_model(case)
@@ -31,7 +31,7 @@ def saving_changes_no_number(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: save(): theta' = theta, bit by bit
     Source: a save that merges first, or casts the model in place
-    Mutant: saving_merges
+    Fault: saving_merges
     """
     with subject.places() as (place,):
         run = subject.draw_trained_model(case)
@@ -48,7 +48,7 @@ def a_merged_adapter_is_saved_as_it_is(subject: Adapting, case: ParameterCase) -
 
     Formula: merge(), save(), new model, load(): |f'(x) - f'(x) before| <= rounding
     Source: LoRA saved merged: the sum is loaded, and the product added once more
-    Mutant: saved_merged
+    Fault: saved_merged
     """
     with subject.places() as (place,):
         run = subject.draw_trained_model(case)
@@ -66,7 +66,7 @@ def another_process_reads_the_adapter(subject: Adapting, case: ParameterCase) ->
 
     Formula: as a_saved_adapter_comes_back, in another process
     Source: what lives in the process alone: a head drawn anew, adapters in a registry, files that refer to it
-    Mutant: kept_beside_the_file
+    Fault: kept_beside_the_file
     """
     if not subject.runner.isolated:
         raise NotApplicable("the target runs in this process")

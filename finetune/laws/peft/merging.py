@@ -16,7 +16,7 @@ def merging_changes_no_output(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: |(W + s B A) x - (W x + s B (A x))| <= rounding
     Source: paiml/aprender PR2189 (scale of rank-stabilised LoRA), microsoft/LoRA#61, #103 (transposed), candle-lora#26
-    Mutant: merged_with_another_scale
+    Fault: merged_with_another_scale
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -31,7 +31,7 @@ def merging_changes_the_weights(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: W' != W for some frozen W
     Source: huggingface/trl#386 (the base alone is saved); EricLBuehler/candle-lora#26 (merged on a clone)
-    Mutant: merges_a_clone
+    Fault: merges_a_clone
     """
     run = subject.draw_trained_model(case)
     before, trained = subject.row(run).values, subject.flags(run)
@@ -47,7 +47,7 @@ def merging_twice_is_once(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: merge(), merge(): W'' = W', bit by bit
     Source: unslothai/unsloth#219 (each merge adds again)
-    Mutant: every_merge_adds
+    Fault: every_merge_adds
     """
     run = subject.draw_trained_model(case)
     subject.do(run, "merge")
@@ -61,7 +61,7 @@ def unmerging_restores_the_weights(subject: Adapting, case: ParameterCase) -> No
 
     Formula: |W' - W| <= 2 u (|W + D| + |W|), for W' = fl(fl(W + D) - D); 0 where unmerge=exact is declared
     Source: PEFT 0.21.2: a merge in bfloat16 and back drifts; ours keeps W and gives its bits back
-    Mutant: unmerged_with_another_scale
+    Fault: unmerged_with_another_scale
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -84,7 +84,7 @@ def unmerging_twice_is_once(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: merge(), unmerge(), unmerge(): W'' = W', bit by bit; unmerge(): W' = W
     Source: as merging_twice_is_once
-    Mutant: every_unmerge_subtracts
+    Fault: every_unmerge_subtracts
     """
     run = subject.draw_trained_model(case)
     before = subject.row(run).values
@@ -102,7 +102,7 @@ def disabling_gives_the_plain_outputs(subject: Adapting, case: ParameterCase) ->
 
     Formula: disabled: f'(x) = f(x)
     Source: disable does not restore; PEFT 0.21.2: disable_adapter() with a prompt raises UnboundLocalError
-    Mutant: head_stays_trained
+    Fault: head_stays_trained
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -115,7 +115,7 @@ def enabling_again_gives_the_adapter_back(subject: Adapting, case: ParameterCase
 
     Formula: f'(x), disabled: f(x), f'(x): the first and the last are equal, bit by bit
     Source: a flag that is set and not set back; values that were swapped and lost
-    Mutant: disabled_for_ever
+    Fault: disabled_for_ever
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -131,7 +131,7 @@ def disabling_a_merged_adapter_gives_the_plain_outputs(subject: Adapting, case: 
 
     Formula: merge(), disabled: |f'(x) - f(x)| <= rounding; then f'(x) again
     Source: a merged model whose switch is looked at by the unmerged branch alone
-    Mutant: merged_ignores_the_switch
+    Fault: merged_ignores_the_switch
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")

@@ -17,7 +17,7 @@ def a_new_adapter_changes_nothing(subject: Adapting, case: ParameterCase) -> Non
 
     Formula: B = 0 implies f'(x) = f(x)
     Source: Hu et al. (2022), section 4.1 (zero for B); LoRA B not zero
-    Mutant: second_matrix_not_zero
+    Fault: second_matrix_not_zero
     """
     run = subject.new(case)
     if not subject.facts(run).neutral:
@@ -32,7 +32,7 @@ def a_drawn_adapter_changes_the_outputs(subject: Adapting, case: ParameterCase) 
 
     Formula: f'(x) != f(x) by more than rounding, for each row of a batch
     Source: huggingface/trl#386 (what was trained is not used); a check with B = 0 is vacuous
-    Mutant: product_left_out
+    Fault: product_left_out
     """
     run = subject.new(case)
     drawn = subject.array(run, "draw", case.seed % 1000 + 1, False, mode=None)
@@ -54,7 +54,7 @@ def the_outputs_are_those_of_the_formula(subject: Adapting, case: ParameterCase)
 
     Formula: W + s B A in the place of W; [p; E x] in the place of E x; [K_p; K x], [V_p; V x] in those of K x, V x
     Source: Hu et al. (2022), section 4.1; Lester et al. (2021), section 2; Li and Liang (2021), section 4.2
-    Mutant: scaled_twice
+    Fault: scaled_twice
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -76,7 +76,7 @@ def evaluation_repeats_the_outputs(subject: Adapting, case: ParameterCase) -> No
 
     Formula: f'(x), train(), f'(x), eval(), f'(x): the first and the last are equal
     Source: huggingface/pytorch-image-models PR1978 (dropout active in evaluation), of the adapter's own dropout
-    Mutant: adapter_drops_in_evaluation
+    Fault: adapter_drops_in_evaluation
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -93,7 +93,7 @@ def modes_change_no_output(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: eval() train() eval() train() eval(): f'(x) as after the first
     Source: microsoft/LoRA#34, #61 (merging in eval()); unslothai/unsloth#219 (each merge adds again)
-    Mutant: every_evaluation_merges
+    Fault: every_evaluation_merges
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -111,7 +111,7 @@ def padding_on_the_right_changes_nothing(subject: Adapting, case: ParameterCase)
 
     Formula: f'(x) = f'([x; pad; ...]) at the text, where the plain model has that
     Source: huggingface/transformers PR41696 (mask length taken from the query); a classifier that pools a pad token
-    Mutant: mask_all_ones
+    Fault: mask_all_ones
     """
     beside_padding(subject, case, "right")
 
@@ -121,7 +121,7 @@ def padding_on_the_left_changes_nothing(subject: Adapting, case: ParameterCase) 
 
     Formula: f'(x) = f'([pad; ...; x]) at the text, where the plain model has that
     Source: huggingface/peft#54 (soft prompt before left padding); unslothai/unsloth#3699 (positions of left padding)
-    Mutant: prompt_before_the_padding
+    Fault: prompt_before_the_padding
     """
     beside_padding(subject, case, "left")
 
@@ -173,7 +173,7 @@ def segments_count_as_before(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: f(x, s) != f(x, s') implies f'(x, s) != f'(x, s')
     Source: PEFT 0.21.2: with a prompt and without a head, token_type_ids are set to None, with a warning
-    Mutant: segments_dropped
+    Fault: segments_dropped
     """
     run = subject.draw_trained_model(case)
     if subject.facts(run).segments < 2:

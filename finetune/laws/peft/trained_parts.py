@@ -23,7 +23,7 @@ def as_many_numbers_are_trained_as_the_formula_says(subject: Adapting, case: Par
 
     Formula: r (d_in + d_out) a matrix, P d, 2 L P d_kv, or all biases; plus the head
     Source: Hu et al. (2022), section 4.1; a base that is frozen only in the optimizer; huggingface/peft#3201
-    Mutant: base_is_not_frozen
+    Fault: base_is_not_frozen
     """
     run = subject.new(case)
     want = subject.facts(run).count
@@ -43,7 +43,7 @@ def a_step_changes_what_is_trained_and_nothing_else(subject: Adapting, case: Par
 
     Formula: frozen: theta' = theta bit by bit, and no gradient; trained: theta' != theta wherever it matters
     Source: microsoft/LoRA#34, Lightning-AI/lit-llama PR185 (train() and eval() do more than they say)
-    Mutant: thawed_in_training
+    Fault: thawed_in_training
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -106,7 +106,7 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
 
     Formula: <df/dp, w> = (f(p + h w) - f(p - h w)) / 2 h for every trained p, up to h^2
     Source: an adapter that is computed with .data or under no_grad is never trained, and nobody says so
-    Mutant: product_is_detached
+    Fault: product_is_detached
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
@@ -139,7 +139,7 @@ def what_is_trained_stays_trained(subject: Adapting, case: ParameterCase) -> Non
 
     Formula: requires_grad after disabled(), and after merge(), unmerge() = requires_grad before; merged: no more
     Source: huggingface/peft#3447, PR2936 (enabling sets requires_grad anew); a weight put back as a new parameter
-    Mutant: unmerging_thaws_the_base
+    Fault: unmerging_thaws_the_base
     """
     run = subject.draw_trained_model(case)
     flags_stay(subject, case, run, subject.flags(run).astype(float))
@@ -150,7 +150,7 @@ def what_was_frozen_stays_frozen(subject: Adapting, case: ParameterCase) -> None
 
     Formula: requires_grad = False everywhere; after disabled(), merge(), unmerge(): still False everywhere
     Source: huggingface/peft#3447 (disable_adapter() thaws an adapter that was loaded for inference)
-    Mutant: enabling_thaws_the_adapter
+    Fault: enabling_thaws_the_adapter
     """
     run = subject.draw_trained_model(case)
     subject.do(run, "freeze")
@@ -186,7 +186,7 @@ def checkpointing_lets_everything_learn(subject: Adapting, case: ParameterCase) 
 
     Formula: as a_step_changes_what_is_trained_and_nothing_else, after checkpoint()
     Source: PEFT 0.21.2 with transformers 5.23.0: a prefix has no gradient; reentrant checkpoints of frozen inputs
-    Mutant: checkpoint_of_frozen_inputs
+    Fault: checkpoint_of_frozen_inputs
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run)
@@ -206,7 +206,7 @@ def frozen_statistics_stay(subject: Adapting, case: ParameterCase) -> None:
 
     Formula: buffers after = buffers before, bit by bit
     Source: running statistics drifting while frozen: requires_grad says nothing of them
-    Mutant: statistics_drift
+    Fault: statistics_drift
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")

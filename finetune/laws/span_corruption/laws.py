@@ -42,7 +42,7 @@ def pairs_have_the_declared_length(subject: Grader, case: ParameterCase) -> None
 
     Formula: |x| = |y| = total - 1, total = block + 1, or block where the variant "block" is declared
     Source: the assignment's skeleton, steps 3 and 4; it exists in both forms
-    Mutant: one_character_short
+    Fault: one_character_short
     """
     want = subject.total(case["block"]) - 1
     for item in subject.items(case, 2):
@@ -65,7 +65,7 @@ def targets_are_inputs_one_place_ahead(subject: Grader, case: ParameterCase) -> 
 
     Formula: y_i = x_(i+1)
     Source: the assignment's skeleton, step 4: input masked_string[:-1], output masked_string[1:]
-    Mutant: targets_are_the_inputs
+    Fault: targets_are_the_inputs
     """
     for item in subject.items(case, 3):
         if len(item.x.values) != len(item.y.values):
@@ -83,7 +83,7 @@ def strings_have_the_form(subject: Grader, case: ParameterCase) -> None:
 
     Formula: s = prefix M suffix M masked (M) PAD ... PAD
     Source: the assignment's skeleton, step 3
-    Mutant: padded_in_front
+    Fault: padded_in_front
     """
     a_few(subject, case)
 
@@ -93,7 +93,7 @@ def the_masked_stretch_is_not_empty(subject: Grader, case: ParameterCase) -> Non
 
     Formula: |masked| >= 1
     Source: the assignment's skeleton, step 2; of two public solutions one masks nothing 0.2 % of the time
-    Mutant: empty_now_and_then
+    Fault: empty_now_and_then
     """
     for item in subject.items(case, 60):
         if not subject.parts(item).masked:
@@ -105,7 +105,7 @@ def documents_come_back(subject: Grader, case: ParameterCase) -> None:
 
     Formula: prefix + masked + suffix = document[:T], ids: PAD 0, MASK 1, then the sorted characters
     Source: the assignment's skeleton, steps 0 to 3 and its vocabulary
-    Mutant: masked_and_suffix_swapped
+    Fault: masked_and_suffix_swapped
     """
     document = subject.document(case)
     for item, parts in a_few(subject, case):
@@ -125,7 +125,7 @@ def lengths_stay_in_range(subject: Grader, case: ParameterCase) -> None:
 
     Formula: 4 <= T <= min(n, int(7/8 block))
     Source: the assignment's skeleton, step 1
-    Mutant: cut_to_the_whole_block
+    Fault: cut_to_the_whole_block
     """
     for item in subject.items(case, 40):
         length, top = subject.parts(item).length, longest(case)
@@ -141,7 +141,7 @@ def every_length_is_possible(subject: Grader, case: ParameterCase) -> None:
     Formula: k lengths, N = 3 k ln(k / 1e-9) items: one with a third of its equal share is missed by them with
         probability (1 - 1/(3k))^N <= 1e-9 / k
     Source: the assignment's skeleton, step 1: "each length should have some possibility of being chosen"
-    Mutant: always_as_long_as_possible
+    Fault: always_as_long_as_possible
     """
     lengths = range(SHORTEST, longest(case) + 1)
     count = math.ceil(SHARE * len(lengths) * math.log(len(lengths) / ALARM))
@@ -159,7 +159,7 @@ def a_quarter_is_masked(subject: Grader, case: ParameterCase) -> None:
     Formula: |mean(m - T/4)| <= 3/4 + 6.5 s / sqrt(N): rounding down or up moves the mean by at most 3/4, and a mean of
         N draws is off by 6.5 standard errors with probability 8e-11
     Source: the assignment's skeleton, step 2; a public solution masks .282
-    Mutant: more_than_a_quarter
+    Fault: more_than_a_quarter
     """
     count = 3000
     items = subject.items(case, count)
@@ -181,7 +181,7 @@ def the_masked_length_varies(subject: Grader, case: ParameterCase) -> None:
     Formula: P(m = m' | T = T') <= 1/2 over N pairs; one that draws from four lengths or more (P <= 1/4) exceeds it with
         probability exp(-N KL(1/2 || 1/4)), below 1e-12 from N = 193 on (Chernoff)
     Source: the assignment's skeleton, step 2: the length is to be random
-    Mutant: always_a_quarter
+    Fault: always_a_quarter
     """
     count = 1500
     items = subject.items(case, count)
@@ -207,7 +207,7 @@ def every_place_is_masked_at_times(subject: Grader, case: ParameterCase) -> None
 
     Formula: N = 3 k ln(k / 1e-9) items for k places, and first and last: see every_length_is_possible
     Source: the assignment's skeleton, step 2: [prefix] and [suffix] may be empty
-    Mutant: first_character_never_masked
+    Fault: first_character_never_masked
     """
     top = longest(case)
     count = math.ceil(SHARE * top * math.log((top + 2) / ALARM))

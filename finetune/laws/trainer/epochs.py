@@ -17,7 +17,7 @@ def every_example_comes_once_an_epoch(subject: Training, case: ParameterCase) ->
 
     Formula: the batches of an epoch are a partition of {0, ..., N - 1} (whole batches alone where drop_last=True)
     Source: the assignment's Trainer; a sampler with replacement, or the last batch lost
-    Mutant: last_batch_lost
+    Fault: last_batch_lost
     """
     run = subject.run(case, epochs=3, batch_size=max(2, case["N"] // 3))
     seen, size = subject.train(run), run.config["batch_size"]
@@ -42,7 +42,7 @@ def epochs_are_shuffled(subject: Training, case: ParameterCase) -> None:
 
     Formula: N >= 14 examples one by one: two orders drawn at random are equal with probability 1 / N! < 2e-11
     Source: no shuffling
-    Mutant: never_shuffled
+    Fault: never_shuffled
     """
     seen = subject.train(subject.run(case, epochs=3, batch_size=1))
     orders = [tuple(range(case["N"]))] + [tuple(int(s.examples.argmax()) for s in epoch) for epoch in seen.epochs]
@@ -57,7 +57,7 @@ def one_seed_gives_one_run(subject: Training, case: ParameterCase) -> None:
 
     Formula: run(seed) = run(seed), whatever was drawn before
     Source: an unseeded split or order cannot be repeated
-    Mutant: order_from_the_clock
+    Fault: order_from_the_clock
     """
     run = subject.run(case, epochs=2, batch_size=4)
     one, two = subject.train(run), subject.train(run)
@@ -77,7 +77,7 @@ def another_seed_gives_another_run(subject: Training, case: ParameterCase) -> No
 
     Formula: order(seed) != order(seed + 1), with probability above 1 - 2e-11 for N >= 14
     Source: an interval over seeds is none where the seed is not used
-    Mutant: seed_unused
+    Fault: seed_unused
     """
     run = subject.run(case, batch_size=1)
     one, two = subject.train(run), subject.train(run.with_(seed=run.config["seed"] + 1))
@@ -92,7 +92,7 @@ def the_model_is_in_training_mode(subject: Training, case: ParameterCase) -> Non
 
     Formula: model.training is True whenever its loss is computed
     Source: dropout that is never on trains another model
-    Mutant: left_in_evaluation
+    Fault: left_in_evaluation
     """
     seen = subject.train(subject.run(case, epochs=2))
     if not seen.modes.all():
@@ -105,7 +105,7 @@ def a_step_without_targets_stays_finite(subject: Training, case: ParameterCase) 
 
     Formula: tokens_i = 0 implies |theta'| < inf
     Source: a mean over no token is 0 / 0
-    Mutant: divided_by_no_token
+    Fault: divided_by_no_token
     """
     run = subject.run(case, epochs=2, batch_size=1)
     alone = case.rng("alone").integers(case["N"])

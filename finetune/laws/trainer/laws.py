@@ -35,7 +35,7 @@ def a_step_is_that_of_adamw(subject: Training, case: ParameterCase) -> None:
 
     Formula: g = sum_i G_i / sum_i tokens_i, theta' = theta - lr g / (|g| + eps)
     Source: Loshchilov and Hutter (2019), algorithm 2; the loss of a step is a mean over tokens
-    Mutant: summed_loss
+    Fault: summed_loss
     """
     run = subject.run(case, scale=NEAR_EPS)
     subject.compare(run, subject.train(run), "one step")
@@ -46,7 +46,7 @@ def moments_are_kept_over_steps(subject: Training, case: ParameterCase) -> None:
 
     Formula: m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, theta -= lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)
     Source: Kingma and Ba (2015), algorithm 1; zero_grad missing, or after backward
-    Mutant: gradients_never_zeroed
+    Fault: gradients_never_zeroed
     """
     run = subject.run(case, spread=1.5, epochs=3, batch_size=max(1, case["N"] // 2))
     subject.compare(run, subject.train(run), "several steps")
@@ -57,7 +57,7 @@ def matrices_decay(subject: Training, case: ParameterCase) -> None:
 
     Formula: g = 0 implies theta' = (1 - lr decay) theta for weights of linear and convolutional modules
     Source: Loshchilov and Hutter (2019), algorithm 2 (decoupled); a coupled L2 term is divided by its own root
-    Mutant: decay_in_the_gradient
+    Fault: decay_in_the_gradient
     """
     run = without_gradients(subject, case)
     subject.compare(run, subject.train(run), "decay alone")
@@ -68,7 +68,7 @@ def nothing_else_decays(subject: Training, case: ParameterCase) -> None:
 
     Formula: g = 0 implies theta' = theta for all but matrices (tables excepted where decay=dims is declared)
     Source: the assignment's configure_optimizers; a filter by name misses what is called otherwise
-    Mutant: norms_and_biases_decay
+    Fault: norms_and_biases_decay
     """
     run = without_gradients(subject, case)
     seen = subject.train(run)
@@ -97,7 +97,7 @@ def frozen_parameters_keep_their_bits(subject: Training, case: ParameterCase) ->
 
     Formula: requires_grad = False implies theta' = theta, bit by bit
     Source: a base that is frozen only in the optimizer, or decayed with the rest
-    Mutant: frozen_decays
+    Fault: frozen_decays
     """
     run = subject.run(case, epochs=2, weight_decay=0.5)
     require_no_change(subject.train(run), np.array(where(FROZEN)), "frozen")
@@ -108,7 +108,7 @@ def gradients_are_clipped_by_their_common_norm(subject: Training, case: Paramete
 
     Formula: g' = g min(1, clip / ||g||), ||g|| over all parameters, of the mean gradient of the whole step
     Source: Pascanu et al. (2013), algorithm 1; clipping before accumulated gradients are divided
-    Mutant: clipped_one_by_one
+    Fault: clipped_one_by_one
     """
     batch = max(1, case["N"] // 3)
     run = subject.run(case, spread=2.0, epochs=3, batch_size=batch, accumulate=min(batch, case.options["parts"]))
@@ -122,7 +122,7 @@ def accumulated_parts_are_the_whole_batch(subject: Training, case: ParameterCase
 
     Formula: g = (sum over parts of sums of losses)' / sum over parts of tokens, not a mean of the parts' means
     Source: huggingface/transformers#34191 (accumulation normalised by micro-batch instead of by tokens)
-    Mutant: mean_of_the_parts
+    Fault: mean_of_the_parts
     """
     run = subject.run(case, scale=NEAR_EPS, epochs=2, accumulate=min(case["N"], case.options["parts"]))
     seen = subject.train(run)
@@ -149,7 +149,7 @@ def the_rate_warms_up_by_tokens(subject: Training, case: ParameterCase) -> None:
 
     Formula: lr_t = lr min(1, tokens_t / warmup)
     Source: the assignment's Trainer; a scheduler bound to another optimizer
-    Mutant: rate_of_another_optimizer
+    Fault: rate_of_another_optimizer
     """
     step = 3 * case["N"]
     schedule(subject, case, "warm-up", 3, epochs=6, warmup_tokens=4 * step)
@@ -160,7 +160,7 @@ def the_rate_follows_the_cosine(subject: Training, case: ParameterCase) -> None:
 
     Formula: lr_t = lr max(floor, (1 + cos(pi p)) / 2), p = (tokens_t - warmup) / (final - warmup)
     Source: Loshchilov and Hutter (2017), eq. 5; the assignment's Trainer
-    Mutant: linear_in_place_of_the_cosine
+    Fault: linear_in_place_of_the_cosine
     """
     step = 3 * case["N"]
     schedule(subject, case, "cosine", 3, epochs=7, warmup_tokens=2 * step, final_tokens=8 * step)
@@ -171,7 +171,7 @@ def the_rate_stays_at_its_floor(subject: Training, case: ParameterCase) -> None:
 
     Formula: lr_t = floor lr for tokens_t >= final
     Source: karpathy/minGPT's assignment fork lets p grow beyond 1, and the rate rises again
-    Mutant: cosine_comes_back
+    Fault: cosine_comes_back
     """
     step = 3 * case["N"]
     schedule(subject, case, "beyond the end", 3, epochs=8, warmup_tokens=0, final_tokens=3 * step)
@@ -182,7 +182,7 @@ def padding_is_no_token(subject: Training, case: ParameterCase) -> None:
 
     Formula: tokens_t = sum over steps up to t of |{y real}|
     Source: Brown et al. (2020), appendix B (tokens); padding counted as tokens
-    Mutant: padding_counted
+    Fault: padding_counted
     """
     most = 6 * 6 * case["N"]
     schedule(subject, case, "padded", 0, epochs=6, batch_size=max(1, case["N"] // 2), warmup_tokens=most // 2)
@@ -193,7 +193,7 @@ def a_warm_up_beyond_the_schedule_is_told(subject: Training, case: ParameterCase
 
     Formula: warmup >= final implies an exception or a warning
     Source: a warm-up longer than training learns at a rate that was never meant; accuracy may still reach 1
-    Mutant: long_warm_up_unnoticed
+    Fault: long_warm_up_unnoticed
     """
     step = 3 * case["N"]
     run = subject.run(case, warmup_tokens=4 * step, final_tokens=(4 - case.options["parts"]) * step)

@@ -22,7 +22,7 @@ def evaluation_is_the_mean_over_all_targets(subject: Steps, case: ParameterCase)
 
     Formula: returned = sum_i l_i / sum_i tokens_i, at the parameters that it is given
     Source: evaluation as mean of batch means: the last, shorter batch weighs more than its targets
-    Mutant: evaluation_as_a_mean_of_means
+    Fault: evaluation_as_a_mean_of_means
     """
     run = subject.run(case)
     batches = split(case, range(case["N"]), case.options["parts"], "dev")
@@ -36,7 +36,7 @@ def evaluation_turns_dropout_off(subject: Steps, case: ParameterCase) -> None:
 
     Formula: no module's training is True whenever an evaluation computes a loss
     Source: huggingface/pytorch-image-models PR1978, pytorch/pytorch#124464 (dropout on in evaluation)
-    Mutant: evaluates_in_training_mode
+    Fault: evaluates_in_training_mode
     """
     found, _ = evaluate_twice(subject, case)
     for event in (1, 2):
@@ -49,7 +49,7 @@ def evaluation_changes_no_number(subject: Steps, case: ParameterCase) -> None:
 
     Formula: theta' = theta, grad' = grad and requires_grad' = requires_grad, bit by bit
     Source: a loop over dev that was copied from training
-    Mutant: evaluation_leaves_gradients
+    Fault: evaluation_leaves_gradients
     """
     found, _ = evaluate_twice(subject, case)
     values = found.history.values
@@ -72,7 +72,7 @@ def evaluation_remembers_nothing(subject: Steps, case: ParameterCase) -> None:
 
     Formula: evaluate(batches), evaluate(batches): equal
     Source: a running total that is not begun anew; draws in evaluation
-    Mutant: total_goes_on
+    Fault: total_goes_on
     """
     found, _ = evaluate_twice(subject, case)
     first, again = found.number(1), found.number(2)
@@ -84,7 +84,7 @@ def evaluation_keeps_no_graph(subject: Steps, case: ParameterCase) -> None:
 
     Formula: gradients are off whenever an evaluation computes a loss
     Source: torch.no_grad() missing; evaluation runs out of memory where training did not
-    Mutant: evaluation_with_a_graph
+    Fault: evaluation_with_a_graph
     """
     found, _ = evaluate_twice(subject, case)
     for event in (1, 2):

@@ -43,7 +43,7 @@ def a_step_follows_the_mean_gradient(subject: Steps, case: ParameterCase) -> Non
 
     Formula: theta' = theta - lr sum_i G_i / sum_i tokens_i
     Source: Robbins and Monro (1951); the loss of a step is a mean over tokens; zero_grad between backward and step
-    Mutant: zeroed_before_the_step
+    Fault: zeroed_before_the_step
     """
     subject.follow(subject.run(case), [whole(case)], "one step")
 
@@ -53,7 +53,7 @@ def each_step_has_its_own_gradient(subject: Steps, case: ParameterCase) -> None:
 
     Formula: m_t = mu m_(t-1) + g_t, theta_t = theta_(t-1) - lr m_t, g_t of batch t alone
     Source: zero_grad missing; gradients of gates that were not zeroed between batches rank heads wrongly
-    Mutant: never_zeroed
+    Fault: never_zeroed
     """
     run = subject.run(case, spread=1.5)
     subject.follow(run, [[part] for part in split_batches(case)], "several steps")
@@ -64,7 +64,7 @@ def batches_of_a_step_are_one_batch(subject: Steps, case: ParameterCase) -> None
 
     Formula: g = (sum over batches of summed losses)' / sum over batches of tokens, not a mean of the batches' means
     Source: huggingface/transformers#34191 (accumulation normalised by micro-batch instead of by tokens)
-    Mutant: mean_of_the_batches
+    Fault: mean_of_the_batches
     """
     subject.follow(subject.run(case), [split_batches(case)], f"a step over {case.options['parts']} batches")
 
@@ -74,7 +74,7 @@ def batches_without_targets_add_nothing(subject: Steps, case: ParameterCase) -> 
 
     Formula: tokens_i = 0 and G_i = 0 for all i of a batch: theta' as without that batch
     Source: a mean over no token is 0 / 0
-    Mutant: nothing_by_nothing
+    Fault: nothing_by_nothing
     """
     run, batches = subject.run(case), split_batches(case)
     tokens, gradients = run.tokens.copy(), run.gradients.copy()
@@ -88,7 +88,7 @@ def all_gradients_are_clipped_together(subject: Steps, case: ParameterCase) -> N
 
     Formula: g' = g min(1, clip / ||g||), ||g|| over all parameters, of the mean gradient of the whole step
     Source: Pascanu et al. (2013), algorithm 1; clipping batch by batch, or before the division
-    Mutant: clipped_batch_by_batch
+    Fault: clipped_batch_by_batch
     """
     run, parts = subject.run(case, spread=2.0), split_batches(case)
     steps = [[part] for part in parts] + [parts]
@@ -104,7 +104,7 @@ def what_asks_for_no_gradient_stays(subject: Steps, case: ParameterCase) -> None
 
     Formula: requires_grad = False implies theta' = theta bit by bit, and no gradient
     Source: a base that is frozen only in the optimizer costs its gradients, and is one step from being trained
-    Mutant: thawed_for_the_step
+    Fault: thawed_for_the_step
     """
     found = happened_twice(subject, case)
     frozen = np.array(where(FROZEN))
@@ -129,7 +129,7 @@ def the_optimiser_is_stepped_once(subject: Steps, case: ParameterCase) -> None:
 
     Formula: steps of the optimizer = 1 for each call
     Source: a step for every batch in place of an accumulation: moments and schedules run ahead
-    Mutant: stepped_for_every_batch
+    Fault: stepped_for_every_batch
     """
     found = happened_twice(subject, case)
     made = found.facts[:, 2].astype(int)
@@ -142,7 +142,7 @@ def every_batch_counts_once(subject: Steps, case: ParameterCase) -> None:
 
     Formula: the calls of the loss with gradients are a partition of the step's examples
     Source: the last batch of an accumulation lost; a second pass that nobody needs
-    Mutant: last_batch_forgotten
+    Fault: last_batch_forgotten
     """
     found = happened_twice(subject, case)
     for event in (0, 1):
@@ -158,7 +158,7 @@ def batches_are_left_as_they_were(subject: Steps, case: ParameterCase) -> None:
 
     Formula: batches after = batches before
     Source: inputs mutated by masking; labels overwritten in place
-    Mutant: padding_written_into_the_batch
+    Fault: padding_written_into_the_batch
     """
     found = happened_twice(subject, case)
     if not found.facts[:, 3].all():
@@ -170,7 +170,7 @@ def a_step_is_in_training_mode(subject: Steps, case: ParameterCase) -> None:
 
     Formula: every module's training is True whenever a step computes a loss
     Source: dropout that is off from the first evaluation on
-    Mutant: mode_left_as_it_was
+    Fault: mode_left_as_it_was
     """
     found = happened_twice(subject, case)
     if not found.calls[:, 1].all():
@@ -182,7 +182,7 @@ def each_step_draws_anew(subject: Steps, case: ParameterCase) -> None:
 
     Formula: numbers drawn from the generator in two calls of the loss differ (with probability above 1 - 2^-20)
     Source: Dao-AILab/flash-attention#314 (successive masks identical); a seed set inside of the step
-    Mutant: seeded_in_the_step
+    Fault: seeded_in_the_step
     """
     found = happened_twice(subject, case)
     draws = found.calls[:, 4]
@@ -195,7 +195,7 @@ def the_loss_that_is_told_is_the_mean(subject: Steps, case: ParameterCase) -> No
 
     Formula: returned = sum_i l_i / sum_i tokens_i
     Source: a mean of batch means; a loss that was divided for the accumulation, and is told as it is
-    Mutant: told_divided_once_more
+    Fault: told_divided_once_more
     """
     run, batches = subject.run(case), split_batches(case)
     found = subject.run_events(run, [("step", batches)])
@@ -208,7 +208,7 @@ def the_loss_that_is_told_holds_no_graph(subject: Steps, case: ParameterCase) ->
 
     Formula: returned.requires_grad = False
     Source: total += loss in place of total += loss.item()
-    Mutant: loss_with_its_graph
+    Fault: loss_with_its_graph
     """
     found = happened_twice(subject, case)
     if found.facts[:, 1].any():

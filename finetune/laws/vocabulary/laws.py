@@ -79,7 +79,7 @@ def ids_are_pad_mask_and_sorted_characters(subject: Encoder, case: ParameterCase
 
     Formula: id(c) = 2 + |{distinct c' of the corpus: c' < c}|
     Source: the assignment's CharCorruptionDataset: sorted(set(data)), then MASK and PAD put in front
-    Mutant: numbered_from_zero
+    Fault: numbered_from_zero
     """
     corpus, text = subject.corpus(case), subject.text(case)
     order = sorted(set(corpus))
@@ -92,7 +92,7 @@ def pad_and_mask_have_their_ids(subject: Encoder, case: ParameterCase) -> None:
 
     Formula: id(PAD) = 0, id(MASK) = 1
     Source: the assignment's CharCorruptionDataset
-    Mutant: pad_and_mask_swapped
+    Fault: pad_and_mask_swapped
     """
     got = subject.ids(subject.corpus(case), PAD + MASK + PAD)
     require_close(got, np.array([0.0, 1.0, 0.0]), 0.0, "ids of PAD, MASK, PAD")
@@ -103,7 +103,7 @@ def the_corpus_s_order_does_not_matter(subject: Encoder, case: ParameterCase) ->
 
     Formula: f(corpus reversed, twice over; text) = f(corpus; text)
     Source: a checkpoint's ids must mean the same in another run
-    Mutant: numbered_as_they_come
+    Fault: numbered_as_they_come
     """
     corpus, text = subject.corpus(case), subject.text(case)
     first = subject.ids(corpus, text)
@@ -115,7 +115,7 @@ def a_text_is_its_characters(subject: Encoder, case: ParameterCase) -> None:
 
     Formula: f(a + b) = f(a) f(b), |f(t)| = |t|
     Source: characters, not bytes or 16-bit units, are counted
-    Mutant: counts_bytes
+    Fault: counts_bytes
     """
     corpus, text = subject.corpus(case), subject.text(case)
     cut = len(text) // 2
@@ -128,7 +128,7 @@ def the_whole_corpus_is_read(subject: Encoder, case: ParameterCase) -> None:
 
     Formula: f(t t ... t c; c) = 2 + |{distinct c' of t: c' < c}|, up to 4000 lines of up to 60 characters
     Source: a vocabulary of the first lines, or the first buffer, of a file fails at a character that comes later
-    Mutant: first_ten_thousand_characters
+    Fault: first_ten_thousand_characters
     """
     line, last = subject.corpus(case), "ę"
     want = np.array([2.0 + sum(c < last for c in {*line, "\n"})])
@@ -140,7 +140,7 @@ def unknown_characters_are_refused(subject: Encoder, case: ParameterCase) -> Non
 
     Formula: c not in corpus implies f(corpus, ... c ...) raises
     Source: an id of another character would be trained on in silence
-    Mutant: unknown_becomes_mask
+    Fault: unknown_becomes_mask
     """
     text = subject.text(case)
     place = int(case.rng("place").integers(0, len(text) + 1))
@@ -152,7 +152,7 @@ def reserved_characters_are_refused_in_a_corpus(subject: Encoder, case: Paramete
 
     Formula: PAD or MASK in corpus implies f raises
     Source: the assignment's CharCorruptionDataset asserts it
-    Mutant: reserved_characters_kept
+    Fault: reserved_characters_kept
     """
     corpus = subject.corpus(case)
     for reserved in (PAD, MASK):

@@ -16,7 +16,7 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def mutants_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
 
 

@@ -15,7 +15,7 @@ from finetune.data.names import NamePlaces
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
 from finetune.data.world import world
-from finetune.faults import training as mutants
+from finetune.faults import training as faults
 from finetune.models.gpt import ATTENTIONS, GPT, GPTConfig, mean_loss, next_token_loss
 from finetune.training.config import TrainConfig
 from finetune.training.train import Trainer
@@ -45,13 +45,13 @@ def test_ten_examples_are_learnt_by_heart(attention: str) -> None:
     overfit(attention)
 
 
-@pytest.mark.parametrize("trainer", mutants.TRAINERS)
+@pytest.mark.parametrize("trainer", faults.TRAINERS)
 def test_a_faulty_trainer_does_not_learn_them(trainer: Any) -> None:
     with pytest.raises(AssertionError, match="but should be below"):
         overfit("vanilla", trainer)
 
 
-@pytest.mark.parametrize("loss", mutants.LOSSES)
+@pytest.mark.parametrize("loss", faults.LOSSES)
 def test_a_faulty_loss_does_not_teach_them(loss: Any) -> None:
     with pytest.raises(AssertionError, match="but should be below"):
         overfit("vanilla", loss=loss)
@@ -79,4 +79,4 @@ def forgets(trainer: Any) -> None:
 def test_a_step_forgets_earlier_gradients() -> None:
     forgets(Trainer)
     with pytest.raises(AssertionError, match="but should be equal"):
-        forgets(mutants.NeverZeroed)
+        forgets(faults.NeverZeroed)

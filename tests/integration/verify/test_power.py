@@ -130,7 +130,7 @@ def test_keys_follow_what_a_row_declares(power: dict[str, ModuleType], monkeypat
     assert of_row() == keys[0]
 
 
-def test_keys_follow_what_a_mutant_imports(power: dict[str, ModuleType]) -> None:
+def test_keys_follow_what_a_fault_imports(power: dict[str, ModuleType]) -> None:
     store = power["store"]
     assert store.module("attention_core.faults.hard_tiles") != store.module("attention_core.faults.hard_inputs")
     imported = store.sources("attention_core.faults.hard_tiles")

@@ -1,4 +1,4 @@
-"""A mutant that is none, or a correct row that is wrong, would make every figure of docs/power.md a lie.
+"""A fault that is none, or a correct row that is wrong, would make every figure of docs/power.md a lie.
 
 The catalogue of faults is sound: every row builds, faults leave their budget on a stated call, correct rows do not.
 """
@@ -74,7 +74,7 @@ def test_enough_faults_are_of_our_making() -> None:
 def lacking(found: Row) -> list[str]:
     """What a row would have to declare for its fault to be one: what its laws ask for, and what its words say."""
     own = found.name.rpartition(".")[2]
-    laws = [law for law in find_contract(found.contract).laws if law.mutant == own and law.declares is not None]
+    laws = [law for law in find_contract(found.contract).laws if law.fault == own and law.declares is not None]
     record = found.implementation()
     missing = [f"{law.name}: {law.because}" for law in laws if law.declares and not law.declares(record)]
     if found.contract == "attention":

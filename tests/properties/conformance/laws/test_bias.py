@@ -19,7 +19,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import bias
 from attention_core.conformance.laws.bias import CONTRACT
 from attention_core.conformance.subjects.parameter_case import draw_parameters
-from attention_core.faults import bias as mutants
+from attention_core.faults import bias as faults
 from attention_core.modules import positions
 
 SEEN_BY = {  # one law that must see it
@@ -36,30 +36,30 @@ SEEN_BY = {  # one law that must see it
 
 
 @pytest.mark.parametrize("law", bias.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: bias.Law) -> None:
-    refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT)
+def test_every_law_refutes_the_fault_it_names(law: bias.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault), effort="quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
-    refuted(SEEN_BY[mutant.__name__], mutant, "quick", contract=CONTRACT)
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("target", [*mutants.CORRECT, positions.alibi_bias])
+@pytest.mark.parametrize("target", [*faults.CORRECT, positions.alibi_bias])
 def test_correct_biases_conform(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT)
     assert {r.status for r in results.values()} == {"held"}
 
 
 def test_slopes_are_a_convention_that_is_verified() -> None:
-    conforming(mutants.slopes_geometric, CONTRACT, parameters={"slopes": "geometric"})
-    assert refuting(mutants.correct, CONTRACT, parameters={"slopes": "geometric"}) == {"bias_falls_by_its_slope"}
+    conforming(faults.slopes_geometric, CONTRACT, parameters={"slopes": "geometric"})
+    assert refuting(faults.correct, CONTRACT, parameters={"slopes": "geometric"}) == {"bias_falls_by_its_slope"}
 
 
 def test_what_hides_faults_is_left_often_enough() -> None:
     """Powers of two hide other slopes, n_q = n_kv hides the alignment: half, and a quarter, of the cases avoid them."""
     rng, seen, count = np.random.default_rng(0), Counter[str](), 200
-    with Session(Implementation(mutants.correct, "b", CONTRACT)) as session:
+    with Session(Implementation(faults.correct, "b", CONTRACT)) as session:
         for _ in range(count):
             case = draw_parameters(session.subject, bias.SPACE, rng)
             assert case is not None and bias.SPACE.contains(case)

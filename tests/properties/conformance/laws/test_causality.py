@@ -1,6 +1,6 @@
-"""The laws of causality: no false alarm on correct functions, and each refutes the mutants that it is for.
+"""The laws of causality: no false alarm on correct functions, and each refutes the faults that it is for.
 
-Both alignments are tried; what is right under one is a mutant under the other.
+Both alignments are tried; what is right under one is a fault under the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from judging import held, judged, refuted
 from torch import Tensor
 
 from attention_core.conformance.laws import causality
-from attention_core.faults import causality as mutants
+from attention_core.faults import causality as faults
 from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
@@ -43,7 +43,7 @@ def test_correct_functions_hold(law: str, function: Any) -> None:
 
 @pytest.mark.parametrize("law", NAMES)
 def test_bottom_right_holds_where_declared(law: str) -> None:
-    held(law, mutants.aligned_bottom_right(), **BOTTOM)
+    held(law, faults.aligned_bottom_right(), **BOTTOM)
 
 
 @pytest.mark.parametrize("law", [n for n in NAMES if n != "causal_holds_at_any_scale"])
@@ -82,15 +82,15 @@ REFUTED: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("law", "mutant", "declared"), REFUTED, ids=[f"{r[0]}-{r[1]}" for r in REFUTED])
-def test_mutants_are_refuted(law: str, mutant: str, declared: dict[str, Any]) -> None:
-    refuted(law, getattr(mutants, mutant)(), **declared)
+@pytest.mark.parametrize(("law", "fault", "declared"), REFUTED, ids=[f"{r[0]}-{r[1]}" for r in REFUTED])
+def test_faults_are_refuted(law: str, fault: str, declared: dict[str, Any]) -> None:
+    refuted(law, getattr(faults, fault)(), **declared)
 
 
-def test_every_law_names_a_mutant_that_it_refutes() -> None:
-    named = {(law.name, law.mutant) for law in causality.LAWS}
+def test_every_law_names_a_fault_that_it_refutes() -> None:
+    named = {(law.name, law.fault) for law in causality.LAWS}
     # chunk_treated_as_square is a fault of decoding, so of the alignment that decoding declares
-    assert named <= {(law, mutant) for law, mutant, _ in REFUTED}
+    assert named <= {(law, fault) for law, fault, _ in REFUTED}
 
 
 def test_a_function_without_the_flag_is_not_judged() -> None:

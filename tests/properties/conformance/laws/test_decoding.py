@@ -10,18 +10,18 @@ from judging import held, judged, refuted
 
 from attention_core.conformance.laws.decoding import LAWS, SHAPES
 from attention_core.conformance.subjects.law import Law
-from attention_core.faults import decoding as mutants
+from attention_core.faults import decoding as faults
 from attention_core.faults.bases import reference
 from attention_core.faults.value import correct_with_weights
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: object) -> None:
-    refuted(law.name, getattr(mutants, law.mutant)(), "quick")  # type: ignore[attr-defined]
+def test_every_law_refutes_the_fault_it_names(law: object) -> None:
+    refuted(law.name, getattr(faults, law.fault)(), "quick")  # type: ignore[attr-defined]
 
 
 def test_returned_weights_of_many_keys_are_judged() -> None:
-    refuted("decoding_shapes_are_right", mutants.weights_of_64_keys(), "quick", returns="out,weights")
+    refuted("decoding_shapes_are_right", faults.weights_of_64_keys(), "quick", returns="out,weights")
     held("decoding_shapes_are_right", correct_with_weights(), returns="out,weights")
     held("round_sizes_and_sizes_beyond_are_right", correct_with_weights(), returns="out,weights")
 
@@ -33,7 +33,7 @@ def test_correct_attention_conforms(law: str) -> None:
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_counterexamples_can_be_read(law: Law) -> None:
-    found = judged(law.name, getattr(mutants, law.mutant)(), shrink=True).counterexample
+    found = judged(law.name, getattr(faults, law.fault)(), shrink=True).counterexample
     assert found is not None
     assert len(found.snippet) < 1500 and "zlib" not in found.snippet
 

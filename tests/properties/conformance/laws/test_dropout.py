@@ -25,7 +25,7 @@ from attention_core.conformance.laws.chance import (
 )
 from attention_core.conformance.search.search import EFFORTS
 from attention_core.declaration.implementation import CLAIMS
-from attention_core.faults import dropout as mutants
+from attention_core.faults import dropout as faults
 from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 
@@ -63,9 +63,9 @@ CAUGHT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("law", "mutant"), [(law, name) for law, names in CAUGHT.items() for name in names])
-def test_refutes(law: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant)())
+@pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
+def test_refutes(law: str, fault: str) -> None:
+    refuted(law, getattr(faults, fault)())
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -75,7 +75,7 @@ def test_refutes(law: str, mutant: str) -> None:
         (correct, {}),
         (torch.nn.functional.scaled_dot_product_attention, {"claims": CLAIMS}),
         (dot_product_attention, {}),
-        (mutants.dropout_in_bytes(), {}),
+        (faults.dropout_in_bytes(), {}),
     ],
     ids=["correct", "torch", "dot_product", "bytes"],
 )
@@ -84,24 +84,24 @@ def test_holds_for_correct(law: str, function: Callable[..., Any], record: dict[
 
 
 def test_returned_weights() -> None:
-    held(WEIGHTS, mutants.returns_weights(), returns="out,weights")
-    refuted(WEIGHTS, mutants.returns_dropped_weights(), returns="out,weights")
+    held(WEIGHTS, faults.returns_weights(), returns="out,weights")
+    refuted(WEIGHTS, faults.returns_dropped_weights(), returns="out,weights")
     assert judged(WEIGHTS, correct).status == "not_applicable"
 
 
 @pytest.mark.parametrize("law", [law.name for law in dropout.LAWS])
 def test_a_counterexample_of_dropout_can_be_read(law: str) -> None:
     """Statements about a distribution need many weights, but no packed bytes: the probe is written as a pattern."""
-    mutant = CAUGHT[law][0] if law in CAUGHT else "returns_dropped_weights"
+    fault = CAUGHT[law][0] if law in CAUGHT else "returns_dropped_weights"
     record = {"returns": "out,weights"} if law == WEIGHTS else {}
-    found = judged(law, getattr(mutants, mutant)(), shrink=True, **record).counterexample
+    found = judged(law, getattr(faults, fault)(), shrink=True, **record).counterexample
     assert found is not None
     assert len(found.snippet) < 2000 and "zlib" not in found.snippet
 
 
-def test_every_law_has_its_mutant() -> None:
+def test_every_law_has_its_fault() -> None:
     for law in TABLE:
-        assert law.mutant in CAUGHT.get(law.name, ("returns_dropped_weights",)), law.name
+        assert law.fault in CAUGHT.get(law.name, ("returns_dropped_weights",)), law.name
 
 
 @pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.9])

@@ -1,6 +1,6 @@
-"""The laws of gradients: no false alarm on correct functions, and each refutes the mutant that it names.
+"""The laws of gradients: no false alarm on correct functions, and each refutes the fault that it names.
 
-Mutants are those of attention_core/faults/gradients.py, run through the same search that a person would start.
+Faults are those of attention_core/faults/gradients.py, run through the same search that a person would start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attention_core.conformance.budgets.second_budget import second_bound
 from attention_core.conformance.laws import gradients
 from attention_core.conformance.laws import second_gradients as second
 from attention_core.faults import correct as odd_but_correct
-from attention_core.faults import gradients as mutants
+from attention_core.faults import gradients as faults
 from attention_core.faults import odd
 from attention_core.faults.bases.backward import build_backward
 from attention_core.faults.bases.reference import build, correct, weights
@@ -106,21 +106,21 @@ REFUTED = [
 ]
 
 
-@pytest.mark.parametrize(("law", "mutant"), REFUTED)
-def test_mutants_are_refuted(law: str, mutant: str) -> None:
+@pytest.mark.parametrize(("law", "fault"), REFUTED)
+def test_faults_are_refuted(law: str, fault: str) -> None:
     # Sixteen rows: about one run in ten at quick draws no mask that more rows share, so one in 10^5 at standard.
-    effort = "standard" if mutant == "mask_gradient_of_sixteen_rows" else "quick"
-    refuted(law, getattr(mutants, mutant)(), effort=effort, **FULL)
+    effort = "standard" if fault == "mask_gradient_of_sixteen_rows" else "quick"
+    refuted(law, getattr(faults, fault)(), effort=effort, **FULL)
 
 
-def test_every_law_names_a_mutant_that_it_refutes() -> None:
-    assert {(law.name, law.mutant) for law in (*gradients.LAWS, *second.LAWS)} <= set(REFUTED)
+def test_every_law_names_a_fault_that_it_refutes() -> None:
+    assert {(law.name, law.fault) for law in (*gradients.LAWS, *second.LAWS)} <= set(REFUTED)
 
 
-@pytest.mark.parametrize("mutant", ["key_without_scale", "key_detached"])
-def test_the_other_gradients_of_a_mutant_are_right(mutant: str) -> None:
+@pytest.mark.parametrize("fault", ["key_without_scale", "key_detached"])
+def test_the_other_gradients_of_a_fault_are_right(fault: str) -> None:
     for law in ("query_gradient_is_true", "value_gradient_is_true"):
-        held(law, getattr(mutants, mutant)())
+        held(law, getattr(faults, fault)())
 
 
 def test_gradients_that_are_not_declared_are_not_judged() -> None:

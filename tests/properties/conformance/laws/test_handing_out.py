@@ -49,7 +49,7 @@ def test_it_conforms_where_it_is_declared_to_be_shared(one: Any) -> None:
 
 
 def test_the_law_names_a_fault_that_it_refutes() -> None:
-    assert {law.mutant for law in LAWS} == {"one_mask_for_all_callers"}
+    assert {law.fault for law in LAWS} == {"one_mask_for_all_callers"}
 
 
 def test_a_result_that_cannot_be_written_into_is_left_in_peace() -> None:

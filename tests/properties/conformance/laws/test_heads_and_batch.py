@@ -15,7 +15,7 @@ from judging import held, refuted
 from attention_core.conformance.laws import heads_and_batch as slices
 from attention_core.conformance.laws import permutations
 from attention_core.declaration.implementation import CLAIMS
-from attention_core.faults import heads_and_batch as mutants
+from attention_core.faults import heads_and_batch as faults
 from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
@@ -50,9 +50,9 @@ CAUGHT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("law", "mutant"), [(law, name) for law, names in CAUGHT.items() for name in names])
-def test_refutes(law: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant)())
+@pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
+def test_refutes(law: str, fault: str) -> None:
+    refuted(law, getattr(faults, fault)())
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -74,6 +74,6 @@ def test_holds_for_kernels(law: str, function: Callable[..., Any], record: dict[
     held(law, function, "quick", **record)
 
 
-def test_every_law_has_its_mutant() -> None:
+def test_every_law_has_its_fault() -> None:
     for law in (*slices.LAWS, *permutations.LAWS):
-        assert law.mutant in CAUGHT[law.name], law.name
+        assert law.fault in CAUGHT[law.name], law.name

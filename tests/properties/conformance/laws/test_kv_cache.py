@@ -20,7 +20,7 @@ from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import check_applies
-from attention_core.faults import kv_cache as mutants
+from attention_core.faults import kv_cache as faults
 from attention_core.modules.cache import KeyValueCache
 from attention_core.modules.self_attention import MultiHeadSelfAttention
 
@@ -60,12 +60,12 @@ SEEN_BY = {  # one law that must see it
 
 
 @pytest.mark.parametrize("law", kv_cache.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: kv_cache.Law) -> None:
-    refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT)
+def test_every_law_refutes_the_fault_it_names(law: kv_cache.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault), effort="quick", contract=CONTRACT)
 
 
 def test_a_store_that_belongs_to_the_class_is_refuted_though_it_refuses_every_other_size() -> None:
-    class Listed(mutants.Cache):
+    class Listed(faults.Cache):
         chunks: list[tuple[Tensor, Tensor]] = []  # noqa: RUF012 (the fault)
 
         def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,14 +78,14 @@ def test_a_store_that_belongs_to_the_class_is_refuted_though_it_refuses_every_ot
     refuted("a_second_cache_of_the_same_size_is_new", Listed, "quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("mutant", [*mutants.FAULTY, *mutants.WINDOWED])
-def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
-    parameters = WINDOW if mutant in mutants.WINDOWED else {}
-    refuted(SEEN_BY[mutant.__name__], mutant, "quick", contract=CONTRACT, parameters=parameters)
+@pytest.mark.parametrize("fault", [*faults.FAULTY, *faults.WINDOWED])
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    parameters = WINDOW if fault in faults.WINDOWED else {}
+    refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT, parameters=parameters)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"window": 1}, {"window": 4}, {"window": 40}], ids=str)
-@pytest.mark.parametrize("target", [mutants.Cache, KeyValueCache])
+@pytest.mark.parametrize("target", [faults.Cache, KeyValueCache])
 def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str, int]) -> None:
     results = conforming(target, CONTRACT, parameters=parameters, accumulate="float32")
     assert {r.status for r in results.values()} == {"held"}
@@ -102,16 +102,16 @@ def test_a_cache_without_reset_is_left_in_peace() -> None:
 
 def test_a_cache_may_keep_the_callers_arrays_where_that_is_declared() -> None:
     law = "tokens_outlive_the_callers_arrays"
-    told = refuted(law, mutants.callers_arrays_are_kept, "quick", contract=CONTRACT).message
+    told = refuted(law, faults.callers_arrays_are_kept, "quick", contract=CONTRACT).message
     assert "if nobody may, declare --parameter inputs=kept" in told
-    results = conforming(mutants.callers_arrays_are_kept, CONTRACT, parameters={"inputs": "kept"}, accumulate="float32")
+    results = conforming(faults.callers_arrays_are_kept, CONTRACT, parameters={"inputs": "kept"}, accumulate="float32")
     assert results[law].status == "not_applicable"
     for value in ("copied", 3):
         with pytest.raises(TargetError, match=rf"inputs={value}: inputs is kept, or not declared"):
             check_applies(CONTRACT, {"parameters": {"inputs": value}})
 
 
-class DecodingAlone(mutants.Cache):
+class DecodingAlone(faults.Cache):
     """What it gives carries no gradient."""
 
     def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ class DecodingAlone(mutants.Cache):
             return super().__call__(query, key, value)
 
 
-class StoredDetached(mutants.Cache):
+class StoredDetached(faults.Cache):
     """Keys and values are read from a store that carries no gradient, queries are not."""
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,7 +129,7 @@ class StoredDetached(mutants.Cache):
 @pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("target", [DecodingAlone, StoredDetached])
 def test_a_cache_for_decoding_alone_is_not_refuted_and_its_gradients_are_named(
-    target: type[mutants.Cache], gradients: bool
+    target: type[faults.Cache], gradients: bool
 ) -> None:
     record = Implementation(target, "f", CONTRACT, gradients=gradients, accumulate="float32", untested=("window",))
     report = check_implementation(record, "quick")
@@ -153,7 +153,7 @@ def test_a_report_on_a_module_says_that_gradients_are_not_tested(gradients: bool
     assert bool(told) is gradients
 
 
-@pytest.mark.parametrize("mutant", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])
-def test_both_of_two_live_caches_are_judged(mutant: str) -> None:
+@pytest.mark.parametrize("fault", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])
+def test_both_of_two_live_caches_are_judged(fault: str) -> None:
     """One of the two alone would be right throughout."""
-    assert refuting(getattr(mutants, mutant), CONTRACT) == {"two_caches_do_not_mix"}
+    assert refuting(getattr(faults, fault), CONTRACT) == {"two_caches_do_not_mix"}

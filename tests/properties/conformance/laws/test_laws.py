@@ -59,7 +59,7 @@ def test_a_law_says_what_it_is() -> None:
 
 def test_a_law_names_a_fault_that_exists() -> None:
     faults = frozenset[str]().union(*map(functions, FAULTS))
-    assert [named(one) for one in EVERY if one[1].mutant not in faults] == []
+    assert [named(one) for one in EVERY if one[1].fault not in faults] == []
 
 
 @pytest.mark.parametrize("contract", CONTRACTS.values(), ids=list(CONTRACTS))
@@ -102,7 +102,7 @@ def test_every_check_of_a_file_is_in_its_table() -> None:
     for stem, laws in families().items():
         module = importlib.import_module(f"{package.__name__}.{stem}")
         documented = {
-            n for n, f in vars(module).items() if "Mutant:" in (getattr(f, "__doc__", "") or "") and callable(f)
+            n for n, f in vars(module).items() if "Fault:" in (getattr(f, "__doc__", "") or "") and callable(f)
         }
         own = {n for n in documented if getattr(module, n).__module__ == module.__name__}
         assert own == {law.name for law in laws}
@@ -123,15 +123,15 @@ def test_parts_of_a_docstring() -> None:
             + c
         Source: a paper,
         its second page
-        Mutant: some_fault
+        Fault: some_fault
         """
 
     law = Law(some_law, "family", needs=needs("scale"))
     assert (law.name, law.sentence) == ("some_law", "A law in one sentence.")
-    assert (law.formula, law.source, law.mutant) == ("a = b + c", "a paper, its second page", "some_fault")
+    assert (law.formula, law.source, law.fault) == ("a = b + c", "a paper, its second page", "some_fault")
     assert law.needs == {"scale"}
 
     def bare(subject: object, case: object) -> None:
         """Nothing else."""
 
-    assert (Law(bare, "family").formula, Law(bare, "family").mutant) == ("", "")
+    assert (Law(bare, "family").formula, Law(bare, "family").fault) == ("", "")

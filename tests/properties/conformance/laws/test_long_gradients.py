@@ -17,7 +17,7 @@ from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF, round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import long_gradients
 from attention_core.conformance.laws.long_gradients import PARTS, many_keys, many_rows
-from attention_core.faults import gradients as mutants
+from attention_core.faults import gradients as faults
 from attention_core.faults.bases.backward import build_backward
 from attention_core.faults.bases.reference import build, correct
 from attention_core.oracle import attention as truth
@@ -48,12 +48,12 @@ def test_correct_functions_hold(masks: bool) -> None:
 
 @pytest.mark.parametrize("name", ["value", "key", "query", "mask"])
 def test_sums_in_the_dtype_of_the_input_are_refuted(name: str) -> None:
-    mutant = getattr(mutants, f"{name}_gradient_added_in_its_dtype")
-    refuted(LAW, mutant(), mask_gradient=name == "mask", **WIDE)
+    fault = getattr(faults, f"{name}_gradient_added_in_its_dtype")
+    refuted(LAW, fault(), mask_gradient=name == "mask", **WIDE)
 
 
-def test_the_law_names_a_mutant_that_it_refutes() -> None:
-    assert [law.mutant for law in long_gradients.LAWS] == ["value_gradient_added_in_its_dtype"]
+def test_the_law_names_a_fault_that_it_refutes() -> None:
+    assert [law.fault for law in long_gradients.LAWS] == ["value_gradient_added_in_its_dtype"]
 
 
 def test_it_does_not_apply_without_two_bytes() -> None:

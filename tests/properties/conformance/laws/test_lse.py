@@ -14,7 +14,7 @@ from judging import held, refuted
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.laws import laws_of, lse
-from attention_core.faults import lse as mutants
+from attention_core.faults import lse as faults
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
 
@@ -41,13 +41,13 @@ CAUGHT = {
 dot_product = functools.partial(dot_product_attention, return_lse=True)
 tiled = functools.partial(tiled_attention, return_lse=True, block_size=16)
 KERNELS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
-    (mutants.build_lse(), {}), (dot_product, {"claims": CLAIMS}), (tiled, {"claims": CLAIMS}),
+    (faults.build_lse(), {}), (dot_product, {"claims": CLAIMS}), (tiled, {"claims": CLAIMS}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("law", "mutant"), [(law, name) for law, names in CAUGHT.items() for name in names])
-def test_refutes(law: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant)(), contract=CONTRACT)
+@pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
+def test_refutes(law: str, fault: str) -> None:
+    refuted(law, getattr(faults, fault)(), contract=CONTRACT)
 
 
 @pytest.mark.parametrize("law", [law.name for law in lse.LAWS])
@@ -71,6 +71,6 @@ def test_a_function_without_lse_is_an_error_that_says_so() -> None:
     assert "the call returns 1 value" in found.reason()
 
 
-def test_every_law_has_its_mutant() -> None:
+def test_every_law_has_its_fault() -> None:
     for law in lse.LAWS:
-        assert law.mutant in CAUGHT[law.name], law.name
+        assert law.fault in CAUGHT[law.name], law.name

@@ -20,10 +20,10 @@ from attention_core.conformance.laws import mask_builder
 from attention_core.conformance.laws.mask_builder import CONTRACT, KINDS, MaskBuilder
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import Implementation, TargetError
-from attention_core.faults import mask_builder as mutants
+from attention_core.faults import mask_builder as faults
 from attention_core.masking import builders
 
-FAULTY = [(kind, mutant) for kind, all_of in mutants.KINDS.items() for mutant in all_of]
+FAULTY = [(kind, fault) for kind, all_of in faults.KINDS.items() for fault in all_of]
 NAMED = [
     ("mask_is_the_exact_set", "sliding_window", "window_one_wider"),
     ("rows_count_what_they_may_see", "sliding_window", "window_one_wider"),
@@ -39,23 +39,23 @@ OURS: dict[str, Callable[..., Tensor]] = {
 }  # fmt: skip
 
 
-def record(kind: str, mutant: str) -> dict[str, Any]:
-    align = "bottom_right" if mutant == "causal_aligned_top_left" else "top_left"
-    return {"parameters": {"kind": kind}, "causal": align, "factory": mutant in FACTORIES}
+def record(kind: str, fault: str) -> dict[str, Any]:
+    align = "bottom_right" if fault == "causal_aligned_top_left" else "top_left"
+    return {"parameters": {"kind": kind}, "causal": align, "factory": fault in FACTORIES}
 
 
-@pytest.mark.parametrize(("law", "kind", "mutant"), NAMED)
-def test_refutes(law: str, kind: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant), effort="quick", contract=CONTRACT, **record(kind, mutant))
+@pytest.mark.parametrize(("law", "kind", "fault"), NAMED)
+def test_refutes(law: str, kind: str, fault: str) -> None:
+    refuted(law, getattr(faults, fault), effort="quick", contract=CONTRACT, **record(kind, fault))
 
 
-def test_every_law_names_a_mutant_that_it_refutes() -> None:
-    assert {(law.name, law.mutant) for law in mask_builder.LAWS} == {(law, mutant) for law, _, mutant in NAMED}
+def test_every_law_names_a_fault_that_it_refutes() -> None:
+    assert {(law.name, law.fault) for law in mask_builder.LAWS} == {(law, fault) for law, _, fault in NAMED}
 
 
-@pytest.mark.parametrize(("kind", "mutant"), FAULTY, ids=[f"{k}-{m.__name__}" for k, m in FAULTY])
-def test_every_fault_is_refuted(kind: str, mutant: Callable[..., Any]) -> None:
-    refuted("mask_is_the_exact_set", mutant, "quick", contract=CONTRACT, **record(kind, mutant.__name__))
+@pytest.mark.parametrize(("kind", "fault"), FAULTY, ids=[f"{k}-{m.__name__}" for k, m in FAULTY])
+def test_every_fault_is_refuted(kind: str, fault: Callable[..., Any]) -> None:
+    refuted("mask_is_the_exact_set", fault, "quick", contract=CONTRACT, **record(kind, fault.__name__))
 
 
 @pytest.mark.parametrize("align", ["top_left", "bottom_right"])
@@ -75,11 +75,11 @@ def test_other_forms_that_are_allowed() -> None:
 
 
 def test_an_alignment_that_a_parameter_names_is_tested_beside_the_declared_one() -> None:
-    for mutant, kind in (
-        (mutants.far_edge_without_offset, "sliding_window"),
-        (mutants.causal_aligned_top_left, "causal"),
+    for fault, kind in (
+        (faults.far_edge_without_offset, "sliding_window"),
+        (faults.causal_aligned_top_left, "causal"),
     ):
-        found = refuted("mask_is_the_exact_set", mutant, "quick", contract=CONTRACT, parameters={"kind": kind})
+        found = refuted("mask_is_the_exact_set", fault, "quick", contract=CONTRACT, parameters={"kind": kind})
         assert found.message.startswith(f"{kind} mask aligned bottom_right: ")
 
 
@@ -98,7 +98,7 @@ def test_a_parameter_that_speaks_another_language_is_asked_for_what_is_declared(
     for target in (switched, worded, refusing):
         held("mask_is_the_exact_set", target, contract=CONTRACT, parameters={"kind": "causal"})
     held(
-        "mask_is_the_exact_set", mutants.causal_aligned_top_left, contract=CONTRACT, parameters={"kind": "causal"},
+        "mask_is_the_exact_set", faults.causal_aligned_top_left, contract=CONTRACT, parameters={"kind": "causal"},
         arguments={"align": "top_left"},
     )  # fmt: skip
 
@@ -132,7 +132,7 @@ def test_wrong_forms_are_told() -> None:
     shape = refuted("mask_is_the_exact_set", one_too_many, "quick", contract=CONTRACT, parameters={"kind": "causal"})
     assert "got shape" in shape.message
     parameters = {"kind": "causal"}
-    dtype = refuted("mask_is_the_exact_set", mutants.additive_mask, "quick", contract=CONTRACT, parameters=parameters)
+    dtype = refuted("mask_is_the_exact_set", faults.additive_mask, "quick", contract=CONTRACT, parameters=parameters)
     assert dtype.message == "got dtype float32, but should be bool"
 
 

@@ -1,4 +1,4 @@
-"""The laws of masking: no false alarm on correct functions, and each refutes the mutants that it is for.
+"""The laws of masking: no false alarm on correct functions, and each refutes the faults that it is for.
 
 Covers the files masking, masking_gradients, mask_forms and dead_rows of the family.
 """
@@ -14,9 +14,9 @@ from judging import held, judged, refuted
 from torch import Tensor
 
 from attention_core.conformance.laws import dead_rows, mask_forms, masking, masking_gradients
-from attention_core.faults import dead_rows as dead_mutants
-from attention_core.faults import mask_forms as form_mutants
-from attention_core.faults import masking as mutants
+from attention_core.faults import dead_rows as dead_faults
+from attention_core.faults import mask_forms as form_faults
+from attention_core.faults import masking as faults
 from attention_core.faults import second_sight
 from attention_core.faults.bases.reference import build, correct
 from attention_core.kernels.dot_product import dot_product_attention
@@ -64,9 +64,9 @@ def test_correct_functions_hold(law: str, name: str, function: Any, declared: di
 def test_every_convention_of_dead_rows_is_accepted(law: str, convention: str) -> None:
     functions = {
         "zeros": correct,
-        "nan": dead_mutants.dead_rows_are_nan(),
-        "uniform": dead_mutants.dead_rows_are_means(),
-        "unspecified": dead_mutants.dead_rows_are_nan_for_float_masks(),
+        "nan": dead_faults.dead_rows_are_nan(),
+        "uniform": dead_faults.dead_rows_are_means(),
+        "unspecified": dead_faults.dead_rows_are_nan_for_float_masks(),
     }
     result = judged(law, functions[convention], dead_rows=convention)
     assert result.status in ("held", "not_applicable"), result.message
@@ -74,78 +74,78 @@ def test_every_convention_of_dead_rows_is_accepted(law: str, convention: str) ->
 
 @pytest.mark.parametrize("law", [law.name for law in masking_gradients.LAWS if record(law.name) == {}])
 def test_gradients_are_judged_beside_no_dead_row_that_is_declared_nan(law: str) -> None:
-    held(law, dead_mutants.dead_rows_are_nan(), dead_rows="nan")
+    held(law, dead_faults.dead_rows_are_nan(), dead_rows="nan")
 
 
 REFUTED: list[tuple[str, ModuleType, str]] = [
-    ("masked_keys_are_invisible", mutants, "mask_ignored"),
-    ("masked_keys_are_invisible", mutants, "masked_fill_discarded"),
-    ("masked_keys_are_invisible", mutants, "polarity_reversed"),
-    ("masked_keys_are_invisible", mutants, "additive_mask_cast_to_bool"),
-    ("masked_keys_are_invisible", mutants, "mask_after_softmax"),
-    ("masked_keys_are_invisible", mutants, "infinity_after_softmax"),
-    ("masked_keys_are_invisible", mutants, "wrong_sign_infinity"),
-    ("masked_keys_are_invisible", form_mutants, "query_mask_used_for_keys"),
-    ("masked_keys_are_invisible", form_mutants, "mask_of_first_in_batch"),
-    ("masked_keys_are_invisible", form_mutants, "mask_of_first_head"),
-    ("masked_keys_are_invisible", form_mutants, "expand_keys_of_first_mask_row"),
-    ("masked_keys_are_invisible", form_mutants, "first_key_head_mask"),
-    ("huge_masked_keys_are_invisible", mutants, "additive_fill_1e9"),
-    ("huge_masked_keys_are_invisible", mutants, "additive_fill_1e4"),
-    ("huge_masked_keys_are_invisible", mutants, "mask_after_softmax_renormalised"),
-    ("nonfinite_masked_keys_are_invisible", mutants, "nan_leaks_through_zero_weight"),
-    ("masked_nan_propagates_where_declared", mutants, "masked_nan_removed"),
-    ("masked_nan_propagates_where_declared", mutants, "masked_nan_leaves_its_slice"),
-    ("masked_keys_stay_masked_at_low_logits", mutants, "fill_1e4"),
-    ("masked_keys_stay_masked_at_low_logits", mutants, "fill_1e9"),
-    ("masked_keys_stay_masked_at_low_logits", mutants, "masked_score_comes_back"),
-    ("masked_keys_get_no_gradient", mutants, "backward_ignores_mask"),
-    ("masked_keys_leave_gradients_alone", mutants, "backward_renormalises_over_all_keys"),
-    ("huge_masked_keys_leave_gradients_alone", mutants, "additive_fill_1e9"),
-    ("nonfinite_masked_keys_leave_gradients_alone", mutants, "nan_leaks_in_backward"),
-    ("bool_and_additive_masks_agree", mutants, "additive_mask_cast_to_bool"),
-    ("bool_and_additive_masks_agree", mutants, "polarity_reversed"),
-    ("bool_and_additive_masks_agree", mutants, "masked_fill_discarded"),
-    ("a_bias_is_added_to_scaled_scores", form_mutants, "bias_before_scaling"),
-    ("a_bias_is_added_to_scaled_scores", form_mutants, "finite_bias_ignored"),
-    ("a_bias_is_added_to_scaled_scores", form_mutants, "bias_subtracted"),
-    ("a_constant_added_to_a_row_changes_nothing", form_mutants, "no_maximum_taken_out_of_biased_scores"),
-    ("a_broadcast_mask_equals_its_expansion", form_mutants, "batch_axis_taken_for_heads"),
-    ("a_broadcast_mask_equals_its_expansion", form_mutants, "heads_repeated_beside_batch"),
-    ("a_broadcast_mask_equals_its_expansion", form_mutants, "heads_axis_taken_for_batch"),
-    ("padding_changes_nothing", form_mutants, "right_padding_assumed"),
-    ("padding_changes_nothing", mutants, "mask_ignored"),
-    ("padding_changes_nothing", form_mutants, "batch_axis_taken_for_heads"),
+    ("masked_keys_are_invisible", faults, "mask_ignored"),
+    ("masked_keys_are_invisible", faults, "masked_fill_discarded"),
+    ("masked_keys_are_invisible", faults, "polarity_reversed"),
+    ("masked_keys_are_invisible", faults, "additive_mask_cast_to_bool"),
+    ("masked_keys_are_invisible", faults, "mask_after_softmax"),
+    ("masked_keys_are_invisible", faults, "infinity_after_softmax"),
+    ("masked_keys_are_invisible", faults, "wrong_sign_infinity"),
+    ("masked_keys_are_invisible", form_faults, "query_mask_used_for_keys"),
+    ("masked_keys_are_invisible", form_faults, "mask_of_first_in_batch"),
+    ("masked_keys_are_invisible", form_faults, "mask_of_first_head"),
+    ("masked_keys_are_invisible", form_faults, "expand_keys_of_first_mask_row"),
+    ("masked_keys_are_invisible", form_faults, "first_key_head_mask"),
+    ("huge_masked_keys_are_invisible", faults, "additive_fill_1e9"),
+    ("huge_masked_keys_are_invisible", faults, "additive_fill_1e4"),
+    ("huge_masked_keys_are_invisible", faults, "mask_after_softmax_renormalised"),
+    ("nonfinite_masked_keys_are_invisible", faults, "nan_leaks_through_zero_weight"),
+    ("masked_nan_propagates_where_declared", faults, "masked_nan_removed"),
+    ("masked_nan_propagates_where_declared", faults, "masked_nan_leaves_its_slice"),
+    ("masked_keys_stay_masked_at_low_logits", faults, "fill_1e4"),
+    ("masked_keys_stay_masked_at_low_logits", faults, "fill_1e9"),
+    ("masked_keys_stay_masked_at_low_logits", faults, "masked_score_comes_back"),
+    ("masked_keys_get_no_gradient", faults, "backward_ignores_mask"),
+    ("masked_keys_leave_gradients_alone", faults, "backward_renormalises_over_all_keys"),
+    ("huge_masked_keys_leave_gradients_alone", faults, "additive_fill_1e9"),
+    ("nonfinite_masked_keys_leave_gradients_alone", faults, "nan_leaks_in_backward"),
+    ("bool_and_additive_masks_agree", faults, "additive_mask_cast_to_bool"),
+    ("bool_and_additive_masks_agree", faults, "polarity_reversed"),
+    ("bool_and_additive_masks_agree", faults, "masked_fill_discarded"),
+    ("a_bias_is_added_to_scaled_scores", form_faults, "bias_before_scaling"),
+    ("a_bias_is_added_to_scaled_scores", form_faults, "finite_bias_ignored"),
+    ("a_bias_is_added_to_scaled_scores", form_faults, "bias_subtracted"),
+    ("a_constant_added_to_a_row_changes_nothing", form_faults, "no_maximum_taken_out_of_biased_scores"),
+    ("a_broadcast_mask_equals_its_expansion", form_faults, "batch_axis_taken_for_heads"),
+    ("a_broadcast_mask_equals_its_expansion", form_faults, "heads_repeated_beside_batch"),
+    ("a_broadcast_mask_equals_its_expansion", form_faults, "heads_axis_taken_for_batch"),
+    ("padding_changes_nothing", form_faults, "right_padding_assumed"),
+    ("padding_changes_nothing", faults, "mask_ignored"),
+    ("padding_changes_nothing", form_faults, "batch_axis_taken_for_heads"),
     ("padding_changes_nothing", second_sight, "two_empty_splits_swallow_the_row"),
-    ("padding_changes_no_gradient", mutants, "backward_ignores_mask"),
-    ("mask_and_causal_mean_both", form_mutants, "causal_dropped_beside_mask"),
-    ("mask_and_causal_mean_both", form_mutants, "mask_dropped_beside_causal"),
-    ("mask_and_causal_mean_both", form_mutants, "mask_or_causal"),
-    ("dead_rows_are_as_declared", dead_mutants, "dead_rows_are_nan"),
-    ("dead_rows_are_as_declared", dead_mutants, "dead_rows_are_means"),
-    ("dead_rows_are_as_declared", dead_mutants, "dead_rows_are_nan_for_float_masks"),
-    ("dead_rows_leave_neighbours_alone", dead_mutants, "dead_row_spoils_its_slice"),
-    ("dead_rows_leave_neighbours_alone", dead_mutants, "dead_row_spoils_the_next"),
-    ("dead_rows_have_finite_gradients", dead_mutants, "dead_rows_patched_in_forward_only"),
-    ("dead_rows_leave_gradients_alone", dead_mutants, "dead_row_cotangent_reaches_values"),
-    ("rows_dead_by_mask_and_causal_together", dead_mutants, "dead_rows_of_mask_alone_are_found"),
-    ("rows_dead_by_mask_and_causal_together", dead_mutants, "two_lowest_numbers_added"),
-    ("rows_dead_by_both_have_true_gradients", dead_mutants, "dead_by_both_patched_in_forward_only"),
-    ("a_very_low_bias_is_not_dead", dead_mutants, "low_bias_taken_for_dead"),
-    ("a_very_low_bias_is_not_dead", dead_mutants, "low_bias_taken_for_masked"),
-    ("an_empty_key_sequence_leaves_dead_rows", dead_mutants, "empty_keys_give_nan"),
-    ("an_empty_key_sequence_leaves_dead_rows", dead_mutants, "empty_keys_leave_memory_as_it_was"),
-    ("an_empty_query_sequence_moves_nothing", dead_mutants, "empty_queries_get_a_row"),
+    ("padding_changes_no_gradient", faults, "backward_ignores_mask"),
+    ("mask_and_causal_mean_both", form_faults, "causal_dropped_beside_mask"),
+    ("mask_and_causal_mean_both", form_faults, "mask_dropped_beside_causal"),
+    ("mask_and_causal_mean_both", form_faults, "mask_or_causal"),
+    ("dead_rows_are_as_declared", dead_faults, "dead_rows_are_nan"),
+    ("dead_rows_are_as_declared", dead_faults, "dead_rows_are_means"),
+    ("dead_rows_are_as_declared", dead_faults, "dead_rows_are_nan_for_float_masks"),
+    ("dead_rows_leave_neighbours_alone", dead_faults, "dead_row_spoils_its_slice"),
+    ("dead_rows_leave_neighbours_alone", dead_faults, "dead_row_spoils_the_next"),
+    ("dead_rows_have_finite_gradients", dead_faults, "dead_rows_patched_in_forward_only"),
+    ("dead_rows_leave_gradients_alone", dead_faults, "dead_row_cotangent_reaches_values"),
+    ("rows_dead_by_mask_and_causal_together", dead_faults, "dead_rows_of_mask_alone_are_found"),
+    ("rows_dead_by_mask_and_causal_together", dead_faults, "two_lowest_numbers_added"),
+    ("rows_dead_by_both_have_true_gradients", dead_faults, "dead_by_both_patched_in_forward_only"),
+    ("a_very_low_bias_is_not_dead", dead_faults, "low_bias_taken_for_dead"),
+    ("a_very_low_bias_is_not_dead", dead_faults, "low_bias_taken_for_masked"),
+    ("an_empty_key_sequence_leaves_dead_rows", dead_faults, "empty_keys_give_nan"),
+    ("an_empty_key_sequence_leaves_dead_rows", dead_faults, "empty_keys_leave_memory_as_it_was"),
+    ("an_empty_query_sequence_moves_nothing", dead_faults, "empty_queries_get_a_row"),
 ]
 
 
-@pytest.mark.parametrize(("law", "file", "mutant"), REFUTED, ids=[f"{r[0]}-{r[2]}" for r in REFUTED])
-def test_mutants_are_refuted(law: str, file: ModuleType, mutant: str) -> None:
-    refuted(law, getattr(file, mutant)(), **record(law))
+@pytest.mark.parametrize(("law", "file", "fault"), REFUTED, ids=[f"{r[0]}-{r[2]}" for r in REFUTED])
+def test_faults_are_refuted(law: str, file: ModuleType, fault: str) -> None:
+    refuted(law, getattr(file, fault)(), **record(law))
 
 
-def test_every_law_names_a_mutant_that_it_refutes() -> None:
-    assert {(law.name, law.mutant) for law in ALL} <= {(law, mutant) for law, _, mutant in REFUTED}
+def test_every_law_names_a_fault_that_it_refutes() -> None:
+    assert {(law.name, law.fault) for law in ALL} <= {(law, fault) for law, _, fault in REFUTED}
 
 
 @pytest.mark.parametrize("convention", ["nan", "uniform"])

@@ -17,7 +17,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
-from attention_core.faults import multi_head as mutants
+from attention_core.faults import multi_head as faults
 from attention_core.modules.self_attention import MultiHeadSelfAttention
 from attention_core.modules.shared_projection import shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
@@ -83,20 +83,20 @@ SEEN_BY = {  # one law that must see it
 
 
 @pytest.mark.parametrize("law", [*multi_head.LAWS, *module_weights.LAWS, *module_calls.LAWS], ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: multi_head.Law) -> None:
-    record = RECORDS.get(law.mutant, {})
-    refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT, parameters=WEIGHTS, **record)
+def test_every_law_refutes_the_fault_it_names(law: multi_head.Law) -> None:
+    record = RECORDS.get(law.fault, {})
+    refuted(law.name, getattr(faults, law.fault), effort="quick", contract=CONTRACT, parameters=WEIGHTS, **record)
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
-    record = RECORDS.get(mutant.__name__, {})
-    refuted(SEEN_BY[mutant.__name__], mutant, "quick", contract=CONTRACT, parameters=WEIGHTS, **record)
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    record = RECORDS.get(fault.__name__, {})
+    refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT, parameters=WEIGHTS, **record)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_masks_mean_both(seed: int) -> None:
-    assert judged(TWO_MASKS, mutants.two_masks, seed=seed, contract=CONTRACT).status == "held"
+    assert judged(TWO_MASKS, faults.two_masks, seed=seed, contract=CONTRACT).status == "held"
     assert judged(TWO_MASKS, torch_module, seed=seed, contract=CONTRACT, mask_true="ignore").status == "held"
 
 
@@ -104,7 +104,7 @@ def torch_module(embed_dim: int, num_heads: int) -> nn.Module:
     return nn.MultiheadAttention(embed_dim, num_heads, batch_first=True)
 
 
-class OneMask(mutants.two_masks):
+class OneMask(faults.two_masks):
     """Takes one mask at a time, and says so."""
 
     def together(self, keys: Tensor | None, pairs: Tensor | None) -> Tensor | None:
@@ -159,11 +159,11 @@ def test_a_wrong_module_of_grouped_heads_is_shrunk_and_keeps_a_head_of_keys(seed
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_module_with_dropout_of_its_own_is_judged_in_evaluation_mode(seed: int) -> None:
-    results = conforming(mutants.with_dropout, CONTRACT, seed=seed, parameters=WEIGHTS)
+    results = conforming(faults.with_dropout, CONTRACT, seed=seed, parameters=WEIGHTS)
     assert results["training_without_dropout_is_evaluation"].status == "held"
 
 
-@pytest.mark.parametrize("target", mutants.NAMINGS)
+@pytest.mark.parametrize("target", faults.NAMINGS)
 def test_projections_are_recognised_by_many_names(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT, parameters=WEIGHTS)
     assert {r.status for name, r in results.items() if name not in SILENT} == {"held"}
@@ -184,7 +184,7 @@ def test_torchs_module_differs_at_dead_rows_alone() -> None:
     }
 
 
-class DeadRows(mutants.MultiHead):
+class DeadRows(faults.MultiHead):
     """What a token without any key gives, by class."""
 
     def weights(self, s: Any, allow: Any) -> Any:
@@ -219,7 +219,7 @@ def test_what_such_tokens_give_is_asked_where_it_is_declared() -> None:
     assert judged(DEAD, NotANumber, contract=CONTRACT).status == "not_applicable"
 
 
-class Averaged(mutants.MultiHead):
+class Averaged(faults.MultiHead):
     """The mean over heads, as torch gives by default."""
 
     def forward(self, *args: Any, need_weights: bool = False, **options: Any) -> Any:
@@ -240,7 +240,7 @@ def test_weights_may_be_averaged_over_heads() -> None:
     ],
 )
 def test_weights_in_other_forms_are_not_judged(form: Callable[..., Any], told: str) -> None:
-    class Other(mutants.MultiHead):
+    class Other(faults.MultiHead):
         def forward(self, *args: Any, need_weights: bool = False, **options: Any) -> Any:
             y, p = super().forward(*args, need_weights=True, **options)
             return form(y, p) if need_weights else y
@@ -250,19 +250,19 @@ def test_weights_in_other_forms_are_not_judged(form: Callable[..., Any], told: s
 
 
 def test_parameters_that_are_not_recognised_are_named() -> None:
-    result = judged(TRUTH, mutants.normalised, contract=CONTRACT)
+    result = judged(TRUTH, faults.normalised, contract=CONTRACT)
     assert result.status == "not_applicable"
     assert result.message.startswith("the parameter norm.weight is not recognised as a projection: say where")
-    others = conforming(mutants.normalised, CONTRACT, compared=False, parameters=WEIGHTS)
+    others = conforming(faults.normalised, CONTRACT, compared=False, parameters=WEIGHTS)
     assert others["batch_rows_are_independent"].status == "held"
 
 
 def test_without_projections_the_other_laws_have_power() -> None:
-    refuted("batch_rows_are_independent", mutants.normalised_and_mixed, contract=CONTRACT)
-    refuted("later_tokens_are_invisible", mutants.normalised_and_not_causal, contract=CONTRACT)
+    refuted("batch_rows_are_independent", faults.normalised_and_mixed, contract=CONTRACT)
+    refuted("later_tokens_are_invisible", faults.normalised_and_not_causal, contract=CONTRACT)
 
 
-class WeightsBeforeTheMask(mutants.MultiHead):
+class WeightsBeforeTheMask(faults.MultiHead):
     """The weights that a flag asks for are those of the scores before their mask."""
 
     def forward(
@@ -275,4 +275,4 @@ class WeightsBeforeTheMask(mutants.MultiHead):
 
 def test_a_flag_of_weights_is_found_and_judged() -> None:
     refuted(RETURNED, WeightsBeforeTheMask, "quick", contract=CONTRACT)
-    assert judged(RETURNED, mutants.MultiHead, contract=CONTRACT).status == "held"
+    assert judged(RETURNED, faults.MultiHead, contract=CONTRACT).status == "held"

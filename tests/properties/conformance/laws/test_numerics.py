@@ -1,4 +1,4 @@
-"""The laws of floating point on mutants, on correct references and on this package's kernels.
+"""The laws of floating point on faults, on correct references and on this package's kernels.
 
 Each law of floating point refutes a fault that breaks it, and lets correct implementations pass.
 The faults stand in attention_core/faults/numerics.py, one per function.
@@ -17,7 +17,7 @@ from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import numerics
 from attention_core.conformance.laws.extreme_inputs import LARGE, beyond_half, enlarging
-from attention_core.faults import numerics as mutants
+from attention_core.faults import numerics as faults
 from attention_core.faults.bases.reference import build, correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
@@ -50,14 +50,14 @@ REFUTED: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("law", "mutant", "record"), REFUTED)
-def test_law_refutes_the_fault(law: str, mutant: str, record: dict[str, Any]) -> None:
-    refuted(law, mutants.MUTANTS[mutant](), **record)
+@pytest.mark.parametrize(("law", "fault", "record"), REFUTED)
+def test_law_refutes_the_fault(law: str, fault: str, record: dict[str, Any]) -> None:
+    refuted(law, faults.FAULTS[fault](), **record)
 
 
 def test_every_law_and_every_fault_is_used() -> None:
-    assert {(law.name, law.mutant) for law in LAWS} <= {(law, mutant) for law, mutant, _ in REFUTED}
-    assert {mutant for _, mutant, _ in REFUTED} == mutants.MUTANTS.keys()
+    assert {(law.name, law.fault) for law in LAWS} <= {(law, fault) for law, fault, _ in REFUTED}
+    assert {fault for _, fault, _ in REFUTED} == faults.FAULTS.keys()
 
 
 @pytest.mark.parametrize("law", [law.name for law in LAWS])

@@ -14,7 +14,7 @@ from judging_contracts import conforming
 
 from attention_core.conformance.laws import position_table
 from attention_core.conformance.laws.position_table import CONTRACT
-from attention_core.faults import position_table as mutants
+from attention_core.faults import position_table as faults
 from attention_core.modules import positions
 
 SEEN_BY = {  # one law that must see it
@@ -35,27 +35,27 @@ SEEN_BY = {  # one law that must see it
 
 
 @pytest.mark.parametrize("law", position_table.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: position_table.Law) -> None:
-    refuted(law.name, getattr(mutants, law.mutant), effort="quick", contract=CONTRACT)
+def test_every_law_refutes_the_fault_it_names(law: position_table.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault), effort="quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
-    refuted(SEEN_BY[mutant.__name__], mutant, "quick", contract=CONTRACT)
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("target", [mutants.correct, mutants.sines_then_cosines, positions.sinusoidal])
+@pytest.mark.parametrize("target", [faults.correct, faults.sines_then_cosines, positions.sinusoidal])
 def test_correct_tables_conform(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT)
     assert {r.status for r in results.values()} == {"held"}
 
 
 def test_odd_sizes_may_be_refused_in_so_many_words() -> None:
-    result = judged("every_size_is_served", mutants.even_only_and_says_so, contract=CONTRACT)
+    result = judged("every_size_is_served", faults.even_only_and_says_so, contract=CONTRACT)
     assert result.status == "refused" and "d must be even" in result.message
-    broken = refuted("every_size_is_served", mutants.even_sizes_only, contract=CONTRACT)
+    broken = refuted("every_size_is_served", faults.even_sizes_only, contract=CONTRACT)
     assert "raised RuntimeError" in broken.message
 
 
 def test_frequencies_are_a_convention() -> None:
-    conforming(mutants.in_degrees, CONTRACT, compared=False, parameters={"frequencies": "other"})
+    conforming(faults.in_degrees, CONTRACT, compared=False, parameters={"frequencies": "other"})

@@ -24,7 +24,7 @@ from attention_core.conformance.laws.process_state import LAWS
 from attention_core.conformance.search.search import run_law
 from attention_core.conformance.worker.process_state import seed_generators
 from attention_core.faults import kv_cache, mask_builder, multi_head, position_table
-from attention_core.faults import process_state as mutants
+from attention_core.faults import process_state as faults
 
 LAW = "a_call_leaves_the_process_as_it_was"
 WORDS = {
@@ -63,10 +63,10 @@ def settings() -> list[Any]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted_and_put_back(mutant: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted_and_put_back(fault: Callable[[], Any]) -> None:
     before = settings()
-    assert WORDS[mutant.__name__] in refuted(LAW, mutant(), "quick").message
+    assert WORDS[fault.__name__] in refuted(LAW, fault(), "quick").message
     assert settings() == before
 
 
@@ -78,19 +78,19 @@ def test_watching_leaves_the_generators_where_they_were() -> None:
     assert np.array_equal(np.random.get_state()[1], states[2][1]) and found.keys() == {"torch", "numpy", "random"}
 
 
-@pytest.mark.parametrize("mutant", mutants.CORRECT)
-def test_what_loads_draws_or_restores_is_right(mutant: Callable[[], Any]) -> None:
-    held(LAW, mutant())
+@pytest.mark.parametrize("fault", faults.CORRECT)
+def test_what_loads_draws_or_restores_is_right(fault: Callable[[], Any]) -> None:
+    held(LAW, fault())
 
 
 def test_the_law_names_a_fault_that_it_refutes() -> None:
-    assert {law.mutant for law in LAWS} == {"seeds_the_global_generator"}
+    assert {law.fault for law in LAWS} == {"seeds_the_global_generator"}
     assert {law.contract for law in LAWS} == set(built_in())
 
 
 def test_a_change_by_a_call_of_another_law_is_seen() -> None:
     """Here: with a mask alone."""
-    right = mutants.build()
+    right = faults.build()
 
     def masked(query: Any, key: Any, value: Any, attn_mask: Any = None) -> Any:
         if attn_mask is not None:

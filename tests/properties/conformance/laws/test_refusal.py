@@ -1,4 +1,4 @@
-"""The laws of refusal: correct functions refuse contradictions; each law refutes the mutant that it names."""
+"""The laws of refusal: correct functions refuse contradictions; each law refutes the fault that it names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from judging import held, judged, refuted
 from torch import Tensor
 
 from attention_core.conformance.laws import refusal
-from attention_core.faults import refusal as mutants
+from attention_core.faults import refusal as faults
 from attention_core.faults.bases.reference import correct
 
 NAMES = [law.name for law in refusal.LAWS]
@@ -87,24 +87,24 @@ REFUTED = [
 ]
 
 
-@pytest.mark.parametrize(("law", "mutant"), REFUTED)
-def test_mutants_are_refuted(law: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant)(), effort="quick", validates=law == "mask_must_not_enlarge_the_result")
+@pytest.mark.parametrize(("law", "fault"), REFUTED)
+def test_faults_are_refuted(law: str, fault: str) -> None:
+    refuted(law, getattr(faults, fault)(), effort="quick", validates=law == "mask_must_not_enlarge_the_result")
 
 
-@pytest.mark.parametrize(("law", "mutant"), REFUTED)
-def test_mutants_are_right_on_consistent_inputs(law: str, mutant: str) -> None:
-    held("agrees_with_truth", getattr(mutants, mutant)())
+@pytest.mark.parametrize(("law", "fault"), REFUTED)
+def test_faults_are_right_on_consistent_inputs(law: str, fault: str) -> None:
+    held("agrees_with_truth", getattr(faults, fault)())
 
 
-def test_every_law_names_a_mutant_that_it_refutes() -> None:
-    assert {(law.name, law.mutant) for law in refusal.LAWS} <= set(REFUTED)
+def test_every_law_names_a_fault_that_it_refutes() -> None:
+    assert {(law.name, law.fault) for law in refusal.LAWS} <= set(REFUTED)
 
 
-@pytest.mark.parametrize(("mutant", "words"), [
+@pytest.mark.parametrize(("fault", "words"), [
     ("head_size_cut_to_shorter", "got a result, but should be refused"),
     ("contradictions_by_index_error", "got IndexError"),
 ])  # fmt: skip
-def test_the_message_says_what_happened_instead_of_a_refusal(mutant: str, words: str) -> None:
-    result = judged("head_sizes_of_query_and_key_must_agree", getattr(mutants, mutant)(), shrink=True)
+def test_the_message_says_what_happened_instead_of_a_refusal(fault: str, words: str) -> None:
+    result = judged("head_sizes_of_query_and_key_must_agree", getattr(faults, fault)(), shrink=True)
     assert words in result.message

@@ -16,7 +16,7 @@ from judging_contracts import conforming, refuting
 from attention_core.conformance.laws import rotary
 from attention_core.conformance.laws.rotary import CONTRACT
 from attention_core.conformance.laws.rotation import angle_error
-from attention_core.faults import rotary as mutants
+from attention_core.faults import rotary as faults
 from attention_core.modules import positions
 
 BATCHED = {"positions": "batched"}
@@ -47,27 +47,27 @@ SEEN_BY = {  # one law that must see it
 }
 
 
-def record(mutant: Callable[..., Any]) -> dict[str, Any]:
-    return {"factory": mutant in mutants.STATEFUL}
+def record(fault: Callable[..., Any]) -> dict[str, Any]:
+    return {"factory": fault in faults.STATEFUL}
 
 
 @pytest.mark.parametrize("law", rotary.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: rotary.Law) -> None:
-    mutant = getattr(mutants, law.mutant)
-    refuted(law.name, mutant, effort="quick", contract=CONTRACT, parameters=BATCHED, **record(mutant))
+def test_every_law_refutes_the_fault_it_names(law: rotary.Law) -> None:
+    fault = getattr(faults, law.fault)
+    refuted(law.name, fault, effort="quick", contract=CONTRACT, parameters=BATCHED, **record(fault))
 
 
-@pytest.mark.parametrize("mutant", [*mutants.FAULTY, *mutants.STATEFUL])
-def test_every_fault_is_refuted(mutant: Callable[..., Any]) -> None:
-    refuted(SEEN_BY[mutant.__name__], mutant, "quick", contract=CONTRACT, **record(mutant))
+@pytest.mark.parametrize("fault", [*faults.FAULTY, *faults.STATEFUL])
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT, **record(fault))
 
 
 def test_a_stateless_shift_keeps_scores_and_lengths() -> None:
-    refuted_by = refuting(mutants.positions_from_one, CONTRACT)
+    refuted_by = refuting(faults.positions_from_one, CONTRACT)
     assert not {"norms_are_kept", "scores_depend_on_the_distance_alone"} & refuted_by
 
 
-@pytest.mark.parametrize("target", mutants.CORRECT)
+@pytest.mark.parametrize("target", faults.CORRECT)
 def test_angles_in_single_precision_conform(target: Callable[..., Any]) -> None:
     conforming(target, CONTRACT, parameters=BATCHED)
 
@@ -83,7 +83,7 @@ def test_ours_conform(pairing: str, base: float) -> None:
 
 
 def test_positions_below_zero_may_be_ruled_out() -> None:
-    conforming(mutants.negative_positions_are_zero, CONTRACT, parameters={**BATCHED, "min_position": 0})
+    conforming(faults.negative_positions_are_zero, CONTRACT, parameters={**BATCHED, "min_position": 0})
 
 
 def test_pairing_is_verified() -> None:

@@ -20,15 +20,15 @@ from attention_core.modules import self_attention as ours
 
 
 @pytest.mark.parametrize("law", seed_attention.LAWS, ids=lambda law: law.name)
-def test_every_law_of_the_whole_refutes_the_mutant_it_names(law: Any) -> None:
-    refuted(law.name, getattr(whole, law.mutant), effort="quick", contract=seed_attention.CONTRACT)
+def test_every_law_of_the_whole_refutes_the_fault_it_names(law: Any) -> None:
+    refuted(law.name, getattr(whole, law.fault), effort="quick", contract=seed_attention.CONTRACT)
 
 
 @pytest.mark.parametrize("law", seed_steps.LAWS, ids=lambda law: law.name)
-def test_every_law_of_the_steps_refutes_the_mutant_it_names(law: Any) -> None:
-    kind = next(kind for kind, made in steps.FAULTY.items() if law.mutant in [f.__name__ for f in made])
+def test_every_law_of_the_steps_refutes_the_fault_it_names(law: Any) -> None:
+    kind = next(kind for kind, made in steps.FAULTY.items() if law.fault in [f.__name__ for f in made])
     record: dict[str, Any] = {"contract": seed_steps.CONTRACT, "parameters": {"kind": kind}}
-    refuted(law.name, getattr(steps, law.mutant), effort="quick", **record)
+    refuted(law.name, getattr(steps, law.fault), effort="quick", **record)
 
 
 @pytest.mark.parametrize("fault", whole.FAULTY)

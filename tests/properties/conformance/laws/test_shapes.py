@@ -1,4 +1,4 @@
-"""The laws of shapes and memory: no false alarm on correct functions; each refutes the mutant it names."""
+"""The laws of shapes and memory: no false alarm on correct functions; each refutes the fault it names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import large_sizes, memory, shapes
 from attention_core.conformance.laws.shapes import SWEEP
 from attention_core.conformance.search.search import judge_one
-from attention_core.faults import memory as memory_mutants
-from attention_core.faults import shapes as shape_mutants
+from attention_core.faults import memory as memory_faults
+from attention_core.faults import shapes as shape_faults
 from attention_core.faults.bases.backward import build_backward
 from attention_core.faults.bases.reference import correct
 
@@ -107,12 +107,12 @@ def mask_beyond_512_ignored(
     return torch_attention(query, key, value, attn_mask, is_causal=is_causal, scale=scale)
 
 
-BEYOND = [mutant for law, mutant in REFUTED if law == "round_sizes_and_sizes_beyond_are_right"]
+BEYOND = [fault for law, fault in REFUTED if law == "round_sizes_and_sizes_beyond_are_right"]
 
 
-@pytest.mark.parametrize("mutant", [*BEYOND, "mask_beyond_512_ignored"])
-def test_a_counterexample_beyond_a_size_is_large_in_that_size_alone_and_can_be_read(mutant: str) -> None:
-    function = mask_beyond_512_ignored if mutant == "mask_beyond_512_ignored" else built(mutant)
+@pytest.mark.parametrize("fault", [*BEYOND, "mask_beyond_512_ignored"])
+def test_a_counterexample_beyond_a_size_is_large_in_that_size_alone_and_can_be_read(fault: str) -> None:
+    function = mask_beyond_512_ignored if fault == "mask_beyond_512_ignored" else built(fault)
     law = "round_sizes_and_sizes_beyond_are_right"
     found = judged(law, function, shrink=True).counterexample
     assert found is not None
@@ -131,24 +131,24 @@ def test_padding_among_many_keys_is_made_small(law: str) -> None:
     assert len(found.snippet) < 1500 and "zlib" not in found.snippet
 
 
-def built(mutant: str) -> Callable[..., Tensor]:
-    found = getattr(shape_mutants, mutant, None) or getattr(memory_mutants, mutant)
+def built(fault: str) -> Callable[..., Tensor]:
+    found = getattr(shape_faults, fault, None) or getattr(memory_faults, fault)
     function: Callable[..., Tensor] = found()
     return function
 
 
-@pytest.mark.parametrize(("law", "mutant"), REFUTED)
-def test_mutants_are_refuted(law: str, mutant: str) -> None:
-    refuted(law, built(mutant), effort="quick")
+@pytest.mark.parametrize(("law", "fault"), REFUTED)
+def test_faults_are_refuted(law: str, fault: str) -> None:
+    refuted(law, built(fault), effort="quick")
 
 
-def test_every_law_names_a_mutant_that_it_refutes() -> None:
-    assert {(law.name, law.mutant) for law in LAWS} <= set(REFUTED)
+def test_every_law_names_a_fault_that_it_refutes() -> None:
+    assert {(law.name, law.fault) for law in LAWS} <= set(REFUTED)
 
 
-@pytest.mark.parametrize("mutant", ["strides_ignored", "offset_ignored", "batch_stride_assumed"])
-def test_mutants_of_strides_are_right_on_contiguous_inputs(mutant: str) -> None:
-    held("agrees_with_truth", built(mutant))
+@pytest.mark.parametrize("fault", ["strides_ignored", "offset_ignored", "batch_stride_assumed"])
+def test_faults_of_strides_are_right_on_contiguous_inputs(fault: str) -> None:
+    held("agrees_with_truth", built(fault))
 
 
 @pytest.mark.parametrize("law", [law.name for law in memory.LAWS])

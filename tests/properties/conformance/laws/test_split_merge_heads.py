@@ -13,7 +13,7 @@ from judging_contracts import conforming, refuting
 
 from attention_core.conformance.laws import split_merge_heads
 from attention_core.conformance.laws.split_merge_heads import CONTRACT
-from attention_core.faults import split_merge_heads as mutants
+from attention_core.faults import split_merge_heads as faults
 from attention_core.kernels import heads
 
 # What else a fault breaks is its own affair; these laws must see it.
@@ -37,20 +37,20 @@ SEEN_BY = {
 
 
 @pytest.mark.parametrize("law", split_merge_heads.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_mutant_it_names(law: split_merge_heads.Law) -> None:
-    refuted(law.name, getattr(mutants, law.mutant)(), effort="quick", contract=CONTRACT)
+def test_every_law_refutes_the_fault_it_names(law: split_merge_heads.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault)(), effort="quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted(mutant: Callable[[], mutants.Pair]) -> None:
-    refuted(SEEN_BY[mutant.__name__], mutant(), "quick", contract=CONTRACT)
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[[], faults.Pair]) -> None:
+    refuted(SEEN_BY[fault.__name__], fault(), "quick", contract=CONTRACT)
 
 
 def test_a_fault_of_splitting_that_merging_undoes_needs_another_law() -> None:
-    assert "merge_inverts_split" not in refuting(mutants.view_both_ways(), CONTRACT)
+    assert "merge_inverts_split" not in refuting(faults.view_both_ways(), CONTRACT)
 
 
-@pytest.mark.parametrize("target", [mutants.correct(), heads, (heads.split_heads, heads.merge_heads)],
+@pytest.mark.parametrize("target", [faults.correct(), heads, (heads.split_heads, heads.merge_heads)],
                          ids=["correct", "module", "pair"])  # fmt: skip
 def test_correct_heads_conform(target: object) -> None:
     results = conforming(target, CONTRACT)

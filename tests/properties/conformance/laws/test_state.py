@@ -16,7 +16,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import modes, state
 from attention_core.declaration.implementation import CLAIMS
-from attention_core.faults import state as mutants
+from attention_core.faults import state as faults
 from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
@@ -47,9 +47,9 @@ KERNELS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 IDS = ["correct", "torch", "dot_product", "tiled"]
 
 
-@pytest.mark.parametrize(("law", "mutant"), [(law, name) for law, names in CAUGHT.items() for name in names])
-def test_refutes(law: str, mutant: str) -> None:
-    refuted(law, getattr(mutants, mutant)())
+@pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
+def test_refutes(law: str, fault: str) -> None:
+    refuted(law, getattr(faults, fault)())
 
 
 @pytest.mark.parametrize("law", FUNCTION_LAWS)
@@ -64,22 +64,22 @@ def test_correct_kernels_are_deterministic(function: Callable[..., Any], record:
 
 
 def test_random_order_of_sums_is_allowed_unless_declared_deterministic() -> None:
-    held("the_same_call_twice_agrees", mutants.sums_in_random_order())
-    refuted("declared_deterministic_gives_the_same_bits", mutants.sums_in_random_order(), deterministic=True)
-    result = judged("declared_deterministic_gives_the_same_bits", mutants.sums_in_random_order())
+    held("the_same_call_twice_agrees", faults.sums_in_random_order())
+    refuted("declared_deterministic_gives_the_same_bits", faults.sums_in_random_order(), deterministic=True)
+    result = judged("declared_deterministic_gives_the_same_bits", faults.sums_in_random_order())
     assert result.status == "not_applicable"
 
 
 @pytest.mark.parametrize("law", [law.name for law in modes.LAWS])
 def test_modules_with_dropout_are_left_in_peace(law: str) -> None:
-    held(law, mutants.dropout_module())
+    held(law, faults.dropout_module())
 
 
 @pytest.mark.parametrize(
-    ("law", "mutant"), [(law.name, name) for law in modes.LAWS for name in CAUGHT[law.name]]
+    ("law", "fault"), [(law.name, name) for law in modes.LAWS for name in CAUGHT[law.name]]
 )  # fmt: skip
-def test_early_calls_spoil_no_module(law: str, mutant: str) -> None:
-    with Session(Implementation(getattr(mutants, mutant)()), effort="standard") as session:
+def test_early_calls_spoil_no_module(law: str, fault: str) -> None:
+    with Session(Implementation(getattr(faults, fault)()), effort="standard") as session:
         (result,) = session.results(select_laws(session.laws, [law]))
         assert session.first_look is not None  # made before the law
     assert result.status == "refuted", result.message
@@ -90,23 +90,23 @@ def test_functions_have_no_training_mode() -> None:
 
 
 def test_snippet_makes_the_earlier_calls_too() -> None:
-    mutant = mutants.mask_of_the_last_call()
-    result = judged("earlier_masks_are_forgotten", mutant, shrink=True)
+    fault = faults.mask_of_the_last_call()
+    result = judged("earlier_masks_are_forgotten", fault, shrink=True)
     assert result.counterexample is not None
     text = result.counterexample.snippet.replace("# put your implementation here:  attention = ...", "")
-    space = {"attention": mutants.mask_of_the_last_call()}
+    space = {"attention": faults.mask_of_the_last_call()}
     with pytest.raises(AssertionError, match="after a call with another mask"):
         exec(text, space)
     exec(text, {"attention": correct})
 
 
 def test_snippet_goes_back_through_one_graph_twice() -> None:
-    result = judged("a_graph_gives_its_gradients_twice", mutants.backward_destroys_what_it_saved(), shrink=True)
+    result = judged("a_graph_gives_its_gradients_twice", faults.backward_destroys_what_it_saved(), shrink=True)
     assert result.counterexample is not None
     text = result.counterexample.snippet.replace("# put your implementation here:  attention = ...", "")
     assert len(text.splitlines()) < 25
     with pytest.raises(AssertionError, match="second backward"):
-        exec(text, {"attention": mutants.backward_destroys_what_it_saved()})
+        exec(text, {"attention": faults.backward_destroys_what_it_saved()})
     exec(text, {"attention": correct})
 
 
@@ -124,7 +124,7 @@ def test_an_accepted_call_may_not_be_refused_later() -> None:
     assert "had answered before" in result.message
 
 
-def test_every_law_has_its_mutant() -> None:
+def test_every_law_has_its_fault() -> None:
     for law in (*state.LAWS, *modes.LAWS):
-        assert law.mutant in CAUGHT.get(law.name, ("sums_in_random_order",)), law.name
-        assert hasattr(mutants, law.mutant)
+        assert law.fault in CAUGHT.get(law.name, ("sums_in_random_order",)), law.name
+        assert hasattr(faults, law.fault)

@@ -1,4 +1,4 @@
-"""The laws of the value on mutants, on a correct reference and on this package's own kernels.
+"""The laws of the value on faults, on a correct reference and on this package's own kernels.
 
 Each law of the value refutes a fault that breaks it, and lets correct implementations pass.
 The faults stand in attention_core/faults/value.py, one per function.
@@ -15,7 +15,7 @@ from judging import held, judged, refuted
 
 from attention_core.conformance.laws import value, value_relations
 from attention_core.conformance.laws.value_relations import orthogonal
-from attention_core.faults import value as mutants
+from attention_core.faults import value as faults
 from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
@@ -67,17 +67,17 @@ REFUTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("law", "mutant"), REFUTED)
-def test_law_refutes_the_fault(law: str, mutant: str) -> None:
+@pytest.mark.parametrize(("law", "fault"), REFUTED)
+def test_law_refutes_the_fault(law: str, fault: str) -> None:
     record: dict[str, Any] = {"returns": RETURNS[law]} if law in RETURNS else {}
-    refuted(law, mutants.MUTANTS[mutant](), **record)
+    refuted(law, faults.FAULTS[fault](), **record)
 
 
 def test_every_law_has_a_fault_it_refutes() -> None:
     proven = dict.fromkeys(law for law, _ in REFUTED)
     assert list(proven) == [law.name for law in LAWS]
-    assert {(law.name, law.mutant) for law in LAWS} <= set(REFUTED)
-    assert {law.mutant for law in LAWS} <= mutants.MUTANTS.keys()
+    assert {(law.name, law.fault) for law in LAWS} <= set(REFUTED)
+    assert {law.fault for law in LAWS} <= faults.FAULTS.keys()
 
 
 @pytest.mark.parametrize("law", [law.name for law in LAWS if law.name not in RETURNS])
@@ -88,7 +88,7 @@ def test_law_holds_for_correct_implementations(law: str, function: Any) -> None:
 
 @pytest.mark.parametrize("law", RETURNS)
 def test_law_of_a_second_result_holds_for_a_correct_one(law: str) -> None:
-    make = mutants.correct_with_weights if RETURNS[law] == "out,weights" else mutants.correct_with_lse
+    make = faults.correct_with_weights if RETURNS[law] == "out,weights" else faults.correct_with_lse
     held(law, make(), returns=RETURNS[law])
 
 
@@ -119,7 +119,7 @@ def test_drawn_matrices_are_orthogonal_and_of_all_kinds(d: int) -> None:
 
 def test_of_two_calls_that_do_not_agree_the_wrong_one_is_shown() -> None:
     """Late values have no gradient: of [v; v] the second half is lost, and the single v is right."""
-    result = judged("gradients_of_doubled_keys_add_up", mutants.MUTANTS["late_values_detached"](), shrink=True)
+    result = judged("gradients_of_doubled_keys_add_up", faults.FAULTS["late_values_detached"](), shrink=True)
     assert result.counterexample is not None
     assert "two calls do not agree, and this one is wrong: got 0 at" in result.message
     space: dict[str, Any] = {}

@@ -20,4 +20,4 @@ def test_every_law_stands_on_the_page() -> None:
     for contract in contracts().values():
         for law in contract.laws:
             assert f"| `{law.name}` | {law.sentence}".replace("||", "|")[:40] in page
-            assert law.mutant in page
+            assert law.fault in page

@@ -30,7 +30,7 @@ from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import Request
 from attention_core.conformance.worker.runner import LocalRunner
 from attention_core.declaration.implementation import Implementation
-from attention_core.faults import value as mutants
+from attention_core.faults import value as faults
 from attention_core.faults.bases.reference import correct
 
 CONTRACT = find_contract("attention")
@@ -226,7 +226,7 @@ def timeless(result: LawResult) -> dict[str, Any]:
     return {**asdict(result), "seconds": 0.0}
 
 
-@pytest.mark.parametrize("make", [lambda: correct, mutants.wrong_scale, mutants.second_block_skipped])
+@pytest.mark.parametrize("make", [lambda: correct, faults.wrong_scale, faults.second_block_skipped])
 def test_the_same_seed_gives_the_same_run(make: Any) -> None:
     function = make()
     first, again = (judged("agrees_with_truth", function, seed=3, shrink=60, dtypes=("float32",)) for _ in range(2))
@@ -303,12 +303,12 @@ def test_large_failures_get_small(fails: Any, words: str) -> None:
     assert not case.key.any()
 
 
-MUTANTS = [("wrong_scale", 2), ("scale_missing", 2), ("softcap_always", 1), ("negative_weights", 1)]
+FAULTS = [("wrong_scale", 2), ("scale_missing", 2), ("softcap_always", 1), ("negative_weights", 1)]
 
 
-@pytest.mark.parametrize(("mutant", "d"), MUTANTS)
-def test_real_faults_end_in_a_case_to_read(mutant: str, d: int) -> None:
-    make = mutants.MUTANTS[mutant]
+@pytest.mark.parametrize(("fault", "d"), FAULTS)
+def test_real_faults_end_in_a_case_to_read(fault: str, d: int) -> None:
+    make = faults.FAULTS[fault]
     result = judged("agrees_with_truth", make(), shrink=SHRINK_CALLS, dtypes=("float32",))
     assert result.counterexample is not None
     case = Case.from_json(result.counterexample.data)

@@ -15,18 +15,18 @@ from judging_contracts import conforming, counterexample, outcomes
 
 from attention_core.conformance.subjects.evidence import Result
 from attention_core.conformance.worker.exchange import Request
-from finetune.faults import causal_lm as mutants
+from finetune.faults import causal_lm as faults
 from finetune.laws.causal_lm import laws as causal_lm
 from finetune.laws.causal_lm.laws import CONTRACT
 from finetune.laws.causal_lm.model import loss_bound, mean_loss
 
-DECLARED = mutants.DECLARED
+DECLARED = faults.DECLARED
 SILENT = {  # laws that have nothing to say, since a method is not there or nothing is declared
-    mutants.MinGPTShaped: {
+    faults.MinGPTShaped: {
         "perplexity_is_the_exponential_of_the_loss", "steps_with_a_cache_are_the_full_pass", "a_reset_forgets",
         "sampling_stays_in_the_nucleus", "tied_weights_are_one",
     },
-    mutants.TransformersShaped: {
+    faults.TransformersShaped: {
         "dropout_comes_back_after_evaluation", "perplexity_is_the_exponential_of_the_loss",
         "steps_with_a_cache_are_the_full_pass", "a_reset_forgets", "greedy_takes_the_likeliest",
         "beyond_the_block_the_last_block_counts", "sampling_follows_the_softmax", "sampling_stays_in_the_top_k",
@@ -35,15 +35,15 @@ SILENT = {  # laws that have nothing to say, since a method is not there or noth
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", mutants.CORRECT)
+@pytest.mark.parametrize("target", faults.CORRECT)
 def test_correct_models_conform(target: Any) -> None:
     results = conforming(target, CONTRACT, parameters=DECLARED.get(target, {}))
     assert {law for law, r in results.items() if r.status != "held"} == SILENT.get(target, {"tied_weights_are_one"})
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None:
-    result = judged(mutants.SEEN_BY[mutant], mutant, contract=CONTRACT, parameters=DECLARED.get(mutant, {}))
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
+    result = judged(faults.SEEN_BY[fault], fault, contract=CONTRACT, parameters=DECLARED.get(fault, {}))
     assert result.status == "refuted", result.message
 
 
@@ -51,36 +51,36 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None
     "law", [law for law in causal_lm.LAWS if law.family != "process_state"], ids=lambda law: law.name
 )
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
-    assert mutants.SEEN_BY[getattr(mutants, law.mutant)] == law.name
+    assert faults.SEEN_BY[getattr(faults, law.fault)] == law.name
 
 
 @pytest.mark.parametrize(
-    ("mutant", "law", "words"),
+    ("fault", "law", "words"),
     [
-        (mutants.no_target_is_not_a_number, "no_target_gives_a_number", r"got nan, but .* declare --parameter all_ig"),
+        (faults.no_target_is_not_a_number, "no_target_gives_a_number", r"got nan, but .* declare --parameter all_ig"),
         (
-            mutants.top_k_one_more,
+            faults.top_k_one_more,
             "sampling_stays_in_the_top_k",
             r"got token \d+ in 0\.\d+ of 2000 draws, but should be",
         ),
-        (mutants.attention_unused, "the_token_before_counts", "got a change of 0 by another token at"),
-        (mutants.head_is_a_copy, "tied_weights_are_one", "got the same logits of token"),
-        (mutants.prompt_lost, "greedy_takes_the_likeliest", "got another prompt"),
+        (faults.attention_unused, "the_token_before_counts", "got a change of 0 by another token at"),
+        (faults.head_is_a_copy, "tied_weights_are_one", "got the same logits of token"),
+        (faults.prompt_lost, "greedy_takes_the_likeliest", "got another prompt"),
     ],
 )
-def test_the_message_says_what_was_got_and_what_should_be(mutant: Any, law: str, words: str) -> None:
-    found = refuted(law, mutant, "quick", contract=CONTRACT, parameters=DECLARED.get(mutant, {}))
+def test_the_message_says_what_was_got_and_what_should_be(fault: Any, law: str, words: str) -> None:
+    found = refuted(law, fault, "quick", contract=CONTRACT, parameters=DECLARED.get(fault, {}))
     assert re.search(words, found.message)
 
 
 def test_what_has_no_loss_or_other_numbers_than_one_is_told() -> None:
-    class Logits(mutants.TransformersShaped):
+    class Logits(faults.TransformersShaped):
         loss = property(lambda self: self.nothing)  # raises AttributeError, as if it were not there
 
     result = judged("the_loss_is_the_mean_over_targets", Logits, contract=CONTRACT)
     assert result.status == "not_applicable" and "it has no loss" in result.message
 
-    class Each(mutants.Plain):
+    class Each(faults.Plain):
         def loss(self, ids: Any, targets: Any) -> Any:
             return self.per_token(self(ids), targets)
 
@@ -103,7 +103,7 @@ def test_the_bound_of_a_loss_holds_in_single_precision_and_is_below_any_fault() 
 def test_counterexamples_are_programs_that_pass_on_a_correct_model() -> None:
     programs = {}
     for law in ("later_tokens_change_nothing_before", "ignored_targets_do_not_count", "greedy_takes_the_likeliest"):
-        (name,) = (f.__name__ for f, seen in mutants.SEEN_BY.items() if f.__name__ in CHOSEN and seen == law)
+        (name,) = (f.__name__ for f, seen in faults.SEEN_BY.items() if f.__name__ in CHOSEN and seen == law)
         program = counterexample(law, f"finetune.faults.causal_lm:{name}", CONTRACT)
         programs[name] = program
         programs[f"Plain for {name}"] = program.replace(name, "Plain")

@@ -16,7 +16,7 @@ import torch
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
-from finetune.faults import checkpoints as mutants
+from finetune.faults import checkpoints as faults
 from finetune.laws.checkpoint import laws as checkpoint
 from finetune.laws.checkpoint.interrupted import Place, pickles
 from finetune.laws.checkpoint.laws import CONTRACT
@@ -24,7 +24,7 @@ from finetune.laws.checkpoint.laws import CONTRACT
 IN_ANOTHER_PROCESS = {"a_kill_in_the_midst_keeps_a_whole_one", "a_new_process_goes_on"}
 
 
-@pytest.mark.parametrize("target", mutants.CORRECT)
+@pytest.mark.parametrize("target", faults.CORRECT)
 def test_correct_checkpoints_conform_and_leave_nothing_behind(target: Any) -> None:
     before = left_behind()
     results = conforming(target, CONTRACT)
@@ -37,9 +37,9 @@ def left_behind() -> set[str]:
     return {p.name for p in Path(tempfile.gettempdir()).glob(f"attention-core-{os.getpid()}-*.epoch-7*")}
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None:
-    result = judged(mutants.SEEN_BY[mutant], mutant, contract=CONTRACT)
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
+    result = judged(faults.SEEN_BY[fault], fault, contract=CONTRACT)
     assert result.status == "refuted", result.message
 
 
@@ -48,38 +48,38 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None
 )
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     """Those that need a process of the target's own are run in tests/integration/finetune/test_contract_targets.py."""
-    seen = mutants.IN_ANOTHER_PROCESS if law.name in IN_ANOTHER_PROCESS else mutants.SEEN_BY
-    assert seen[getattr(mutants, law.mutant)] == law.name
+    seen = faults.IN_ANOTHER_PROCESS if law.name in IN_ANOTHER_PROCESS else faults.SEEN_BY
+    assert seen[getattr(faults, law.fault)] == law.name
 
 
 @pytest.mark.parametrize(
-    ("mutant", "words"),
+    ("fault", "words"),
     [
-        (mutants.plain_pickle, "a pickle in place of .*: got its code run, but should be refused"),
-        (mutants.a_key_is_the_message, "got .KeyError: 'model'.*, but should say in one line"),
-        (mutants.starts_from_nothing, r"load\(\) of no file: got no error, but should raise"),
-        (mutants.full_disk_unnoticed, r"save\(\) on a full disk: got no error"),
+        (faults.plain_pickle, "a pickle in place of .*: got its code run, but should be refused"),
+        (faults.a_key_is_the_message, "got .KeyError: 'model'.*, but should say in one line"),
+        (faults.starts_from_nothing, r"load\(\) of no file: got no error, but should raise"),
+        (faults.full_disk_unnoticed, r"save\(\) on a full disk: got no error"),
         (
-            mutants.written_in_place,
+            faults.written_in_place,
             r"after a save\(\) on a full disk: load\(\) raised .* but should give the last whole",
         ),
-        (mutants.moments_not_saved, r"\d+ steps after load\(\): got \S+ at \[\d+\], but should be .* differ"),
+        (faults.moments_not_saved, r"\d+ steps after load\(\): got \S+ at \[\d+\], but should be .* differ"),
     ],
 )
-def test_the_message_says_what_was_got_and_what_should_be(mutant: Any, words: str) -> None:
-    found = refuted(mutants.SEEN_BY[mutant], mutant, "quick", contract=CONTRACT)
+def test_the_message_says_what_was_got_and_what_should_be(fault: Any, words: str) -> None:
+    found = refuted(faults.SEEN_BY[fault], fault, "quick", contract=CONTRACT)
     assert re.search(words, found.message), found.message
 
 
 def test_what_fails_on_its_own_is_told() -> None:
-    class Breaks(mutants.Run):
+    class Breaks(faults.Run):
         def train(self, steps: int) -> None:
             raise KeyError("no data")
 
     found = refuted("resuming_gives_the_same_bits", Breaks, "quick", contract=CONTRACT)
     assert re.search(r"train\(\d+\) raised KeyError: 'no data'", found.message)
 
-    class Several(mutants.Run):
+    class Several(faults.Run):
         def weights(self) -> Any:
             return super().weights()[None]
 
@@ -89,9 +89,9 @@ def test_what_fails_on_its_own_is_told() -> None:
 
 def test_counterexamples_are_programs_that_pass_on_a_correct_run() -> None:
     programs = {}
-    for mutant in (mutants.moments_not_saved, mutants.saving_draws):
-        name = mutant.__name__
-        program = counterexample(mutants.SEEN_BY[mutant], f"finetune.faults.checkpoints:{name}", CONTRACT)
+    for fault in (faults.moments_not_saved, faults.saving_draws):
+        name = fault.__name__
+        program = counterexample(faults.SEEN_BY[fault], f"finetune.faults.checkpoints:{name}", CONTRACT)
         programs[name], programs[f"Run for {name}"] = program, program.replace(name, "Run")
     try:
         found = outcomes(programs)
@@ -111,7 +111,7 @@ def test_both_pickles_run_what_is_in_them_where_they_are_read_as_such(tmp_path: 
         if number:
             torch.load(file, weights_only=False)
         else:
-            mutants.pickle.loads(content)
+            faults.pickle.loads(content)
         (tmp_path / "mark").rmdir()
 
 

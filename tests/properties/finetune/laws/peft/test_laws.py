@@ -79,7 +79,7 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None
 @pytest.mark.parametrize("law", [law for law in peft.LAWS if law.family != "process_state"], ids=lambda law: law.name)
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     seen = faults.IN_ANOTHER_PROCESS if law.name in HERE else faults.SEEN_BY
-    assert seen[getattr(faults, law.mutant)] == law.name
+    assert seen[getattr(faults, law.fault)] == law.name
 
 
 def test_frozen_statistics_that_are_kept_conform() -> None:

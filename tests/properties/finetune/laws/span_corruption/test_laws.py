@@ -15,13 +15,13 @@ from judging import judged, refuted
 from judging_contracts import conforming
 
 from finetune.data.span_corruption import CharCorruptionDataset
-from finetune.faults import span_corruption as mutants
+from finetune.faults import span_corruption as faults
 from finetune.laws.span_corruption import laws as span_corruption
 from finetune.laws.span_corruption.laws import CONTRACT
 
 DECLARED: dict[Any, dict[str, Any]] = {
-    mutants.InTheBlock: {"variant": "block"},
-    mutants.WithAThirdMask: {"trailing_mask": True},
+    faults.InTheBlock: {"variant": "block"},
+    faults.WithAThirdMask: {"trailing_mask": True},
 }
 SEEN_BY = {  # one law that must see it
     "one_character_short": "pairs_have_the_declared_length",
@@ -49,20 +49,20 @@ SEEN_BY = {  # one law that must see it
 
 @pytest.fixture(autouse=True)
 def repeatable() -> None:
-    """The data sets of `mutants` draw from Python's generator, which no engine seeds."""
+    """The data sets of `faults` draw from Python's generator, which no engine seeds."""
     random.seed(0)
 
 
-@pytest.mark.parametrize("target", [*mutants.CORRECT, CharCorruptionDataset])
+@pytest.mark.parametrize("target", [*faults.CORRECT, CharCorruptionDataset])
 def test_correct_data_sets_conform(target: Any) -> None:
     """False alarms: each law about chance raises one with probability below 1e-9."""
     results = conforming(target, CONTRACT, parameters=DECLARED.get(target, {}))
     assert {r.status for r in results.values()} == {"held"}
 
 
-@pytest.mark.parametrize("mutant", mutants.FAULTY)
-def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None:
-    result = judged(SEEN_BY[mutant.__name__], mutant, contract=CONTRACT)
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
+    result = judged(SEEN_BY[fault.__name__], fault, contract=CONTRACT)
     assert result.status == "refuted", result.message
 
 
@@ -71,17 +71,17 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(mutant: Any) -> None
 )
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     """With the table above: the named fault is one that this law must see."""
-    assert SEEN_BY[law.mutant] == law.name
+    assert SEEN_BY[law.fault] == law.name
 
 
 @pytest.mark.parametrize(
     ("target", "law", "words"),
     [
-        (mutants.InTheBlock, "pairs_have_the_declared_length", "declare --parameter 'variant=block'"),
-        (mutants.a_third_mask, "strings_have_the_form", "declare --parameter trailing_mask=True"),
-        (mutants.always_as_long_as_possible, "every_length_is_possible", r"\[4, 5, 6, 7, 8, 9\] never occur"),
-        (mutants.first_character_never_masked, "every_place_is_masked_at_times", "got place 0 never"),
-        (mutants.last_character_never_masked, "every_place_is_masked_at_times", "got the last character never"),
+        (faults.InTheBlock, "pairs_have_the_declared_length", "declare --parameter 'variant=block'"),
+        (faults.a_third_mask, "strings_have_the_form", "declare --parameter trailing_mask=True"),
+        (faults.always_as_long_as_possible, "every_length_is_possible", r"\[4, 5, 6, 7, 8, 9\] never occur"),
+        (faults.first_character_never_masked, "every_place_is_masked_at_times", "got place 0 never"),
+        (faults.last_character_never_masked, "every_place_is_masked_at_times", "got the last character never"),
     ],
 )
 def test_the_message_says_what_was_got_and_what_should_be(target: Any, law: str, words: str) -> None:
@@ -91,7 +91,7 @@ def test_the_message_says_what_was_got_and_what_should_be(target: Any, law: str,
 def test_the_masked_length_of_few_choices_is_left_in_peace() -> None:
     """Four lengths about a quarter are random enough; the rate of false alarms is that of the law's docstring."""
 
-    class FourLengths(mutants.Plain):
+    class FourLengths(faults.Plain):
         def masked(self, t: int) -> int:
             return max(1, t // 4 + random.randint(-1, 2))
 
@@ -101,13 +101,13 @@ def test_the_masked_length_of_few_choices_is_left_in_peace() -> None:
 
 
 def test_what_is_no_data_set_is_told() -> None:
-    class OneArray(mutants.Plain):
+    class OneArray(faults.Plain):
         def __getitem__(self, idx: int) -> Any:
             return super().__getitem__(idx)[0]
 
     assert "should be a pair x, y" in refuted("strings_have_the_form", OneArray, "quick", contract=CONTRACT).message
 
-    class Unequal(mutants.Plain):
+    class Unequal(faults.Plain):
         def cut(self, s: str) -> tuple[str, str]:
             return s[:-2], s[1:]
 

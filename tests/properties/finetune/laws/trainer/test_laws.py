@@ -16,21 +16,21 @@ from judging_contracts import conforming, counterexample, outcomes
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
-from finetune.faults import trainers as mutants
+from finetune.faults import trainers as faults
 from finetune.laws.trainer import laws as trainer
 from finetune.laws.trainer.laws import CONTRACT
 from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
 
-SEEN_BY = {loop.__name__: law for loop, law in mutants.SEEN_BY.items()}
+SEEN_BY = {loop.__name__: law for loop, law in faults.SEEN_BY.items()}
 
 
-@pytest.mark.parametrize("target", mutants.CORRECT, ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", faults.CORRECT, ids=lambda target: target.__name__)
 def test_correct_trainers_conform(target: Any) -> None:
-    results = conforming(target, CONTRACT, parameters=mutants.DECLARED.get(target.__name__, {}))
+    results = conforming(target, CONTRACT, parameters=faults.DECLARED.get(target.__name__, {}))
     assert {r.status for r in results.values()} == {"held"}
 
 
-@pytest.mark.parametrize("target", mutants.FAULTY, ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", faults.FAULTY, ids=lambda target: target.__name__)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
     result = judged(SEEN_BY[target.__name__], target, contract=CONTRACT)
     assert result.status == "refuted", result.message
@@ -40,14 +40,14 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None
     "law", [law for law in trainer.LAWS if law.family != "process_state"], ids=lambda law: law.name
 )
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
-    assert SEEN_BY[law.mutant] == law.name
+    assert SEEN_BY[law.fault] == law.name
 
 
 @pytest.mark.parametrize(
     ("name", "law"), [("WithALoader", "nothing_else_decays"), ("ByHand", "the_rate_follows_the_cosine")]
 )
 def test_another_convention_must_be_declared(name: str, law: str) -> None:
-    refuted(law, getattr(mutants.targets, name), "quick", contract=CONTRACT)
+    refuted(law, getattr(faults.targets, name), "quick", contract=CONTRACT)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_another_convention_must_be_declared(name: str, law: str) -> None:
     ],
 )
 def test_the_message_says_what_was_got_and_what_should_be(name: str, words: str) -> None:
-    found = refuted(SEEN_BY[name], getattr(mutants.targets, name), "quick", contract=CONTRACT)
+    found = refuted(SEEN_BY[name], getattr(faults.targets, name), "quick", contract=CONTRACT)
     assert re.search(words, found.message), found.message
 
 
@@ -76,7 +76,7 @@ def test_a_function_that_is_not_graded_is_told() -> None:
 
 def test_the_bounds_are_far_below_a_step() -> None:
     """A bound that grew to the size of a step could not fail."""
-    with Session(Implementation(mutants.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
+    with Session(Implementation(faults.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
         for dtype, largest in (("float32", 1e-3), ("float64", 1e-11)):
             case = ParameterCase({"N": 7}, options={"parts": 2}, dtype=dtype, seed=3)
             run = session.subject.run(case, spread=1.5, epochs=3, batch_size=3)
@@ -105,14 +105,14 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
 
 
 def test_an_evaluation_between_epochs_is_no_step() -> None:
-    class Evaluates(mutants.Loop):
+    class Evaluates(faults.Loop):
         def batches(self, epoch: int) -> Any:
             with torch.no_grad():
                 self.loss(self.model, self.collated(list(range(len(self.examples)))))
             yield from super().batches(epoch)
 
     for law in ("moments_are_kept_over_steps", "every_example_comes_once_an_epoch"):
-        result = judged(law, mutants.make_target(Evaluates), contract=CONTRACT)
+        result = judged(law, faults.make_target(Evaluates), contract=CONTRACT)
         assert result.status == "held", result.message
 
 

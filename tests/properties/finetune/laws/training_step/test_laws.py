@@ -17,14 +17,14 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.contract_adapters import training as graded
-from finetune.faults import training_steps as mutants
+from finetune.faults import training_steps as faults
 from finetune.laws.trainer.probe_layout import SIZE
 from finetune.laws.training_step import laws as training_step
 from finetune.laws.training_step import step_probe
 from finetune.laws.training_step.laws import CONTRACT
 from finetune.laws.training_step.steps import RATE, split
 
-SEEN_BY = {kind.__name__: law for kind, law in mutants.SEEN_BY.items()}
+SEEN_BY = {kind.__name__: law for kind, law in faults.SEEN_BY.items()}
 TELLING = {
     "the_loss_that_is_told_is_the_mean", "evaluation_is_the_mean_over_all_targets", "evaluation_turns_dropout_off",
     "evaluation_changes_no_number", "evaluation_remembers_nothing", "evaluation_keeps_no_graph",
@@ -32,14 +32,14 @@ TELLING = {
 """What has nothing to say where a step returns None and no evaluation is given."""
 
 
-@pytest.mark.parametrize("target", [*mutants.CORRECT, graded.training_step], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("target", [*faults.CORRECT, graded.training_step], ids=lambda t: t.__name__)
 def test_correct_steps_and_ours_conform(target: Any) -> None:
     results = conforming(target, CONTRACT)
     silent = {"the_loss_that_is_told_is_the_mean"} if target.__name__ == "InOne" else set()
     assert {law for law, r in results.items() if r.status != "held"} == silent
 
 
-@pytest.mark.parametrize("target", mutants.FAULTY, ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", faults.FAULTY, ids=lambda target: target.__name__)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
     result = judged(SEEN_BY[target.__name__], target, contract=CONTRACT)
     assert result.status == "refuted", result.message
@@ -49,11 +49,11 @@ def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None
     "law", [law for law in training_step.LAWS if law.family != "process_state"], ids=lambda law: law.name
 )
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
-    assert SEEN_BY[law.mutant] == law.name
+    assert SEEN_BY[law.fault] == law.name
 
 
 def test_a_step_alone_is_asked_for_the_step_alone() -> None:
-    results = conforming(step_probe.make_target(mutants.InOne().step), CONTRACT)
+    results = conforming(step_probe.make_target(faults.InOne().step), CONTRACT)
     assert {law for law, r in results.items() if r.status == "not_applicable"} == TELLING
 
 
@@ -69,7 +69,7 @@ def test_a_step_alone_is_asked_for_the_step_alone() -> None:
     ],
 )
 def test_the_message_says_what_was_got_and_what_should_be(name: str, words: str) -> None:
-    found = refuted(SEEN_BY[name], getattr(mutants.targets, name), "quick", contract=CONTRACT)
+    found = refuted(SEEN_BY[name], getattr(faults.targets, name), "quick", contract=CONTRACT)
     assert re.search(words, found.message), found.message
 
 
@@ -79,14 +79,14 @@ def test_what_is_not_graded_or_never_asks_for_the_loss_is_told() -> None:
 
     result = refuted("a_step_follows_the_mean_gradient", returns_too_much, "quick", contract=CONTRACT)
     assert "is the target made by step_probe.make_target?" in result.message
-    idle = step_probe.make_target(mutants.Plain().step, lambda model, loss, batches: 0.0)
+    idle = step_probe.make_target(faults.Plain().step, lambda model, loss, batches: 0.0)
     result = refuted("evaluation_turns_dropout_off", idle, "quick", contract=CONTRACT)
     assert "got no call of the loss" in result.message
 
 
 def test_the_bounds_are_far_below_a_step() -> None:
     """A bound that grew to the size of a step could not fail."""
-    with Session(Implementation(mutants.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
+    with Session(Implementation(faults.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
         for dtype, largest in (("float32", 1e-4), ("float64", 1e-12)):
             case = ParameterCase({"N": 8}, options={"parts": 3}, dtype=dtype, seed=3)
             run, batches = session.subject.run(case), split(case, range(8), 3)
