@@ -145,7 +145,7 @@ class Run:
         if self.team.world == 1:
             return self.score(source)
         tally = self._score(source, lambda batches: islice(batches, self.team.rank, None, self.team.world))
-        return tally.totals(self.team.total, self.device)
+        return tally.totals(self.team.all_reduce, self.device)
 
     def _score(self, source: LabelledTexts | Features, share: Callable[[Iterable[Any]], Iterable[Any]]) -> Tally:
         on_features = isinstance(source, Features)
@@ -181,9 +181,9 @@ class Run:
             after = checkpoint.step_of(path) if resume and path.exists() else None
             if self.team.rank == 0:
                 monitor.listeners.append(jsonl(self.folder / "metrics.jsonl", after))
-            self.team.wait()
+            self.team.barrier()
             monitor.recall(after, self.folder / "metrics.jsonl")
-            self.team.wait()
+            self.team.barrier()
         if on_record is not None and self.team.rank == 0:
             for record in monitor.records:
                 on_record(record)
@@ -228,7 +228,7 @@ class Run:
         if self.folder is None:
             return False
         found = self._begin_in(self.folder) if self.team.rank == 0 else False
-        return bool(self.team.total(torch.tensor(int(found), device=self.device)))
+        return bool(self.team.all_reduce(torch.tensor(int(found), device=self.device)))
 
     def _begin_in(self, folder: Path) -> bool:
         try:

@@ -75,7 +75,7 @@ class Monitor:
 
     def __call__(self, record: Mapping[str, Any]) -> None:
         """Evaluate on dev, keep the best, tell the listeners. Raises: BadInput if the loss on dev is not finite."""
-        dev, training = self.evaluate(), self.training.totals(self.team.total, self.team.device)
+        dev, training = self.evaluate(), self.training.totals(self.team.all_reduce, self.team.device)
         if not math.isfinite(dev.loss):
             raise BadInput(
                 f"step {record['step']}: the loss on dev is {dev.loss}: the weights have grown beyond what a number "

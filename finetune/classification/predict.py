@@ -123,7 +123,9 @@ def probabilities_of(
 ) -> tuple[list[list[float]], int]:  # fmt: skip
     """The probability of each class for each text, softmax of the logits, and how many texts were cut."""
     examples = Examples(texts.first, texts.second, [0] * len(texts.first), ("unknown",), texts.rows)
-    encoded = encode(pretrained.tokenizer, examples, min(config.max_seq_length, pretrained.block_size - config.prompt_positions))
+    encoded = encode(
+        pretrained.tokenizer, examples, min(config.max_seq_length, pretrained.block_size - config.prompt_positions)
+    )
     order = sorted(range(len(encoded)), key=lambda n: (len(encoded.ids[n]), n))  # texts of like lengths pad little
     found: list[list[float]] = [[] for _ in order]
     with evaluating(classifier):

@@ -63,7 +63,7 @@ def classify_under_lock(run: Run) -> dict[str, Any]:
         confusion_matrix(result[side]["confusion"], result["classes"], run.folder / "confusion.png", title=side)
         if run.adapter is not None:
             run.adapter.save(run.folder / "adapter")
-    run.team.wait()
+    run.team.barrier()
     return result
 
 

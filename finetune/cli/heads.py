@@ -85,7 +85,7 @@ def measure(folder: str, model: str | None, limit: int, batch_size: int, shares:
     judged = "dev" if sides.test is None else "test"
     parts = {}
     for side in dict.fromkeys(("dev", judged)):
-        examples = sides.named()[side]
+        examples = sides.by_name()[side]
         chosen = draw_examples(examples, min(limit, len(examples)), config.seed)
         parts[side] = batches_of(chosen, pretrained, config, batch_size)
     found = importance_of(classifier, parts["dev"])

@@ -30,7 +30,7 @@ def read_unlabelled_texts(
     text is one stretch of tokens that is cut into blocks, of which the last may be shorter.
 
     Raises: BadInput where the file holds no text, or block_size leaves no room.
-    Example: read_unlabelled("unlabeled_train_50000.txt", tokenizer, 128, line_by_line=True).cut.
+    Example: read_unlabelled_texts("unlabeled_train_50000.txt", tokenizer, 128, line_by_line=True).cut.
     """
     text = read_text(path)
     if not text.strip():
