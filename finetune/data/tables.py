@@ -56,7 +56,7 @@ class Table:
     rows: list[str]
 
     def examples(self, classes: Sequence[str]) -> Examples:
-        """The table with numbers of classes as labels. Raises: BadInput, naming the row of a label that is not a class."""
+        """The table with class numbers as labels. Raises: BadInput, naming the row of a label that is not a class."""
         numbers = {name: number for number, name in enumerate(classes)}
         found = []
         for row, label in zip(self.rows, self.labels or (), strict=True):
