@@ -67,7 +67,7 @@ def make_target(make: Callable[[int, int, int], nn.Module]) -> type[nn.Module]:
     return Graded
 
 
-def graded_by_name(build: Callable[[str], nn.Module], *, outputs: int = 2, prefix: int = 0) -> type[nn.Module]:
+def make_target_by_name(build: Callable[[str], nn.Module], *, outputs: int = 2, prefix: int = 0) -> type[nn.Module]:
     """What `--contract classifier` grades, around a class of fixed outputs that loads its encoder by name.
 
     A small BERT of transformers is drawn and saved in a folder, whose name the class is given in the place of
@@ -77,14 +77,14 @@ def graded_by_name(build: Callable[[str], nn.Module], *, outputs: int = 2, prefi
     Args: build: `folder -> model`; outputs: its classes; prefix: the places that it puts before a text.
     Returns: a class, to be named as the target.
     Raises: ValueError where a model has other numbers of logits than `outputs`.
-    Example: target = graded_by_name(lambda name: CustomModelForSequenceClassification(name, type="prefix"), prefix=128)
+    Example: target = make_target_by_name(lambda name: CustomModel(name, type="prefix"), prefix=128)
     Source: the skeleton of seed 000, section 3.2.
     """
 
     def make(vocab_size: int, length: int, classes: int) -> nn.Module:
         return SideBySide(build, outputs, (vocab_size, length + prefix, classes))
 
-    return graded(make)
+    return make_target(make)
 
 
 class SideBySide(nn.Module):

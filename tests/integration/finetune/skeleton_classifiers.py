@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finetune.laws.classifier.logits_probe import graded_by_name
+from finetune.laws.classifier.logits_probe import make_target_by_name
 
 LENGTH = 3
 
@@ -63,7 +63,7 @@ class Probabilities(CustomModelForSequenceClassification):
 
 
 def target_of(kind: type[CustomModelForSequenceClassification], how: str) -> type[nn.Module]:
-    return graded_by_name(lambda folder: kind(folder, type=how), prefix=LENGTH if how == "prefix" else 0)
+    return make_target_by_name(lambda folder: kind(folder, type=how), prefix=LENGTH if how == "prefix" else 0)
 
 
 full = target_of(CustomModelForSequenceClassification, "full")

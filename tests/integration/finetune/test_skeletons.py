@@ -8,7 +8,7 @@ import pytest
 from judging import refuted
 from judging_contracts import conforming
 
-from finetune.laws.classifier.logits_probe import SideBySide, graded_by_name
+from finetune.laws.classifier.logits_probe import SideBySide, make_target_by_name
 from tests.integration.finetune import skeleton_classifiers as skeletons
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def test_another_number_of_classes_is_named() -> None:
     with pytest.raises(ValueError, match=r"the model gives \(1, 2\), but should give \(1, 3\)"):
         model = SideBySide(skeletons.CustomModelForSequenceClassification, 3, (9, 8, 3))
         model(torch_ids(), torch_ids())
-    assert graded_by_name(skeletons.CustomModelForSequenceClassification)(9, 8, 5)(
+    assert make_target_by_name(skeletons.CustomModelForSequenceClassification)(9, 8, 5)(
         input_ids=torch_ids(), attention_mask=torch_ids()
     ).shape == (1, 5)
 
@@ -50,4 +50,4 @@ def torch_ids() -> object:
 
 def test_the_page_says_how() -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "finetune_contracts.md"
-    assert "graded_by_name" in page.read_text(encoding="utf-8")
+    assert "make_target_by_name" in page.read_text(encoding="utf-8")
