@@ -19,7 +19,7 @@ _HOME = {"attention": "dispatch.attention"}
 
 
 def __getattr__(name: str) -> object:
-    """Import the module of a public name when the name is first asked for (PEP 562)."""
+    """Import the module of a public name on first use of the name (PEP 562)."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

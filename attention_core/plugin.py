@@ -67,7 +67,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def expand_targets(config: pytest.Config) -> list[str]:
-    """The targets asked for, `all` written out."""
+    """The requested targets, with `all` expanded."""
     targets = config.getoption("--attention")
     if "all" not in targets:
         return list(dict.fromkeys(targets))
@@ -224,7 +224,7 @@ class LawItem(pytest.Item):
             raise Refutation(f"{target}: incomplete: {problem}")
 
     def run_parameters(self, session: Session, target: str, results: dict[str, LawResult]) -> None:
-        """Fail where no law tests a parameter that nobody accepted, or no output was compared with a truth."""
+        """Fail where a parameter is untested and not accepted as such, or no output was compared with a truth."""
         from attention_core.declaration.implementation import TargetError
 
         refuted = any(r.status == "refuted" for r in results.values())

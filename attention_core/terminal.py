@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attention_core.conformance.report.results import Report
 
 PIPED = 200
-"""Columns where nobody looks: tables are then not folded."""
+"""Columns of output that is not a terminal: tables are then not folded."""
 LONGEST = 86400.0
 """Seconds that anybody may be asked to wait for one call."""
 
@@ -63,7 +63,7 @@ def check_apart(named: Iterable[tuple[str, str]]) -> None:
 
 
 def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
-    """The machine-readable outputs that were asked for.
+    """The requested machine-readable outputs.
 
     Raises:
         TargetError: one cannot be written.
@@ -90,7 +90,7 @@ def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
 
 
 def make_console(stderr: bool = False) -> Console:
-    """A console of the terminal's width; of `PIPED` columns where nobody looks."""
+    """A console of the terminal's width; of `PIPED` columns where there is none."""
     from rich.console import Console
 
     console = Console(stderr=stderr, emoji=False)

@@ -20,7 +20,7 @@ class UnknownCharacter(BadInput):
 
 @contextmanager
 def said_of(what: str | Path) -> Iterator[None]:
-    """Within, what cannot be used is said of a file or an example. Raises: its BadInput, after that name."""
+    """Within, errors name a file or an example. Raises: its BadInput, after that name."""
     try:
         yield
     except BadInput as error:

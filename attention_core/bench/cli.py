@@ -140,7 +140,7 @@ def run(options: dict[str, Any]) -> int:
 
 
 def warn_of_others() -> bool:
-    """Say it on standard error, and whether it was said, if others keep this machine busy."""
+    """Warn on standard error if others keep this machine busy; return whether it warned."""
     from attention_core.bench.timing.machine import busy_cores, busy_words
 
     words = busy_words(busy_cores())
@@ -155,7 +155,7 @@ def is_attended() -> bool:
 
 
 def tune(options: dict[str, Any]) -> int:
-    """Measure what `auto` chooses by; on a busy machine whoever sits before it is asked."""
+    """Measure the table that `auto` chooses by; on a busy machine, ask at the terminal first."""
     from attention_core.bench.report.progress import Telling
     from attention_core.bench.tune import DTYPES, keep_tuning
 
@@ -188,7 +188,7 @@ def saver(path: str | None, kept: list[Results]) -> Callable[[Results], None]:
 
 
 def write_files(results: Results, options: dict[str, Any]) -> None:
-    """The files that were asked for, at the end. Raises: TargetError."""
+    """Write the requested files, at the end. Raises: TargetError."""
     from attention_core.bench.files import write_text
 
     if options["json_path"]:

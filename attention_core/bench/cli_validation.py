@@ -1,4 +1,4 @@
-"""What `attention-core bench` is asked for, as workloads and kernels; what cannot be done is refused at the door.
+"""Parse and validate the options of `attention-core bench`: workloads and kernels.
 
 Heavy modules are imported inside the functions, so `attention-core --help` stays quick.
 """
@@ -28,7 +28,7 @@ CROWDED = 4
 
 
 def cells_of(options: dict[str, Any]) -> list[Workload]:
-    """The workloads asked for, each checked against the memory of this machine."""
+    """The requested workloads, each checked against the memory of this machine."""
     from attention_core.bench.workloads.shapes import read_shapes, workloads
 
     directions = ("fwd", "bwd") if options["direction"] == "both" else (options["direction"],)
@@ -59,7 +59,7 @@ def default_kernels(device: str) -> list[str]:
 
 
 def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str, KnownFailure]]:
-    """Target -> law -> known failure; what is listed of others than the kernels of this run is told.
+    """Target -> law -> known failure; entries for kernels outside this run are reported.
 
     Raises: TargetError where the file cannot be read.
     """
@@ -73,7 +73,7 @@ def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str
 
 
 def check_dtypes(names: tuple[str, ...]) -> None:
-    """Refuse a dtype that nobody times. Raises: TargetError."""
+    """Refuse a dtype that is not timed. Raises: TargetError."""
     from attention_core.declaration.implementation import DTYPES, TargetError
 
     for name in names:

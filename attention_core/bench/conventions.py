@@ -64,7 +64,7 @@ def in_bench_words(text: str, name: str) -> str:
 
 @contextmanager
 def bench_words(name: str) -> Iterator[None]:
-    """What the suite refuses of a kernel is said in words that `bench` takes."""
+    """Express what the suite refuses of a kernel in the options of `bench`."""
     try:
         yield
     except TargetError as error:

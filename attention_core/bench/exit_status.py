@@ -24,7 +24,7 @@ def status_of(results: Results, gate: float | None, console: Any, asked: tuple[s
             status = 1 if 1 in (status, found) else max(status, found)
             if line:
                 console.print(escape(f"{cell.workload.name()}: {line}"), highlight=False, soft_wrap=True)
-    for name in asked:  # whoever names a kernel, as a gate in CI does, wants to hear that nothing was measured
+    for name in asked:  # a gate in CI names its kernel and must know that nothing was measured
         columns = [cell.kernels[name] for cell in results.cells if name in cell.kernels]
         if columns and all(column.status in ("cannot", "unavailable") for column in columns):
             console.print(escape(f"{name} was not timed: {columns[0].message}"), highlight=False, soft_wrap=True)

@@ -24,7 +24,7 @@ def known_of(name: str, listed: Mapping[str, Known]) -> dict[str, KnownFailure]:
 
 
 def check_known_failure(kernel: Named, known: Known) -> None:
-    """Refuse a law that the kernel is not asked about. Raises: TargetError."""
+    """Refuse a law that does not apply to the kernel. Raises: TargetError."""
     laws = {law.name for law in find_contract(kernel.implementation.contract).laws} if known else set()
     for name in known:
         if name not in laws:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PLANTED = 1.05
 FALSE_ALARMS = 0.05
-"""Largest share of A/A trials in which FASTER or SLOWER may be said."""
+"""Largest allowed share of A/A trials called FASTER or SLOWER."""
 COVERAGE = 0.90
 """Smallest share of A/A trials whose interval holds 1."""
 FOUND = 0.90
@@ -95,7 +95,7 @@ def one_trial(workers: Workers, workload: Workload, settings: Settings, factor: 
 
 
 def print_self_test(console: Console, found: SelfTest) -> None:
-    """The rates, and what was asked."""
+    """The rates, and the settings of the trials."""
     n, m = len(found.same), len(found.slowed)
     ratios = [c.ratio for c in found.same]
     lines = (

@@ -43,7 +43,7 @@ class NoTensor(TypeError):
 
 @dataclass(frozen=True)
 class Named:
-    """A kernel as asked for.
+    """A kernel as named on the command line.
 
     Args: name, what reports call it; implementation, its conventions; origin, where it is loaded from; target and
         fields, what the suite is asked for; structured, whether it takes masks of `attention_core.masking`.

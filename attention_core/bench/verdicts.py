@@ -52,7 +52,7 @@ def laws_without_gradient(report: Report) -> list[str]:
 
 
 def hints(report: Report, name: str) -> list[str]:
-    """What would explain a refutation, a line each; that gradients are missing is said once, in words of `bench`."""
+    """What would explain a refutation, a line each; missing gradients are named once, as an option of `bench`."""
     silent = without_gradients(report, name)
     return [*silent, *(line for line in report.advice if not (silent and line.endswith("with --no-gradients")))]
 

@@ -50,7 +50,7 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
 def usual_dead_rows(contract: str) -> str:
-    """What `dead_rows` is where nobody declares it: libraries of modules differ, so nothing is asked of theirs."""
+    """The default of `dead_rows`. Libraries of modules differ, so theirs are not judged."""
     return "unspecified" if contract == "multi-head" else "zeros"
 
 
@@ -168,7 +168,7 @@ class Implementation:
 
     @property
     def asks_float64(self) -> bool:
-        """Whether float64 is declared, and not only among the dtypes of whoever declares none."""
+        """Whether float64 is declared, and not only one of the default dtypes."""
         return "float64" in self.dtypes and self.dtypes is not DTYPES
 
     def _check_scale_and_axes(self) -> None:

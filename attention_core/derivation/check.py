@@ -73,7 +73,7 @@ def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:
 def _decide_step(
     step: Step, effort: Effort, more: Sequence[Relation] = ()
 ) -> tuple[Finding, Problem | None, list[Relation]]:
-    """The finding, and who found it under which hypotheses of the step's own (nobody, if random samples did)."""
+    """The finding, with the problem (None if random samples decided) and the step's own hypotheses."""
     context, claim, extra = claim_of(step)
     extra = [*extra, *more]
     if step.option("check"):
@@ -97,14 +97,14 @@ def _declared_elsewhere(step: Step, message: str) -> str:
 
 
 def internal(error: Exception) -> str:
-    """What is said where a step raises what none should: the exception, and where it came from."""
+    """The message on an unexpected exception of a step, and where it came from."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"internal error {what} ({Path(last.filename).name}, {last.name}): please report the document"
 
 
 def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
-    """The finding on one step, with the reasons that were not checked and, if asked for, what is needed."""
+    """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
     if step.quoted:
         message = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)

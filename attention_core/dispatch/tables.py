@@ -145,7 +145,7 @@ def _entry(device: str, dtype: torch.dtype, gradients: bool) -> Mapping[str, flo
 
 
 def entry_of(query: Tensor, key: Tensor, value: Tensor) -> Mapping[str, float] | None:
-    """The numbers of the class of a call, by the dtype it is computed in; None for a class that nobody measured.
+    """The numbers of the class of a call, by the dtype it is computed in; None for a class without measurements.
 
     Example: entry_of(q, k, v) is that of "cpu/float32/forward" for float32 on the CPU without gradients.
     """
@@ -170,7 +170,7 @@ def computed_in(query: Tensor, key: Tensor, value: Tensor) -> torch.dtype:
 
 
 def wants_gradients(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether a call's gradients may be asked for."""
+    """Whether a call may need gradients."""
     return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
 
 

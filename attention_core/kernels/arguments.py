@@ -111,7 +111,7 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
 
 
 def _fit(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
-    """Whether nothing is to be said of inputs of four axes: the common case, in a microsecond."""
+    """Whether inputs of four axes are valid as they are: the common case, in a microsecond."""
     if not query.ndim == key.ndim == value.ndim == 4:
         return False
     (B, H, _, d), (B_k, H_kv, n_kv, d_k), (B_v, H_v, n_v, _) = query.shape, key.shape, value.shape

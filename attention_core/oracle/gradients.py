@@ -26,7 +26,7 @@ from attention_core.oracle.truth import (
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients with the shapes of the inputs, float64; mask is None unless asked for."""
+    """Gradients with the shapes of the inputs, float64; mask is None unless requested."""
 
     query: Array
     key: Array

@@ -25,7 +25,7 @@ HEAD = struct.Struct("<QQ")
 STEP = 0.2
 """Seconds between two looks at a process that does not answer."""
 Tell = Callable[[dict[str, Any]], None]
-"""Sends one message to the process that asked for it."""
+"""Sends one message to the calling process."""
 
 
 class FrameError(Exception):

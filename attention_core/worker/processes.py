@@ -34,7 +34,7 @@ COMPILERS = (
 
 
 class Patience:
-    """Whether a process has used up the time that it has for an answer; asked again and again while it is waited for.
+    """Whether a process has used up the time that it has for an answer; polled while the caller waits.
 
     Its own time is what it and its children compute, and what they all sleep.
 

@@ -110,7 +110,7 @@ class Run:
     # --- batches --------------------------------------------------------------------------------------
 
     def texts(self, side: str, examples: Examples) -> LabelledTexts:
-        """A side as ids; what was cut is counted, and said."""
+        """A side as ids; cut texts are counted and reported."""
         encoded = encode(self.pretrained.tokenizer, examples, self.max_length)
         self.cut[side] = encoded.cut
         if encoded.cut:

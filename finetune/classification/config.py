@@ -1,4 +1,4 @@
-"""What a classification run is asked for, with the defaults of each method, and how that sets the trainer."""
+"""The settings of a classification run, with the defaults of each method, and how they set the trainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a classification run: read, cut down where asked, checked for leaks, its test set sealed."""
+"""The data of a classification run: read, cut to size on request, checked for leaks, its test set sealed."""
 
 from __future__ import annotations
 

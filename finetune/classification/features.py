@@ -79,7 +79,7 @@ def features(
     classifier: Classifier, texts: LabelledTexts, tokenizer_digest: str, *, folder: Path | None, device: torch.device,
     batch_size: int = 64,
 ) -> tuple[Features, bool]:  # fmt: skip
-    """The pooled vectors of texts, by the encoder in evaluation mode, so that they are the same whoever asks.
+    """The pooled vectors of texts, by the encoder in evaluation mode, so that they are always the same.
 
     Args: folder, where they are kept, None for nowhere. A file that is damaged, or of other sizes, is made anew.
     Returns: a source, and whether it was there already. Raises: BadInput where the file cannot be written.

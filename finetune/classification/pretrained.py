@@ -114,7 +114,7 @@ def _auto_model(folder: Path) -> tuple[nn.Module, int, int | None, bool, int]:
 
 
 def masked_lm_of(pretrained: Pretrained, say: Callable[[str], None]) -> MaskedLM:
-    """A masked-LM head on the encoder: the trained one of its folder, or a new one, which is said with the reason."""
+    """A masked-LM head on the encoder: the trained one of its folder, or a new one, with a message that says why."""
     head = MaskedLM(pretrained.encoder)
     try:
         trained = load_masked_lm(pretrained.folder)

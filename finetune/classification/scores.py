@@ -23,7 +23,7 @@ Call = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
 
 @dataclass
 class Tally:
-    """Right answers, examples and the summed loss so far; a mean is taken when it is asked for."""
+    """Right answers, examples and the summed loss so far; the mean is taken on demand."""
 
     right: int = 0
     count: int = 0

@@ -32,7 +32,7 @@ def model_of(name: str, vocabulary: Any, form: Any, options: dict[str, Any]) -> 
 
 
 def form_of_file(path: str | None, form: Any) -> Any:
-    """The form of the strings that a file's model was trained on, for what nobody gave another option for."""
+    """The form of the strings that a file's model was trained on, for settings without an option."""
     if path is None:
         return form
     from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Random numbers as a function: the same (seed, epoch, example, number) gives the same draw, whoever asks.
+"""Random numbers as a function: the same (seed, epoch, example, number) always gives the same draw.
 
 A generator with a state makes an example depend on which worker drew before it; here nothing has a state.
 """

@@ -195,7 +195,7 @@ class CorruptedDocuments:
         return cuts(self.lengths[indices], of, self.form).length + 1 + self.form.trailing_mask
 
     def batch(self, epoch: int, indices: Ids) -> dict[str, Tensor]:
-        """The examples `indices` of an epoch; the same whoever asks, in whatever batch."""
+        """The examples `indices` of an epoch; always the same, in whatever batch."""
         of = draws.keys(self.seed, epoch, indices)
         x, y = corrupt(self.ids[indices], self.lengths[indices], of, self.form)
         return {"x": torch.from_numpy(x.copy()), "y": torch.from_numpy(y.copy())}

@@ -1,4 +1,4 @@
-"""The experiments by name; each is a module of this room, imported when it is asked for."""
+"""The experiments by name; each is a module of this room, imported on first use."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def profile(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[int, int, in
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest batch that fits, 0 for none, and what was tried: (size, None or what was said)."""
+    """The largest batch that fits, 0 for none, and what was tried: (size, None or the message)."""
 
     size: int
     tried: tuple[tuple[int, str | None], ...]

@@ -25,7 +25,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def attempt(step: Callable[[], T]) -> tuple[T | None, str | None]:
-    """What a step gives, or what was said when memory ran out; every other error goes its way.
+    """The result of a step, or the message when memory ran out; every other error goes its way.
 
     Nothing of a step that failed is held on to: the frames of the error hold its tensors, and go before memory is
     given back.

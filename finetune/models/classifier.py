@@ -22,7 +22,7 @@ POOLS: tuple[Pool, ...] = ("first", "mean")
 TEXTS = ("input_ids", "attention_mask", "token_type_ids")
 """The parts of a batch that an encoder reads."""
 IGNORED = -100
-"""The label of a token that is not asked for."""
+"""The label of a token that is not predicted."""
 
 
 def width(encoder: nn.Module) -> int:

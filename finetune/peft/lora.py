@@ -20,7 +20,7 @@ from finetune.peft.protocol import Adapter, Method, take
 from finetune.peft.targets import backbone_of, head_of
 
 TARGETS = (("query", "value"), ("q_lin", "v_lin"), ("q_proj", "v_proj"), ("c_attn",))
-"""What is adapted where nobody says: the first row whose names are all there; the paper's choice, under many names."""
+"""The layers adapted by default: the first row whose names are all there; the paper's choice, under many names."""
 UNSUPPORTED = (
     "use_dora", "alpha_pattern", "lora_bias", "trainable_token_indices", "target_parameters", "layer_replication",
     "use_qalora", "megatron_config", "arrow_config", "use_bdlora", "velora_config", "monteclora_config",

@@ -26,7 +26,7 @@ from finetune.prompting.request import Answer, Controls, Request
 
 
 class LocalModel:
-    """A causal language model of transformers, loaded when it is first asked.
+    """A causal language model of transformers, loaded on the first request.
 
     Args:
         path: a folder with config.json and safetensors, a .gguf file, or a key of `PACKAGED`.

@@ -1,4 +1,4 @@
-"""Questions that put a label into a sector, asked of a model."""
+"""Ask a model to put labels into sectors."""
 
 from __future__ import annotations
 

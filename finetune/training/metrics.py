@@ -63,6 +63,6 @@ def tensorboard(folder: str | Path) -> Callable[[Mapping[str, Any]], None]:
 def sinks(
     metrics_path: str | Path | None, tensorboard_path: str | Path | None, after_step: int | None = None
 ) -> list[Callable[[Mapping[str, Any]], None]]:
-    """The sinks that were asked for, none, one or both. Args, Raises: as `jsonl` and `tensorboard`."""
+    """The requested sinks: none, one or both. Args, Raises: as `jsonl` and `tensorboard`."""
     lines = [jsonl(metrics_path, after_step)] if metrics_path else []
     return lines + ([tensorboard(tensorboard_path)] if tensorboard_path else [])

@@ -35,11 +35,11 @@ STATE = ("model", "optimizer", "random", *PLACE)
 
 
 class Source(Protocol):
-    """Where batches come from: examples that can be asked for by number."""
+    """Where batches come from: examples by number."""
 
     def __len__(self) -> int: ...
     def batch(self, epoch: int, indices: npt.NDArray[np.int64]) -> Batch:
-        """The examples `indices` as they are in an epoch; a function of its arguments, whoever asks."""
+        """The examples `indices` as they are in an epoch; a function of its arguments alone."""
         ...
 
 
@@ -210,7 +210,7 @@ class Trainer:
         return record
 
     def _stops(self) -> bool:
-        """Whether any process was asked to stop; they must agree, or some would wait for others' gradients."""
+        """Whether any process got a signal to stop; they must agree, or some would wait for others' gradients."""
         if self.team.world > 1:
             self.stop = bool(self.team.all_reduce(torch.tensor(int(self.stop), device=self.team.device)))
         return self.stop

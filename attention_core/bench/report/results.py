@@ -60,7 +60,7 @@ class Operator(TypedDict):
 
 
 class Probe(TypedDict):
-    """What a fresh process told, as JSON."""
+    """The answer of a fresh process, as JSON."""
 
     first: NotRequired[Share]
     second: NotRequired[Share]

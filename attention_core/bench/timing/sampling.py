@@ -31,7 +31,7 @@ LEAST = 10
 SETTLED = 0.02
 """A window that is no faster than those before by more than this ends the warm-up."""
 WINDOWS = 12
-"""Windows at most: what still gets faster then is told as such."""
+"""Most windows; a kernel that still gets faster then is reported as warming up."""
 Array = npt.NDArray[np.float64]
 
 

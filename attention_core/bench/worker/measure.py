@@ -211,7 +211,7 @@ class Measurement:
             self.fails(column, THREADS)
         for column in self.replacing.keys() & set(self.job["kernels"]):
             self.fails(column, CLOCKS.format(", ".join(self.replacing[column])), "refuted")
-        if changed and not guilty:  # by whom cannot be told: all share them
+        if changed and not guilty:  # unknown by which kernel, since all share the inputs
             for column in set(timed) & set(self.checked):
                 self.fails(column, "its inputs were changed while it was timed")
         found["again"] = changed and guilty

@@ -29,7 +29,7 @@ class Inputs:
     dense: Tensor | None = None
 
     def mask_tensor(self) -> Tensor | None:
-        """The mask written out, (n_q, n_kv): bool, or a bias in the dtype; made when first asked for."""
+        """The mask written out, (n_q, n_kv): bool, or a bias in the dtype; made on first use."""
         if self.dense is None and self.workload.mask.kind != "none":
             self.dense = dense_mask(self.workload, self.query.device)
         return self.dense

@@ -146,7 +146,7 @@ def workloads(
     shapes: Sequence[Shape], dtypes: Sequence[str], masks: Sequence[str], directions: Sequence[str],
     *, lengths: Sequence[int] = (), decode: bool = False, seed: int = 0, form: str = "plain",
 ) -> list[Workload]:  # fmt: skip
-    """Every combination, each once; a shape's own mask holds where none is asked for.
+    """Every combination, each once; a shape's own mask holds where no option names one.
 
     Args: lengths, of keys, in place of each shape's own; decode, one query against the keys instead of as many; form,
     of the tensors.

@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ForwardBounds:
-    """|result - truth| <= bound for a forward call, entry by entry; inf where nothing can be said."""
+    """|result - truth| <= bound for a forward call, entry by entry; inf where there is no bound."""
 
     out: Array  # (*batch, H, n_q, d_v)
     lse: Array  # (*batch, H, n_q)
@@ -51,7 +51,7 @@ class ForwardBounds:
 
 @dataclass(frozen=True)
 class BackwardBounds:
-    """|gradient - truth| <= bound, entry by entry; inf where nothing can be said; mask None where not asked."""
+    """|gradient - truth| <= bound, entry by entry; inf where there is no bound; mask None if not requested."""
 
     query: Array  # like query
     key: Array  # like key

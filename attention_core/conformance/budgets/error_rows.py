@@ -56,7 +56,7 @@ def gamma(count: int, unit: float) -> float:
 
 
 def block_count(n: int, blocks: int | None) -> int:
-    """Parts of the keys whose results are merged; where nobody says, blocks of 16 keys."""
+    """Parts of the keys whose results are merged; by default, blocks of 16 keys."""
     return max(1, -(-n // 16)) if blocks is None else max(1, blocks)
 
 

@@ -54,7 +54,7 @@ class Space:
     floor: bool = True
 
     def contains(self, case: Any) -> bool:
-        """Whether a case (shrunk, or drawn for another law) is one this law asked for."""
+        """Whether a case (shrunk, or drawn for another law) is one that this law could draw."""
         if case.given:  # drawn by the law itself, beyond its wish
             return case.is_causal or False in self.causal
         n_q, n_kv, _, _, heads, _ = case.sizes
@@ -84,7 +84,7 @@ def mask_kinds(mask: Any) -> set[str]:
 
 @dataclass(frozen=True)
 class Profile:
-    """What may be asked of the target: declared dtypes, sizes, axes and masks, claimed parameters, causality."""
+    """What cases of the target may contain: declared dtypes, sizes, axes and masks, claimed parameters, causality."""
 
     dtypes: tuple[str, ...]
     claims: frozenset[str]

@@ -117,11 +117,11 @@ class Session:
         self.refuted = 0
         self.fewest: list[str] = []  # laws that judged the fewest cases that a verdict needs
         self.broken = ""  # why the target cannot be judged as it is called here
-        self.misnamed: str | None = None  # what is said where the arrays are another library's; None: not looked yet
+        self.misnamed: str | None = None  # the message where the arrays are another library's; None: not looked yet
         self._first_look: FirstLook | None = None
 
     def _fit_precision(self) -> list[str]:
-        """Leave out float64 where JAX does not have it; what is to be said of that."""
+        """Leave out float64 where JAX does not have it; the note about it."""
         implementation = self.implementation
         if implementation.array != "jax":
             return []
@@ -134,7 +134,7 @@ class Session:
         return ["float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"]
 
     def _without_gradients(self) -> list[str]:
-        """What is to be said where gradients are not declined, and no law of the contract tests them."""
+        """The note where gradients are not declined, but no law of the contract tests them."""
         silent = self.implementation.gradients and not self.contract.gradients
         return [f"gradients are not tested: no law of {self.contract.name} asks for any"] if silent else []
 
@@ -144,12 +144,12 @@ class Session:
         return fixed_in_constructor(self.recorder.fates, self.recorder.built, self.subject.form)
 
     def _describe_fixed_parameters(self) -> list[str]:
-        """What is to be said of a constructor's values of which no other is tested."""
+        """The note on constructor arguments that are tested with one value only."""
         fixed = self.fixed_parameters
         return [f"fixed in the constructor, where no other value is tested: {', '.join(fixed)}"] if fixed else []
 
     def _about_stand_in(self) -> list[str]:
-        """What is to be said of a function that gets a stand-in for the module it belongs to."""
+        """The note on a function that gets a stand-in for its module."""
         what = "num_key_value_groups, is_causal=False, training only where something drops"
         return [f"its module is a stand-in ({what})"] if self.description.get("stand_in") else []
 
@@ -159,7 +159,7 @@ class Session:
         return [f"{absent[r.law]}: {r.message}" for r in results if r.law in absent and r.status == "not_applicable"]
 
     def _about_fewest(self) -> list[str]:
-        """What is to be said of laws that judged the fewest cases that a verdict needs."""
+        """The note on laws that judged only the fewest cases that a verdict needs."""
         few = len(self.fewest)
         if not few:
             return []
@@ -449,7 +449,7 @@ class Session:
         return self.core_message
 
     def report(self, results: Sequence[LawResult], *, complete: bool = True) -> Report:
-        """The report over the results; `complete=False` when only some laws were asked for."""
+        """The report over the results; `complete=False` when only some laws were chosen."""
         subject = self.subject
         refuted = [law for law in self.laws for r in results if r.law == law.name and r.status == "refuted"]
         met = {r.law for r in results if r.counterexample is not None and r.counterexample.event}

@@ -159,7 +159,7 @@ class Helper(ExitStack):
 
 def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[str, Any], laws: list[str]) -> None:
     """Some laws of one target, in this process; sends the results and the largest error/bound seen."""
-    # The process that asked may be gone: it meets a target that does not load sooner, and waits for nobody then.
+    # The caller may be gone: it may have met a target that does not load, and no longer waits.
     with suppress(KeyboardInterrupt, BrokenPipeError), ended_by_signals():
         try:
             with open_session(target, fields, **options) as session:

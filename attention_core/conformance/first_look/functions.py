@@ -120,7 +120,7 @@ def output_agrees(comparer: Comparer, record: Implementation, case: Case) -> boo
 
 
 class Look:
-    """A first look under way: what was asked, what it found."""
+    """A first look in progress: the calls made and what they showed."""
 
     def __init__(self, runner: Runner, implementation: Implementation, description: Mapping[str, Any]) -> None:
         self.record, self.description = implementation, description

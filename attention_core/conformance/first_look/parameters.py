@@ -28,7 +28,7 @@ CASES = 48
 BASES = (10000, 500000, 1000000, 100000, 1000, 100, 50000, 160000, 5000000, 10000000)
 """Bases of rotations and tables that models have."""
 WIDE = "d > 2"
-"""What is asked of targets that divide by d - 2, or by d / 2 - 1."""
+"""The case for targets that divide by d - 2, or by d / 2 - 1."""
 Choices = Mapping[str, Sequence[Any]]
 CHOICES: Mapping[str, Choices] = {
     "rotary": {

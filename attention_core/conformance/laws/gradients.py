@@ -55,7 +55,7 @@ def limits(
 def judge(
     subject: Subject, case: Case, judged: tuple[str, ...], want: tuple[str, ...] = INPUTS, *, remark: str = ""
 ) -> None:
-    """The gradients of `judged` agree with the closed form when those of `want` are asked for."""
+    """The gradients of `judged` agree with the closed form when those of `want` are requested."""
     true, bounds = limits(subject, case, masked="mask" in want)
     found = subject.backward(case, None, want)
     for name in judged:

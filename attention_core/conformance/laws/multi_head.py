@@ -282,7 +282,7 @@ def draw_module(subject: MultiHead, space: Sizes, rng: np.random.Generator) -> P
 
 
 def allows_module(subject: MultiHead, space: Sizes, case: ParameterCase) -> bool:
-    """Whether a shrunk case may be asked."""
+    """Whether a shrunk case is allowed."""
     return allows_parameters(subject, space, case) and subject.allows(case)
 
 

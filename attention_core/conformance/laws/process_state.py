@@ -105,7 +105,7 @@ def ask(subject: Any, case: Any) -> None:
 
 
 def report_change(request: Request, what: str, before: str, after: str) -> Violation:
-    """What is said of a setting that a call changed."""
+    """The violation for a setting that a call changed."""
     return Violation(
         f"the call changes {what}: got {after} after it, but should be {before}, as before",
         Evidence((Shown(request, expression=expression_of(what)),), kind="process"),

@@ -41,7 +41,7 @@ class Rotary(ParameterSubject):
 
     @property
     def negative(self) -> bool:
-        """Whether positions below 0 are asked for."""
+        """Whether positions below 0 are tested."""
         return int(self.parameters.get("min_position", -1)) < 0
 
     def to_target_axes(self, x: NDArray) -> NDArray:

@@ -1,4 +1,4 @@
-"""Which rows of a fused projection are queries, keys or values, told by what moves when a row changes.
+"""Which rows of a fused projection are queries, keys or values, recognised by what moves when a row changes.
 
 Where a module agrees with the truth in no layout, either it is wrong or its layout is not among those known. Its rows
 tell: one token attends to itself alone, so that a row of values is the only one that moves its output; of two tokens, a

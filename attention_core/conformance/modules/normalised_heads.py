@@ -23,7 +23,7 @@ from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
 from attention_core.conformance.worker.exchange import NDArray
 
 EPS = 1e-5
-"""The largest epsilon of a norm that is not told apart from none."""
+"""The largest epsilon of a norm that cannot be distinguished from none."""
 SINGLE = UNIT_ROUNDOFF["float32"]
 
 

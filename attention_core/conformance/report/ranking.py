@@ -60,7 +60,7 @@ UNDER_A_CIRCUMSTANCE = 6
 NOT_ALONE = 7
 """The rank of what was not seen to fail by itself, nor after any earlier call."""
 LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result")
-"""What is asked of calls that nobody makes on purpose comes last."""
+"""Laws about calls that are rarely made on purpose come last."""
 
 
 def by_telling(results: Sequence[LawResult]) -> list[LawResult]:
@@ -225,7 +225,7 @@ def choose_counterexamples(results: Sequence[LawResult], explained: Sequence[str
 
 
 def news(message: str) -> str:
-    """What a message tells apart from its numbers; of a call that raised, what it raised: told once is enough."""
+    """A message without its numbers, or what a call raised, so that each is shown once."""
     if message.startswith(SAME_CALL):
         return SAME_CALL
     raised = re.search(r"(?:raised|got) (\w+(?:Error|Exception|Warning)\b.*?)(?:, but should|$)", message)

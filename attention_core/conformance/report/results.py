@@ -99,7 +99,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether everything that was asked for held: "conforms", or all of the chosen laws held (exit status 0)."""
+        """Whether every requested law held: "conforms", or all of the chosen laws held (exit status 0)."""
         return self._verdict() == "conforms"
 
     def _verdict(self) -> str:

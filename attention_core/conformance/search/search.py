@@ -31,7 +31,7 @@ STRIDE = 1_000_003
 FURTHER_STRIDE = 500_009
 """The same between the rounds of further cases of one effort."""
 EXTRA_ROUNDS = 4
-"""How often the large cases of a law are drawn once more while a null model was told apart on too few problems."""
+"""How often the large cases of a law are drawn once more while too few problems separate a null model."""
 SHARE = 4
 """One part in so many of its cases is what a law that diagnoses judges first: the fewest that a verdict needs."""
 FURTHER_ROUNDS = 16
@@ -164,7 +164,7 @@ class Search:
         if not tally.cases:
             if tally.refused:
                 result = self._result("refused", f"all {tally.refused} cases were refused: {tally.refusal}")
-                result.minimum_met = not law.central  # or what nobody compared with the truth would conform
+                result.minimum_met = not law.central  # else a target could conform without a comparison with the truth
                 return result
             return self._result("not_applicable", tally.silence or "no drawn case could say anything about this law")
         if tally.cases < self.needed and tally.refused and not law.central:
@@ -194,14 +194,14 @@ def minimum(planned: int, refused: int, times: int) -> int:
 
 
 def weak_nulls(law: str, subject: Any, effort: str) -> dict[str, int]:
-    """Null models that were relevant to the law's cases and that too few problems told apart, with their numbers."""
+    """Null models that were relevant to the law's cases but that too few problems separated, with their numbers."""
     relevant, powers = subject.relevant, subject.powers
     relevant_nulls = [null for name, null in relevant if name == law and relevant[law, null]]
     return {null: powers[law, null] for null in relevant_nulls if powers[law, null] < MINIMUM[effort]}
 
 
 def weigh(result: LawResult, subject: Any, effort: str) -> None:
-    """Put the power of the law's cases into its result; null models that too few problems told apart are named."""
+    """Put the power of the law's cases into its result; name the null models that too few problems separated."""
     powers = subject.powers
     result.powers = {null: count for (law, null), count in powers.items() if law == result.law}
     weak = weak_nulls(result.law, subject, effort)

@@ -16,7 +16,7 @@ from attention_core.conformance.snippets.patterns import LEAST, pattern
 from attention_core.conformance.worker.exchange import Array, NDArray, decode
 
 MAX_ELEMENTS = 400
-"""A larger array is written as packed bytes: nobody would read its numbers, but the program still runs."""
+"""A larger array is written as packed bytes: too long to read, but the program still runs."""
 WIDTH = 160
 """Of a line that holds several short ones."""
 FEW, LARGE = 3, 16

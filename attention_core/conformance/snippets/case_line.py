@@ -14,7 +14,7 @@ from attention_core.conformance.worker.exchange import Array, Request
 
 
 def case_line(subject: Any, case: Any, evidence: Evidence) -> str:
-    """The case, or the sizes of the call in question where these are others; "" where that cannot be told."""
+    """The case, or the sizes of the call in question where these are others; "" where it is unknown."""
     request = evidence.calls[0].request if evidence.calls else None
     if request is None:
         return str(case.describe())

@@ -21,7 +21,7 @@ INSTANCES = count(1 << 40)
 
 
 def note_no_grad(subject: Any, evidence: Evidence) -> Evidence:
-    """The evidence, told whether its calls give something else where gradients are left on."""
+    """The evidence, with `no_grad` set if its calls give something else with gradients on."""
     runner = getattr(subject, "runner", None)
     requests = [shown.request for shown in (*evidence.before, *evidence.calls)]
     if runner is None or subject.implementation.array != "torch" or evidence.event in LOST:

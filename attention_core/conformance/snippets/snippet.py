@@ -275,7 +275,7 @@ class Program:
         self.lines.append(f"with torch.no_grad(): {copied}")
 
     def write(self, shown: Shown, out: str, evidence: Evidence) -> None:
-        """A line that writes into the result, as whoever owns it may."""
+        """A line that writes into the result, as its owner may."""
         which = f"[{shown.quantity[3:] or 0}]" if "," in self.implementation.returns else ""
         free = ".detach()" if self.implementation.array == "torch" else ""
         self.lines.append(f"{out}{which}{free}[{', '.join(map(str, shown.index))}] = {evidence.want}")
@@ -347,7 +347,7 @@ def between(request: Request, call: str, out: str) -> str:
 
 
 def explain_packing(evidence: Evidence) -> str:
-    """A remark on arrays that nobody can read: how many numbers they hold, and why there are no fewer."""
+    """A remark on packed arrays: how many numbers they hold, and why there are no fewer."""
     arrays = [a for shown in evidence.calls for a in name_arguments(shown.request).values() if isinstance(a, Array)]
     most = max(np.asarray(a.base).size for a in arrays) if arrays else 0
     lost = evidence.event in LOST

@@ -175,7 +175,7 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
 
 
 def other_contract(description: Mapping[str, Any]) -> str:
-    """What is said of a class that suits another contract; "" where none is known.
+    """The advice on a class that suits another contract; "" where none is known.
 
     Example:
         >>> other_contract({"suits": "kv-cache"})

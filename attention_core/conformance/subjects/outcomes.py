@@ -48,11 +48,11 @@ EVENTS = {
 
 
 class SetUpError(TargetError):
-    """The target cannot be judged as it is called here: something is missing, or it returns what nobody declared."""
+    """The target cannot be judged as it is called here: something is missing, or it returns something undeclared."""
 
 
 def event(message: str) -> str:
-    """Which of `EVENTS` a lost call is, from what was told of it."""
+    """Which of `EVENTS` a lost call is, from its message."""
     if "no answer within" in message:
         return "flood" if "printed" in message else "hang"
     return "exit" if "sys.exit" in message or "ended with status" in message else "crash"

@@ -369,7 +369,7 @@ def _draw_case(space: Sizes, dtypes: list[str], rng: np.random.Generator) -> Par
 
 
 def allows_parameters(subject: ParameterSubject, space: Sizes, case: ParameterCase) -> bool:
-    """Whether a shrunk case may be asked."""
+    """Whether a shrunk case is allowed."""
     return space.contains(case) and supports(subject.implementation, case)
 
 

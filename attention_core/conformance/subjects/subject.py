@@ -77,7 +77,7 @@ class Forward:
 
 @dataclass
 class Backward:
-    """Results of one call with derivatives: output and one gradient per asked input."""
+    """Results of one call with derivatives: output and one gradient per requested input."""
 
     out: Result
     gradients: dict[str, Result]

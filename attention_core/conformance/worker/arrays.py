@@ -23,7 +23,7 @@ class WrongReturn(TypeError):
 
 
 def other_values(array: Any, full_like: Callable[..., Any]) -> Any:
-    """Numbers that nobody takes for the old ones: NaN, for whole numbers the next one, for a mask its opposite."""
+    """Numbers that differ from the old ones: NaN, for whole numbers the next one, for a mask its opposite."""
     name = str(array.dtype).rpartition(".")[2]
     if name == "bool":
         return ~array

@@ -28,7 +28,7 @@ from attention_core.worker.target import load_target
 
 
 def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
-    """Load the target; the second value is what the parent is told."""
+    """Load the target; the second value is the message to the parent."""
     try:
         limit_memory(options.get("memory"))
         target = load_target(options["target"])

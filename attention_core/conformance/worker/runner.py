@@ -128,7 +128,7 @@ class WorkerRunner(Noting):
         self.spare: tuple[int, int] | None = None  # the ends of its pipes, to read from and to write to
         self.process: WorkerProcess | None = None
         self.description: dict[str, Any] = {}
-        self.ready = False  # whether the worker that runs has told what it loaded
+        self.ready = False  # whether the running worker has reported what it loaded
         self.forms: set[int] = set()  # of the calls that were answered
 
     def with_array(self, array: str, *, spare: bool = True) -> WorkerRunner:

@@ -121,5 +121,5 @@ def send(descriptor: int, message: Any) -> None:
 
 
 def receive(descriptor: int, expired: Callable[[], bool] | None = None) -> Any:
-    """Read one frame; while nothing comes, `expired` is asked every `STEP` seconds whether to give up."""
+    """Read one frame; while nothing comes, poll `expired` every `STEP` seconds."""
     return unpack(*receive_frame(descriptor, expired))

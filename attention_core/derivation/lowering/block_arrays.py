@@ -18,7 +18,7 @@ ZERO = fmpq(0)
 
 
 class Unsupported(Exception):
-    """What is asked of an array cannot be said of its blocks."""
+    """The operation on an array cannot be expressed by its blocks."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Gram:
             self.order.append(vector)
 
     def orthogonal(self, left: Vector, right: Vector) -> bool:
-        """Whether two vectors were said to be orthogonal."""
+        """Whether two vectors were declared orthogonal."""
         return frozenset((left, right)) in self.pairs
 
     def leaves(self) -> set[int]:

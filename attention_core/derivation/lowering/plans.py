@@ -47,7 +47,7 @@ class CasePlan:
     checks: list[Constraint] = field(default_factory=list)
 
     def collect_facts(self) -> Facts:
-        """What normal forms may use: signs said outright, assignments, and the equations among the hypotheses."""
+        """What normal forms may use: declared signs, assignments, and the equations among the hypotheses."""
         graph = self.low.graph
         found = set()
         for node, (symbol, _) in self.entries.items():
@@ -66,7 +66,7 @@ class CasePlan:
 
 
 def instances(low: Lowering, relation: Relation) -> list[dict[str, int]]:
-    """The index values for which a hypothesis is said."""
+    """The index values for which a hypothesis is stated."""
     found: list[dict[str, int]] = [dict(low.top)]
     for name, first, last in relation.over:
         found = [{**env, name: v} for env in found for v in range(low.whole(first, env), low.whole(last, env) + 1)]

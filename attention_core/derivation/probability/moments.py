@@ -28,7 +28,7 @@ class NotPolynomial(Unsettled):
 
 
 class DependenceUnsaid(Unsettled):
-    """Two random symbols meet whose independence nobody has said."""
+    """Two random symbols meet that are not declared independent."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Moments:
         return [(groups, tuple(sorted(members))) for groups, members in parts]
 
     def require_independence(self, groups: list[Group]) -> None:
-        """Independence of different random symbols must have been said."""
+        """Raise unless different random symbols are declared independent."""
         if len(groups) < 2:
             return
         if any(not self.drawn[g].law.independent for g in groups):

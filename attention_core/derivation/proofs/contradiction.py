@@ -31,7 +31,7 @@ def impossible(plan: CasePlan) -> str:
 
 
 def _two_values(plan: CasePlan) -> str:
-    """One quantity that is said to equal two numbers, such as a length of 1 and of 2."""
+    """One quantity that would equal two numbers, such as a length of 1 and of 2."""
     values: dict[int, fmpq] = {}
     for c in (*plan.constraints, *plan.checks):
         for node, other in ((c.left, c.right), (c.right, c.left)):

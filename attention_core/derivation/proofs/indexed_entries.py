@@ -34,7 +34,7 @@ Env = dict[str, Index]
 
 
 class Entries:
-    """Turns entries of terms into polynomials; `tuples` knows the smallest sizes, `sums` what is said of indices."""
+    """Turns entries of terms into polynomials; `tuples` knows the smallest sizes, `sums` what is known of indices."""
 
     def __init__(self, context: Context, tuples: Tuples, sums: Sums) -> None:
         self.context, self.tuples, self.sums = context, tuples, sums

@@ -40,7 +40,7 @@ _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
 
 def declare(context: Context, paragraph: Paragraph) -> None:
-    """Read one paragraph into a context; sizes, then all domains, may be said after their use."""
+    """Read one paragraph into a context; sizes, then all domains, may be declared after their use."""
     kept, count = context.copy(), len(context.understood)
     first: Unreadable | None = None
     for early in ("", "sizes", "domains", ""):  # in the end what can be read as it stands is declared

@@ -1,4 +1,4 @@
-"""Properties in a declaration, applied to the symbols they are said of; which words are left to be understood."""
+"""Properties in a declaration, applied to their symbols, and the words that remain to be understood."""
 
 from __future__ import annotations
 

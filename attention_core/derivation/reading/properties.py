@@ -334,7 +334,7 @@ _ANEW = re.compile(r"\b(?:and|,)\s+(?:an?|the|two|some|let)\b|,\s*$|\band\s*$", 
 
 @dataclass(frozen=True)
 class PropertyMention:
-    """A property in some prose: which one, where it stands, and whether it is said of the next formula.
+    """A property in some prose: which one, where it stands, and whether it is about the next formula.
 
     Of more than one formula if `many`, as a plural says; a `bare` one has neither article nor noun.
     """
@@ -349,7 +349,7 @@ class PropertyMention:
 
 
 def properties_in(text: str, follows: bool, leads: bool) -> list[PropertyMention]:
-    """The properties in the prose between two formulas, as far as their place says what they are said of.
+    """The properties in the prose between two formulas, as far as their place shows what they are about.
 
     Example:
         >>> [(one.about.name, one.ahead) for one in properties_in(" be symmetric, and the unit vector ", True, True)]

@@ -52,7 +52,7 @@ def problem_rows(step: StepReport, source: Step | Unread | None) -> str:
 
 
 def colour(step: StepReport) -> str:
-    """The class of a step: its verdict, unless it is refuted as expected or should be, or less than asked for."""
+    """The class of a step: its verdict, unless it is refuted as expected or should be, or less than required."""
     if step.expected:
         return "expected" if step.passed else "failed"
     return "less" if less(step) else str(step.verdict)

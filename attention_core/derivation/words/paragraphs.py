@@ -1,4 +1,4 @@
-"""Paragraphs that declare, told from others.
+"""Which paragraphs declare.
 
 Which paragraphs declare something, and which of their formulas are conditions or only say where symbols live.
 A paragraph that opens with none of the words below is prose and is not read.

@@ -25,7 +25,7 @@ from finetune.laws.causal_lm.model import Held, Model, log_softmax, noise
 ALARM = 1e-9
 DRAWS = 2000
 GAP = 1e-3
-"""Probabilities at the edge of a support that are closer are not told apart; such a case says nothing."""
+"""Probabilities at the edge of a support that are closer are not distinguished; such a case says nothing."""
 
 
 def greedy_takes_the_likeliest(subject: Model, case: ParameterCase) -> None:

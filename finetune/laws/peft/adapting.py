@@ -26,7 +26,7 @@ from finetune.laws.checkpoint.interrupted import Interrupted, Interruptible, Pla
 
 @dataclass(frozen=True)
 class Facts:
-    """What a method says of itself: numbers that it trains (-1: not told), whether it begins neutral; its texts."""
+    """What a method declares: how many numbers it trains (-1: unknown), whether it begins neutral, its texts."""
 
     count: int
     neutral: bool
@@ -65,7 +65,7 @@ class Adapting(Interrupted):
         return run
 
     def raw(self, run: Interruptible, method: str, *args: Any) -> tuple[Request, Response]:
-        """One call, whatever came of it, unless the method lacks what is asked, or declines it."""
+        """One call, whatever came of it, unless the method lacks the operation or declines it."""
         request, response = super().raw(run, method, *args)
         failure = response.failure
         if failure is not None and "Lacks" in failure.types:
@@ -126,7 +126,7 @@ class Adapting(Interrupted):
         return Texts(np.where(real, ids, facts.pad), real.astype(np.int64), lengths)
 
     def out(self, run: Interruptible, texts: Texts, method: str = "forward", **mode: Any) -> Result:
-        """Outputs for texts, their padding told."""
+        """Outputs for texts, with their attention mask."""
         return self.array(run, method, texts.ids, texts.mask, **mode)
 
     def row(self, run: Interruptible) -> Result:

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 
 class Lacks(NotImplementedError):
-    """The method has not what was asked for: no law is asked about it."""
+    """The method lacks an operation, so laws about it do not apply."""
 
 
 def is_of(name: str, modules: tuple[str, ...]) -> bool:
-    """Whether a parameter belongs to one of some modules, told by their names at its front or within it."""
+    """Whether a parameter belongs to one of some modules, recognised by their names at its front or within it."""
     return any(f".{module}." in f".{name}" for module in modules)
 
 
@@ -60,7 +60,7 @@ def matrices(plain: nn.Module, targets: tuple[str, ...]) -> Iterator[tuple[str, 
 
 
 def table_of(plain: nn.Module) -> nn.Embedding:
-    """The table of token vectors, told by the model or by what it is around. Raises: Lacks where none tells it."""
+    """The table of token vectors, of the model or of the model that it wraps. Raises: Lacks where there is none."""
     for module in plain.modules():
         getter: Any = getattr(module, "get_input_embeddings", None)
         if callable(getter):

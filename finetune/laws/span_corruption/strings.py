@@ -63,7 +63,7 @@ class Grader(ParameterSubject):
         return block if self.parameters.get("variant") == "block" else block + 1
 
     def text(self, case: ParameterCase) -> str:
-        """Documents of random letters, the one asked for of the case's length, the others shorter and longer."""
+        """Documents of random letters, the requested one of the case's length, the others shorter and longer."""
         rng = case.rng("text")
         lengths = [case["n"] + int(step) for step in rng.integers(0, 9, case["documents"])]
         lengths[self.which(case)] = case["n"]
@@ -71,17 +71,17 @@ class Grader(ParameterSubject):
         return "\n".join("".join(rng.choice(list(letters), size)) for size in lengths)
 
     def which(self, case: ParameterCase) -> int:
-        """The place of the document asked for."""
+        """The place of the requested document."""
         return int(case.rng("which").integers(0, case["documents"]))
 
     def document(self, case: ParameterCase) -> list[int]:
-        """The ids of the document asked for: PAD, MASK, then the sorted characters of the whole text."""
+        """The ids of the requested document: PAD, MASK, then the sorted characters of the whole text."""
         text = self.text(case)
         ids = {c: n for n, c in enumerate([PAD, MASK, *sorted(set(text))])}
         return [ids[c] for c in text.split("\n")[self.which(case)]]
 
     def items(self, case: ParameterCase, count: int) -> list[Item]:
-        """So many items of the document asked for, each drawn anew.
+        """So many items of the requested document, each drawn anew.
 
         The first call seeds the generator of the target's array library, so a target that draws from it repeats itself.
         """
