@@ -107,9 +107,9 @@ def batches_of(examples: Any, pretrained: Any, config: Any, batch_size: int) -> 
 
 
 def prune(classifier: Any, importance: Any, batches: Sequence[Any], shares: Sequence[float]) -> list[dict[str, Any]]:
-    """Accuracy and seconds of a pass over the batches with so many heads taken out, by each measure.
+    """Accuracy and seconds of the processor for a pass, with so many heads taken out by each measure.
 
-    The whole model and the pruned ones take turns, three times, and the median counts: a busy machine slows all alike.
+    The whole model and the pruned ones take turns, three times, and the median counts.
     """
     from statistics import median
 
@@ -137,20 +137,20 @@ def prune(classifier: Any, importance: Any, batches: Sequence[Any], shares: Sequ
 
 
 def run_once(model: Any, batches: Sequence[Any]) -> tuple[int, int, float]:
-    """Right answers, examples and seconds of one pass."""
+    """Right answers, examples and seconds of the processor for one pass; other programs do not count."""
     import torch
 
     from finetune.classification.scores import evaluating
     from finetune.models.classifier import TEXTS
 
     right = total = 0
-    start = time.perf_counter()
+    start = time.process_time()
     with evaluating(model):
         for batch in batches:
             logits = model(**{name: batch[name] for name in TEXTS if name in batch})
             right += int((torch.argmax(logits, -1) == batch["labels"]).sum())
             total += len(batch["labels"])
-    return right, total, time.perf_counter() - start
+    return right, total, time.process_time() - start
 
 
 def lines(result: Mapping[str, Any]) -> list[str]:
