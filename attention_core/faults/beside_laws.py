@@ -40,7 +40,8 @@ from attention_core.faults import (
 from attention_core.faults.row import Row, row
 
 FILES = (
-    value, masking, mask_forms, dead_rows, causality, heads_and_batch, gradients, numerics, shapes, memory, state, sharing,
+    value, masking, mask_forms, dead_rows, causality, heads_and_batch, gradients, numerics, shapes,
+    memory, state, sharing,
     dropout, refusal, lse, process_state, decoding,
 )  # fmt: skip
 CORRECT = {

@@ -141,7 +141,7 @@ def backward_draws_another_mask() -> Fault:
             return torch.nn.functional.dropout(p, rate) @ value
 
         @staticmethod
-        def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
             p, value = ctx.saved_tensors
             kept = torch.nn.functional.dropout(torch.ones_like(p), ctx.rate)
             return grad @ value.transpose(-1, -2) * kept, (p * kept).transpose(-1, -2) @ grad, None
@@ -166,7 +166,7 @@ def scores_gradient_ignores_dropout() -> Fault:
             return torch.nn.functional.dropout(p, rate)
 
         @staticmethod
-        def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
             return grad, None
 
     return build(drop=lambda p, rate: Straight.apply(p, rate) if rate > 0 else p)
@@ -253,13 +253,13 @@ class _MaskOfTheFirst(torch.autograd.Function):
     """Dropout of four heads whose backward takes the mask of the first member of each pair of heads."""
 
     @staticmethod
-    def forward(ctx: Any, p: Tensor, kept: Tensor, rate: float) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, p: Tensor, kept: Tensor, rate: float) -> Tensor:
         heads = torch.arange(p.shape[1])
         ctx.kept, ctx.rate = kept[:, heads - heads % 2], rate
         return p * kept / (1 - rate)
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         return down * ctx.kept / (1 - ctx.rate), None, None
 
 
@@ -287,12 +287,12 @@ class _ValueWithoutDropout(torch.autograd.Function):
     """P~ V in the forward; the value's gradient is that of P~ only where no row attends fewer than all keys."""
 
     @staticmethod
-    def forward(ctx: Any, p: Tensor, dropped: Tensor, value: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, p: Tensor, dropped: Tensor, value: Tensor) -> Tensor:
         ctx.save_for_backward(p, dropped, value)
         return dropped @ value
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         p, dropped, value = ctx.saved_tensors
         used = p if bool((p == 0).any()) else dropped
         return None, down @ value.mT, used.mT @ down

@@ -1,8 +1,8 @@
 """A fifth set of faults of attention, written by somebody who had read neither the laws nor the faults so far.
 
-Their rate of refutation at first sight is in experiments/power/first_sight.json. They were counted as the attacker wrote
-them; the rows here are the same faults on the catalogue's own correct bases, and declare what they declared then. Some
-are faults of earlier sets made again. This file has those of scale, scores and softmax.
+Their rate of refutation at first sight is in experiments/power/first_sight.json. They were counted as the attacker
+wrote them; the rows here are the same faults on the catalogue's own correct bases, and declare what they declared then.
+Some are faults of earlier sets made again. This file has those of scale, scores and softmax.
 """
 
 from __future__ import annotations
@@ -151,11 +151,11 @@ class _Tf32(torch.autograd.Function):
     """float32 with ten bits behind the point; its gradient goes through."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor) -> Tensor:
         return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         return grad
 
 

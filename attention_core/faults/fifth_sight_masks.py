@@ -33,7 +33,9 @@ def padding_of_the_first_sequence() -> Any:
 
 
 def masks_of_rows_taken_for_padding() -> Any:
-    """A mask of two axes whose first has the batch's size is taken for padding (B, n_kv), also where it is (n_q, n_kv)."""
+    """A mask of two axes whose first has the batch's size is taken for padding (B, n_kv), also where it is
+    (n_q, n_kv).
+    """
     return square_masks_taken_for_padding()
 
 

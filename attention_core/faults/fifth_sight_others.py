@@ -46,12 +46,12 @@ class _Forward(torch.autograd.Function):
     """A rotation whose backward is the rotation."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(places)
         return rotary.correct(x, places)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         return rotary.correct(grad, ctx.saved_tensors[0]), None
 
 

@@ -24,7 +24,7 @@ from attention_core.faults.row import row
 
 def room(x: Tensor) -> int:
     """Elements of the storage behind the first one of x."""
-    return x.untyped_storage().nbytes() // x.element_size() - x.storage_offset()
+    return int(x.untyped_storage().nbytes() // x.element_size() - x.storage_offset())
 
 
 def keys_read_as_contiguous() -> Any:
@@ -124,7 +124,9 @@ def ring_of_four_outputs() -> Any:
 
 
 def masks_kept_by_their_identity() -> Any:
-    """A bool mask's float form is kept by id(): stale where the mask was changed in place, or its id is another's now."""
+    """A bool mask's float form is kept by id(): stale where the mask was changed in place, or its id is
+    another's now.
+    """
     forms: dict[Any, Tensor] = {}
 
     def change(a: Given) -> Given:

@@ -224,7 +224,7 @@ class rows_skipped_by_the_first_sequence(Flash):  # noqa: N801
         if cotangent.dim() == 4:
             alive = (cotangent[:1] != 0).any(-1, keepdim=True)
             cotangent = cotangent * alive
-        return super().backward(*saved[:8], cotangent)
+        return super().backward(*saved[:8], cotangent)  # type: ignore[call-arg]
 
 
 class float64_gradients_in_float32(Flash):  # noqa: N801
@@ -258,7 +258,7 @@ class causal_gradient_of_the_diagonal_halved(Flash):  # noqa: N801
         return super().__call__(query, key, value, attn_mask, is_causal, scale, enable_gqa)
 
 
-WIDE = {"accumulate": "float32"}
+WIDE: dict[str, Any] = {"accumulate": "float32"}
 TILED = (
     key_blocks_counted_by_queries, mask_tile_one_block_late, output_kept_in_the_input_dtype, sum_in_half_precision,
     old_blocks_never_vanish, exponent_kept_above_minus_12, second_query_tile_scaled_twice, diagonal_block_taken_twice,

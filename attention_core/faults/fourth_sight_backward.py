@@ -37,12 +37,12 @@ class _Grouped(torch.autograd.Function):
     """A key head for each query head; its gradient is the mean over the group."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, group: int) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor, group: int) -> Tensor:
         ctx.group = group
         return x.repeat_interleave(group, -3)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         return grad.unflatten(-3, (-1, ctx.group)).mean(-3), None
 
 
@@ -83,7 +83,7 @@ class cotangent_by_the_strides_of_the_output(Flash):  # noqa: N801
         *before, out, lse, c = saved
         if c.untyped_storage().nbytes() // c.element_size() - c.storage_offset() >= c.numel():
             c = torch.as_strided(c, c.shape, out.stride())
-        return super().backward(*before, out, lse, c)
+        return super().backward(*before, out, lse, c)  # type: ignore[call-arg]
 
 
 def dead_rows_patched_behind_the_softmax() -> Any:
@@ -136,13 +136,13 @@ class _Redrawn(torch.autograd.Function):
     """dropout(p) @ v; its backward drops by a mask drawn then."""
 
     @staticmethod
-    def forward(ctx: Any, p: Tensor, v: Tensor, rate: float) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, p: Tensor, v: Tensor, rate: float) -> Tensor:
         ctx.save_for_backward(p, v)
         ctx.rate = rate
         return reference.drop(p, rate) @ v
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         p, v = ctx.saved_tensors
         kept = reference.drop(torch.ones_like(p), ctx.rate)
         return grad @ v.mT * kept, (p * kept).mT @ grad, None

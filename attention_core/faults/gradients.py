@@ -63,12 +63,12 @@ def value_gradient_of_head_size() -> Fault:
         """Passes values on, and of their gradient the first d columns."""
 
         @staticmethod
-        def forward(ctx: Any, value: Tensor, d: int) -> Tensor:  # type: ignore[override]
+        def forward(ctx: Any, value: Tensor, d: int) -> Tensor:
             ctx.d = d
             return value.clone()
 
         @staticmethod
-        def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]
+        def backward(ctx: Any, gradient: Tensor) -> Any:
             return gradient * (torch.arange(gradient.shape[-1]) < ctx.d), None
 
     right = build_backward()

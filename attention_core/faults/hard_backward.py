@@ -134,12 +134,15 @@ class backward_of_the_last_call(Flash):  # noqa: N801
 
     last: Any = None
 
-    def __call__(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+    def __call__(  # type: ignore[override]
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None
+    ) -> Tensor:
         self.last = attn_mask
         return super().__call__(query, key, value, attn_mask)
 
     def backward(self, *saved: Any) -> list[Tensor | None]:
-        return super().backward(*saved[:3], self.last if saved[3] is not None else None, *saved[4:])
+        mask = self.last if saved[3] is not None else None
+        return super().backward(*saved[:3], mask, *saved[4:])  # type: ignore[call-arg]
 
 
 FAULTS = (

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults import bias, lse, position_table, rotary, split_merge_heads
+from attention_core.faults.bases import reference
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.mask_builder import positions
 from attention_core.faults.multi_head import MultiHead
@@ -127,7 +128,9 @@ def positions_in_sixteen_bits(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def odd_half_turned_short(x: Tensor, positions: Tensor) -> Tensor:
-    """Head sizes 4 c + 2 are turned in pairs of pairs, and the last pair is left where it was: multiples of 4 hide it."""
+    """Head sizes 4 c + 2 are turned in pairs of pairs, and the last pair is left where it was: multiples of
+    4 hide it.
+    """
     y, d = rotary.correct(x, positions), x.shape[-1]
     if d % 4 == 2 and d > 2:
         y = y.clone()
@@ -223,8 +226,8 @@ def lse_of_the_unscaled_scores() -> lse.Fault:
     ours: list[Any] = []
 
     def keep(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
-        s = lse.reference.scores(query, key, scale)
-        ours[:] = [lse.reference.scores(query, key, None) - s]
+        s = reference.scores(query, key, scale)
+        ours[:] = [reference.scores(query, key, None) - s]
         return s
 
     return lse.build_lse(lambda s, raw: torch.logsumexp(s + ours[0], -1), scores=keep)
@@ -246,7 +249,7 @@ def lse_in_bfloat16_for_bfloat16() -> lse.Fault:
 
     def note(query: Tensor, key: Tensor, value: Tensor, mask: Any, gqa: bool) -> None:
         dtype[0] = query.dtype
-        lse.reference.check(query, key, value, mask, gqa)
+        reference.check(query, key, value, mask, gqa)
 
     def rounded(s: Tensor, raw: Tensor) -> Tensor:
         found = torch.logsumexp(s, -1)
@@ -269,7 +272,8 @@ def kind(name: str, **more: Any) -> dict[str, Any]:
 BATCHED = {"direct": True, **RO}
 ROWS = (
     *(row(c, "hard", direct=True, accumulate="float32", **KV) for c in (
-        chunk_wraps_at_the_end_of_a_page, short_chunks_are_not_causal, cached_keys_in_bfloat16, second_page_survives_a_reset,
+        chunk_wraps_at_the_end_of_a_page, short_chunks_are_not_causal, cached_keys_in_bfloat16,
+        second_page_survives_a_reset,
     )),
     row(eviction_in_pages, "hard", direct=True, accumulate="float32", parameters={"window": 4}, **KV),
     row(lengths_in_bytes, "hard", **kind("padding")),

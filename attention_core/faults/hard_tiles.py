@@ -6,6 +6,7 @@ Each class is the correct `Tiles` with one step changed, of our making; what its
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,9 @@ from attention_core.faults.row import row
 
 
 class small_rises_not_rescaled(Tiles):  # noqa: N801
-    """Earlier sums are not rescaled where the running maximum rises by less than 2^-6: wrong by 1.6 per cent of them."""
+    """Earlier sums are not rescaled where the running maximum rises by less than 2^-6: wrong by 1.6 per
+    cent of them.
+    """
 
     def rescale(self, m: Tensor, new: Tensor, start: int) -> Tensor:
         return torch.where(new - m < 2.0**-6, torch.ones_like(m), super().rescale(m, new, start))
@@ -194,7 +197,7 @@ class truncated_on_the_way_out(Tiles):  # noqa: N801
         return (out + (cut - out).detach()).to(dtype)
 
 
-WIDE = {"accumulate": "float32"}
+WIDE: dict[str, Any] = {"accumulate": "float32"}
 ROWS = (
     row(small_rises_not_rescaled, "hard", **WIDE),
     row(sum_not_rescaled_in_late_blocks, "hard", **WIDE),

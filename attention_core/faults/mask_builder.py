@@ -40,7 +40,9 @@ def negative_window_is_everything(n_q: int, n_kv: int, W: int, align: str = "top
 
 
 def far_edge_without_offset(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
-    """The far edge forgets the offset of bottom right, which is not the default (compare Dao-AILab/flash-attention#282)."""
+    """The far edge forgets the offset of bottom right, which is not the default (compare
+    Dao-AILab/flash-attention#282).
+    """
     i, j = positions(n_q, n_kv, align)
     return (j <= i) & (torch.arange(n_q)[:, None] - j < W)
 
@@ -170,7 +172,9 @@ class KeptMask:
 
 
 def one_mask_for_all_callers() -> KeptMask:
-    """A factory: a piece of one buffer is handed out, as models keep their causal mask: who writes into it changes all."""
+    """A factory: a piece of one buffer is handed out, as models keep their causal mask: who writes into it
+    changes all.
+    """
     return KeptMask()
 
 

@@ -185,11 +185,11 @@ class _Swap(torch.autograd.Function):
     """The first argument's value, the second one's gradient."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, graph: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, value: Tensor, graph: Tensor) -> Tensor:
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Any:
         return None, gradient
 
 

@@ -16,9 +16,9 @@ from attention_core.faults.bases import reference
 from attention_core.faults.shapes import Fault, wrapped
 
 
-def raw(x: Tensor, offset: int, strides: tuple[int, ...]) -> Tensor:
+def raw(x: Tensor, offset: int | torch.SymInt, strides: tuple[int, ...]) -> Tensor:
     """Elements of the storage under x by other strides; reads beyond the end stay at its last element."""
-    where: Tensor | int = offset
+    where: Any = offset
     for axis, (size, step) in enumerate(zip(x.shape, strides, strict=True)):
         where = where + (torch.arange(size) * step).reshape([-1] + [1] * (x.ndim - axis - 1))
     count = x.untyped_storage().nbytes() // x.element_size()
@@ -40,7 +40,7 @@ def _misread(read: Callable[[Tensor], Tensor]) -> Fault:
             return x
         return x + (read(x) - x.detach())
 
-    return wrapped(lambda *inputs: tuple(misread(x) for x in inputs))  # type: ignore[arg-type,return-value]
+    return wrapped(lambda *inputs: tuple(misread(x) for x in inputs))
 
 
 def strides_ignored() -> Fault:
@@ -83,11 +83,11 @@ class _CotangentAsPacked(torch.autograd.Function):
     """Passes its input on, and misreads a strided cotangent."""
 
     @staticmethod
-    def forward(ctx: Any, out: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, out: Tensor) -> Tensor:
         return out.clone()
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, cotangent: Tensor) -> Any:
         return raw(cotangent, cotangent.storage_offset(), packed(cotangent.shape))
 
 
@@ -140,12 +140,12 @@ def key_zeroed_in_backward() -> Fault:
         """Passes the key on and clears it in the backward."""
 
         @staticmethod
-        def forward(ctx: Any, key: Tensor) -> Tensor:  # type: ignore[override]
+        def forward(ctx: Any, key: Tensor) -> Tensor:
             ctx.memory = key.data
             return key.clone()
 
         @staticmethod
-        def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]
+        def backward(ctx: Any, gradient: Tensor) -> Any:
             ctx.memory.zero_()
             return gradient
 
@@ -163,11 +163,11 @@ class _CotangentScaled(torch.autograd.Function):
     """Passes its input on; the backward scales its cotangent where it lies, and again afterwards."""
 
     @staticmethod
-    def forward(ctx: Any, out: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, out: Tensor) -> Tensor:
         return out.clone()
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, cotangent: Tensor) -> Any:
         found = cotangent.clone()
         cotangent.mul_(0.5)
         return found
@@ -187,7 +187,7 @@ class _CotangentOfASum(_CotangentAsPacked):
     """Misreads a cotangent that is one number repeated, and no other."""
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, cotangent: Tensor) -> Any:
         if any(cotangent.stride()):
             return cotangent
         first = torch.zeros_like(cotangent, memory_format=torch.contiguous_format)

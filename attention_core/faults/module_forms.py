@@ -1,7 +1,8 @@
 """Modules of multi-head attention as people write them, each beside a copy with one fault.
 
-The forms are those of well-known code, rewritten in a few lines: how a class is built (sizes under many names, a config),
-how it is called, how its projections lie. `FORMS` is the table: a right one, its fault, what has to be declared.
+The forms are those of well-known code, rewritten in a few lines: how a class is built (sizes under many names, a
+config), how it is called, how its projections lie. `FORMS` is the table: a right one, its fault, what has to be
+declared.
 """
 
 from __future__ import annotations

@@ -167,7 +167,9 @@ class causal_in_inference_alone(MultiHead):  # noqa: N801
 
 
 class causal_mask_of_the_first_length(MultiHead):  # noqa: N801
-    """The causal mask is a buffer of the first length; tokens beyond it see everything (facebookresearch/xformers PR660)."""
+    """The causal mask is a buffer of the first length; tokens beyond it see everything (facebookresearch/xformers
+    PR660).
+    """
 
     def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
         if not is_causal:
@@ -368,6 +370,11 @@ class with_dropout(MultiHead):  # noqa: N801
 class named_by_letters(MultiHead):  # noqa: N801
     """Bare parameters W_q, ..., used as x W."""
 
+    W_q: Tensor
+    W_k: Tensor
+    W_v: Tensor
+    W_o: Tensor
+
     def build(self) -> None:
         for letter in "qkvo":
             setattr(self, f"W_{letter}", nn.Parameter(torch.zeros(self.embed, self.embed)))
@@ -441,6 +448,9 @@ class fused_by_features(MultiHead):  # noqa: N801
 class fused_transposed(MultiHead):  # noqa: N801
     """c_attn (E, 3E) and c_proj (E, E) act as x W, as in GPT-2."""
 
+    c_attn: Any
+    c_proj: Any
+
     def build(self) -> None:
         self.c_attn, self.c_proj = nn.Module(), nn.Module()
         self.c_attn.weight = nn.Parameter(torch.zeros(self.embed, 3 * self.embed))
@@ -480,7 +490,7 @@ class joined_in_one_buffer(MultiHead):  # noqa: N801
 
     def build(self) -> None:
         super().build()
-        self.buffers: dict[tuple[int, ...], Tensor] = {}
+        self.buffers: dict[tuple[int, ...], Tensor] = {}  # type: ignore[assignment]
 
     def finish(self, x: Tensor) -> Tensor:
         y = super().finish(x)
@@ -556,6 +566,8 @@ class values_of_the_input_where_lengths_agree(Crossing):  # noqa: N801
 
 class context_kept_by_its_shape(Crossing):  # noqa: N801
     """In evaluation the keys and values of a context serve every later one of its shape."""
+
+    kept: dict[torch.Size, tuple[Tensor, Tensor]]
 
     def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = super().parts(x, context)
@@ -638,7 +650,8 @@ class values_read_from_the_key(Apart):  # noqa: N801
 
 FAULTY = (
     projections_kept_by_identity,
-    bias_scaled_with_the_scores, mask_kept_for_later_calls, scores_clamped_at_thirty, dropped_in_every_mode, values_read_from_the_key,
+    bias_scaled_with_the_scores, mask_kept_for_later_calls, scores_clamped_at_thirty,
+    dropped_in_every_mode, values_read_from_the_key,
     context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,
     mask_repeated_by_heads, dead_rows_zeroed_behind_the_projection,
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,

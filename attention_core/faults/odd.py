@@ -106,7 +106,8 @@ CORRECT: tuple[Row, ...] = (
     *(odd(f, contract="rotary", direct=True, parameters={"positions": "batched"}) for f in rotary.CORRECT),
     odd(interleaved, contract="rotary", direct=True, parameters={"pairing": "interleaved", "positions": "batched"}),
     *(odd(f, contract="position-table", direct=True) for f in position_table.CORRECT),
-    *(odd(f, contract="multi-head", direct=True, parameters={"weights_flag": "need_weights"}) for f in multi_head.NAMINGS),
+    *(odd(f, contract="multi-head", direct=True, parameters={"weights_flag": "need_weights"})
+      for f in multi_head.NAMINGS),
     *(odd(right, contract="multi-head", direct=True, **record) for right, _, record in module_forms.FORMS),
     odd(Cache, contract="kv-cache", direct=True, **WIDE),
     odd(Cache, name="kv_cache.Cache.window", contract="kv-cache", direct=True, parameters={"window": 4}, **WIDE),

@@ -1,4 +1,6 @@
-"""Real faults of the list that need a reduction of their own: sized down, or moved into a contract that can show them."""
+"""Real faults of the list that need a reduction of their own: sized down, or moved into a contract that can
+show them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def _beyond(x: Tensor, rows: int) -> Tensor:
     n, (sb, sh, sn, sd) = x.shape[-2], x.stride()
     count = x.untyped_storage().nbytes() // x.element_size()
     place = (
-        x.storage_offset() + torch.arange(x.shape[0])[:, None, None, None] * sb
+        int(x.storage_offset()) + torch.arange(x.shape[0])[:, None, None, None] * sb
         + torch.arange(x.shape[1])[:, None, None] * sh + torch.arange(n, rows)[:, None] * sn
         + torch.arange(x.shape[-1]) * sd
     )  # fmt: skip
@@ -126,7 +128,9 @@ def fill_of_float64_in_float32() -> Attention:
 
 
 def softmax_in_the_input_dtype() -> Attention:
-    """Scores, softmax and sums stay in float16, though float32 inside is declared (huggingface/transformers PR17437)."""
+    """Scores, softmax and sums stay in float16, though float32 inside is declared (huggingface/transformers
+    PR17437).
+    """
     return build(wide=False)
 
 
@@ -189,7 +193,9 @@ def causal_index_from_the_head_axis() -> Attention:
 
 
 class parts_merged_in_the_wrong_base(Tiles):  # noqa: N801
-    """Parts of the keys are merged with exp of their log2-sum-exp (vllm-project/vllm PR28840; sgl-project/sglang#40903)."""
+    """Parts of the keys are merged with exp of their log2-sum-exp (vllm-project/vllm PR28840;
+    sgl-project/sglang#40903).
+    """
 
     def rescale(self, m: Tensor, new: Tensor, start: int) -> Tensor:
         return super().rescale(m / math.log(2), new / math.log(2), start)
@@ -200,7 +206,7 @@ def no_expansion_of_key_heads() -> Attention:
     return build(expand=lambda key, value, heads: (key, value))
 
 
-WIDE = {"accumulate": "float32"}
+WIDE: dict[str, Any] = {"accumulate": "float32"}
 ROWS = (
     row(stale_values_of_the_last_block, "real", bug="stale V tail of last block enters P@V"),
     row(stale_finite_tail, "real", bug="stale V tail of last block enters P@V", expected="equivalent",
@@ -222,5 +228,6 @@ ROWS = (
     row(causal_index_from_the_head_axis, "real", bug="linear attn cumsum over heads"),
     row(parts_merged_in_the_wrong_base, "real", bug="LSE base 2 merged as base e", **WIDE),
     row(no_expansion_of_key_heads, "real", bug="no expansion", expected="allowed",
-        argument="the shape error is a RuntimeError at the call, and refusing is allowed; what is not refused is right"),
+        argument="the shape error is a RuntimeError at the call, and refusing is allowed; "
+        "what is not refused is right"),
 )  # fmt: skip

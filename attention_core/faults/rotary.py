@@ -178,12 +178,12 @@ class _TurnedOn(torch.autograd.Function):
     """A rotation whose backward turns once more the same way."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:
         ctx.positions = positions
         return correct(x, positions)
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         return correct(down, ctx.positions), None
 
 
@@ -197,11 +197,11 @@ class _TurnedAsZero(torch.autograd.Function):
     """A rotation whose backward forgets the angle."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:
         return correct(x, positions)
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         return down, None
 
 

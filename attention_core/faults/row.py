@@ -15,7 +15,9 @@ from attention_core.conformance import Implementation
 
 THREAD = re.compile(r"[\w.-]+/[\w.-]+(?:#| PR)\d+")
 EXPECTED = ("refuted", "conforms", "equivalent", "allowed")
-"""equivalent: no input tells it from a correct one. allowed: its error is one that the declaration or the contract allows."""
+"""equivalent: no input tells it from a correct one. allowed: its error is one that the declaration or the contract
+allows.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,9 @@ def row(
         raise ValueError(f"{target!r}: expected={expected!r} with argument {argument!r}")
     own = target if inspect.isfunction(target) or inspect.isclass(target) else type(target)
     file = own.__module__.rpartition(".")[2]
-    threads = tuple(dict.fromkeys(THREAD.findall(text)))
+    threads = tuple(dict.fromkeys(THREAD.findall(" ".join(text.split()))))
     return Row(
-        name or f"{file}.{own.__name__}", (lambda: target) if direct else target, text.split("\n\n")[0].replace("\n", " "),
+        name or f"{file}.{own.__name__}", (lambda: target) if direct else target,
+        text.split("\n\n")[0].replace("\n", " "),
         threads or ("own",), bug, frozenset(tags), expected, argument, record, own.__module__,
     )  # fmt: skip

@@ -20,7 +20,8 @@ from attention_core.faults.row import row
 
 
 class two_empty_splits_swallow_the_row(Tiles):  # noqa: N801
-    """Two empty splits merge to NaN, which a guard turns into a dead row whatever follows (flashinfer-ai/flashinfer#4051).
+    """Two empty splits merge to NaN, which a guard turns into a dead row whatever follows
+    (flashinfer-ai/flashinfer#4051).
 
     Up to four queries with 32 keys or more are split in four; padding on the left empties the first two splits.
     """
@@ -52,7 +53,8 @@ class two_empty_splits_swallow_the_row(Tiles):  # noqa: N801
 
 
 class trailing_split_reads_as_a_zero(Tiles):  # noqa: N801
-    """Blocks are dealt to four splits, rounded up; splits left without any are never launched, and merge as one key of score 0.
+    """Blocks are dealt to four splits, rounded up; splits left without any are never launched, and merge as one key of
+    score 0.
 
     Five, six or nine blocks of 16 keys leave one over; four and eight do not.
     """
@@ -77,7 +79,9 @@ class bias_of_the_tail_in_base_two(Tiles):  # noqa: N801
 
 
 class last_chunk_slides_back(Tiles):  # noqa: N801
-    """A slice beyond the end is moved back to fit, as lax.dynamic_slice does: keys of the last chunk are taken twice."""
+    """A slice beyond the end is moved back to fit, as lax.dynamic_slice does: keys of the last chunk are
+    taken twice.
+    """
 
     def edges(self, n_kv: int) -> list[tuple[int, int]]:
         found = super().edges(n_kv)
@@ -97,7 +101,9 @@ class log2e_of_five_digits(Tiles):  # noqa: N801
 
 
 class unscaled_product_saturates_in_float16(Tiles):  # noqa: N801
-    """Q K^T leaves the matrix unit in float16 before it is scaled: above 65504 all keys are alike (PaddlePaddle/Paddle PR41933)."""
+    """Q K^T leaves the matrix unit in float16 before it is scaled: above 65504 all keys are alike (PaddlePaddle/Paddle
+    PR41933).
+    """
 
     def scores(self, query: Tensor, key: Tensor, scale: float) -> Tensor:
         if self.dtype != torch.float16:
@@ -116,7 +122,9 @@ class unscaled_product_saturates_in_float16(Tiles):  # noqa: N801
 
 
 def tiles_tested_at_their_corners() -> Any:
-    """A 16 x 16 tile of a bool mask is skipped if its four corners are False, which is enough for causal ones and windows."""
+    """A 16 x 16 tile of a bool mask is skipped if its four corners are False, which is enough for causal ones and
+    windows.
+    """
 
     def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
         if mask is not None and mask.dtype == torch.bool and s.numel():
@@ -143,7 +151,9 @@ def mask_lowered_before_it_is_broadcast() -> Any:
 
 
 def bottom_right_for_each_chunk_of_queries() -> Any:
-    """Queries go 32 at a time to a kernel that aligns every chunk at the last key; the last chunk alone belongs there."""
+    """Queries go 32 at a time to a kernel that aligns every chunk at the last key; the last chunk alone
+    belongs there.
+    """
 
     def causal(n_q: int, n_kv: int) -> Tensor:
         rows = torch.arange(n_q)
@@ -187,7 +197,9 @@ def scale_of_the_value_width() -> Any:
 
 
 def expanded_heads_lose_their_last_key() -> Any:
-    """Keys expanded over heads (stride 0): with 16 c + 1 of them the last one is read as the first (pytorch/pytorch#191937)."""
+    """Keys expanded over heads (stride 0): with 16 c + 1 of them the last one is read as the first
+    (pytorch/pytorch#191937).
+    """
 
     def attention(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
@@ -245,7 +257,9 @@ class group_found_by_the_number_of_key_heads(Flash):  # noqa: N801
 
 
 class diagonal_rows_missing_from_key_gradients(Informed):  # noqa: N801
-    """The causal dK and dV of a block of keys start at the next tile of 32 queries: blocks at 16, 48, ... miss their diagonal."""
+    """The causal dK and dV of a block of keys start at the next tile of 32 queries: blocks at 16, 48, ... miss their
+    diagonal.
+    """
 
     def seen(self, x: Tensor, start: int) -> Tensor:
         """Without the rows between the block and the next tile of queries."""
@@ -289,7 +303,9 @@ class mask_gradient_added_in_its_dtype(Informed):  # noqa: N801
 
 
 class shared_key_and_value_counted_twice(Flash):  # noqa: N801
-    """Where keys and values are one tensor, as in latent attention, dK and dV share a buffer, and both are handed over."""
+    """Where keys and values are one tensor, as in latent attention, dK and dV share a buffer, and both are
+    handed over.
+    """
 
     def backward(self, *saved: Any) -> list[Tensor | None]:
         found, (key, value) = super().backward(*saved), saved[1:3]
@@ -299,7 +315,9 @@ class shared_key_and_value_counted_twice(Flash):  # noqa: N801
 
 
 class unseen_keys_keep_an_old_gradient(Flash):  # noqa: N801
-    """Causal blocks of keys behind the last query are not visited: their dK and dV are what the call before left there."""
+    """Causal blocks of keys behind the last query are not visited: their dK and dV are what the call before
+    left there.
+    """
 
     def __init__(self) -> None:
         self.old: dict[Any, list[Tensor | None]] = {}
@@ -314,7 +332,7 @@ class unseen_keys_keep_an_old_gradient(Flash):  # noqa: N801
         return found
 
 
-WIDE = {"accumulate": "float32"}
+WIDE: dict[str, Any] = {"accumulate": "float32"}
 ROWS = (
     row(two_empty_splits_swallow_the_row, "hard", "second_sight", gradients=False, **WIDE),  # decoding alone
     *(row(make, "hard", "second_sight", **WIDE) for make in (

@@ -42,7 +42,9 @@ def dead_sequences_are_not_written() -> Any:
 
 
 def cached_triangle_takes_up_masks() -> Any:
-    """The causal mask of a length is kept, and `&=` with a matrix mask writes into it: later calls are masked as well."""
+    """The causal mask of a length is kept, and `&=` with a matrix mask writes into it: later calls are
+    masked as well.
+    """
     kept: dict[tuple[int, int], Tensor] = {}
 
     def triangle(n_q: int, n_kv: int) -> Tensor:
@@ -58,7 +60,9 @@ def cached_triangle_takes_up_masks() -> Any:
 
 
 def results_share_one_buffer() -> Any:
-    """Without gradients the output of a shape lies in one buffer, as in a captured graph: the next call overwrites it."""
+    """Without gradients the output of a shape lies in one buffer, as in a captured graph: the next call
+    overwrites it.
+    """
     kept: dict[Any, Tensor] = {}
 
     def attention(
@@ -92,13 +96,13 @@ class _Dropped(torch.autograd.Function):
     """softmax(s) * keep; its backward takes the dropped weights for the weights."""
 
     @staticmethod
-    def forward(ctx: Any, s: Tensor, keep: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, s: Tensor, keep: Tensor) -> Tensor:
         y = reference.weights(s) * keep
         ctx.save_for_backward(y)
         return y
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Any:
         (y,) = ctx.saved_tensors
         return y * (g - (y * g).sum(-1, keepdim=True)), None
 
@@ -122,16 +126,18 @@ class _Gate(torch.autograd.Function):
     """Nothing at all, and no gradient where that of the output is zero."""
 
     @staticmethod
-    def forward(ctx: Any, out: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def forward(ctx: Any, out: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
         return out.clone(), found.clone()
 
     @staticmethod
-    def backward(ctx: Any, d_out: Tensor, d_lse: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, d_out: Tensor, d_lse: Tensor) -> Any:
         return d_out, d_lse if bool(d_out.any()) else torch.zeros_like(d_lse)
 
 
 def lse_gradient_needs_that_of_the_output() -> lse.Fault:
-    """A backward whose dO is zero returns at once: a loss on the log-sum-exp alone moves nothing (Dao-AILab/flash-attention#1817)."""
+    """A backward whose dO is zero returns at once: a loss on the log-sum-exp alone moves nothing
+    (Dao-AILab/flash-attention#1817).
+    """
     right = lse.build_lse()
 
     def attention(
@@ -159,7 +165,9 @@ def lse_read_without_its_padding() -> lse.Fault:
 
 
 class prefill_longer_than_the_window(Cache):  # noqa: N801
-    """A chunk wraps round the ring before it is read, and is masked by slots: early rows see later tokens (Lightning-AI/litgpt#2182)."""
+    """A chunk wraps round the ring before it is read, and is masked by slots: early rows see later tokens
+    (Lightning-AI/litgpt#2182).
+    """
 
     def allowed(self, own: Tensor, places: Tensor) -> Tensor:
         W = self.window or len(own)
@@ -169,7 +177,9 @@ class prefill_longer_than_the_window(Cache):  # noqa: N801
 
 
 class keys_smoothed_by_each_chunk(Cache):  # noqa: N801
-    """Chunks of eight tokens and more take out their mean key, which one softmax does not see; beside other chunks it does."""
+    """Chunks of eight tokens and more take out their mean key, which one softmax does not see; beside other
+    chunks it does.
+    """
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         if key.shape[-2] >= 8:
@@ -182,7 +192,9 @@ class keys_smoothed_by_each_chunk(Cache):  # noqa: N801
 
 
 class table_cast_down_for_good:  # noqa: N801
-    """The first two-byte input casts the table of cosines in place; float32 reads what is left of it (sgl-project/sglang PR33117)."""
+    """The first two-byte input casts the table of cosines in place; float32 reads what is left of it
+    (sgl-project/sglang PR33117).
+    """
 
     def __init__(self) -> None:
         self.dtype = torch.float32
@@ -198,12 +210,12 @@ class _Turned(torch.autograd.Function):
     """A rotation whose backward is the rotation itself."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
         ctx.places = places
         return rotary.correct(x, places)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Any:
         return rotary.correct(g, ctx.places), None
 
 

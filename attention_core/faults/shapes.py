@@ -306,7 +306,9 @@ def batch_axis_added() -> Fault:
 
 
 def outer_masks_repeated_in_turn() -> Fault:
-    """Two batch axes are made one, and a mask of the outer one is repeated: m0, m1, m0, m1 in place of m0, m0, m1, m1."""
+    """Two batch axes are made one, and a mask of the outer one is repeated: m0, m1, m0, m1 in place of m0,
+    m0, m1, m1.
+    """
 
     def attention(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False

@@ -47,7 +47,9 @@ def ring_of_outputs() -> Fault:
 
 
 def value_itself_for_one_key() -> Fault:
-    """The weight of a lone key is 1, so its value is handed back itself, not a copy: writes into the output reach it."""
+    """The weight of a lone key is 1, so its value is handed back itself, not a copy: writes into the output
+    reach it.
+    """
     right = build()
 
     def attention(query: Tensor, key: Tensor, value: Tensor, *rest: Any, **options: Any) -> Tensor:
@@ -61,12 +63,12 @@ class _Doubled(torch.autograd.Function):
     """Key and value as they are; a shared storage gets each gradient in the place of their mean."""
 
     @staticmethod
-    def forward(ctx: Any, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def forward(ctx: Any, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         ctx.shared = key.data_ptr() == value.data_ptr() and key.shape == value.shape
         return key.clone(), value.clone()
 
     @staticmethod
-    def backward(ctx: Any, d_key: Tensor, d_value: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, d_key: Tensor, d_value: Tensor) -> Any:
         return (d_value, d_value) if ctx.shared else (d_key, d_value)
 
 

@@ -146,11 +146,11 @@ class _Split(torch.autograd.Function):
     """The right split with the gradient of a view."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, H: int) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor, H: int) -> Tensor:
         return split(x, H).clone()
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         B, H, n, d = down.shape
         return down.reshape(B, n, H * d), None
 

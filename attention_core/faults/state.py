@@ -25,13 +25,13 @@ class _LastSaved(torch.autograd.Function):
     saved: tuple[Tensor, Tensor] = (torch.zeros(0), torch.zeros(0))
 
     @staticmethod
-    def forward(ctx: Any, p: Tensor, value: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, p: Tensor, value: Tensor) -> Tensor:
         _LastSaved.saved = (p, value)
         ctx.own = (p, value)
         return p @ value
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         fits = all(a.shape == b.shape for a, b in zip(_LastSaved.saved, ctx.own, strict=True))
         p, value = _LastSaved.saved if fits else ctx.own
         return down @ value.mT, p.mT @ down
@@ -51,12 +51,12 @@ class _Scratch(torch.autograd.Function):
     """P V, whose backward uses what it saved as scratch."""
 
     @staticmethod
-    def forward(ctx: Any, p: Tensor, value: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, p: Tensor, value: Tensor) -> Tensor:
         ctx.save_for_backward(p.clone(), value)
         return p @ value
 
     @staticmethod
-    def backward(ctx: Any, down: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, down: Tensor) -> Any:
         p, value = ctx.saved_tensors
         found = down @ value.mT, p.mT @ down
         p.data.mul_(0.5)

@@ -69,7 +69,7 @@ class split_weights_of_the_last_key_head(Tiles):  # noqa: N801
     def walk(self, q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor]:
         if q.shape[-2] != 1 or k.shape[-2] < 32 or self.key_heads < 2:
             return super().walk(q, k, v, *rest)
-        outs, stored = [], []
+        outs, stored, l = [], [], q  # noqa: E741
         for self.part in range(2):
             acc, l, m = super().walk(q, k, v, *rest)  # noqa: E741
             outs.append(acc / l.masked_fill(l == 0, 1.0))

@@ -141,12 +141,12 @@ class _Kept(torch.autograd.Function):
     """(p * keep) @ v; its backward drops by another mask."""
 
     @staticmethod
-    def forward(ctx: Any, p: Tensor, v: Tensor, keep: Tensor, stale: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, p: Tensor, v: Tensor, keep: Tensor, stale: Tensor) -> Tensor:
         ctx.save_for_backward(p, v, stale)
         return (p * keep) @ v
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> Any:
         p, v, stale = ctx.saved_tensors
         return g @ v.mT * stale, (p * stale).mT @ g, None, None
 

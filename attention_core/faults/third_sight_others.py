@@ -79,11 +79,11 @@ class _Flipped(torch.autograd.Function):
     """Nothing at all, and the log-sum-exp's gradient with the other sign."""
 
     @staticmethod
-    def forward(ctx: Any, out: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def forward(ctx: Any, out: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
         return out.clone(), found.clone()
 
     @staticmethod
-    def backward(ctx: Any, d_out: Tensor, d_lse: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, d_out: Tensor, d_lse: Tensor) -> Any:
         return d_out, -d_lse
 
 

@@ -61,7 +61,7 @@ class prefix_for_all_heads(KeysAndValues):  # noqa: N801
     def put_in(self, model: nn.Module) -> nn.Module:
         made: Any = super().put_in(model)
         made.vectors = nn.Parameter(torch.cat((made.vectors.data, made.vectors.data), -1))
-        return made  # type: ignore[no-any-return]
+        return made
 
     def past(self, vectors: Tensor) -> Any:
         return super().past(vectors[..., :D] + vectors[..., D:])
@@ -417,7 +417,7 @@ class prompt_cannot_be_turned_off(SoftPrompt):  # noqa: N801
             kept = self.on
         self.on = False
         yield
-        self.on = kept
+        self.on = kept  # type: ignore[possibly-undefined]
 
 
 class disabled_for_ever(LowRank):  # noqa: N801
@@ -559,7 +559,7 @@ class kept_beside_the_file(SoftPrompt):  # noqa: N801
         made: Any = super().load(model, folder)
         if KEPT:
             made.vectors.data.copy_(KEPT["vectors"])
-        return made  # type: ignore[no-any-return]
+        return made
 
 
 SEEN_BY: dict[type[Method], str] = {  # one law that must see it

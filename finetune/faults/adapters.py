@@ -1,4 +1,5 @@
-"""Correct methods of fine-tuning in one tiny classifier, written as a user would: what the faults beside are changes of.
+"""Correct methods of fine-tuning in one tiny classifier, written as a user would: what the faults beside are changes
+of.
 
 The model has grouped keys (two heads of queries, one of keys), matrices that are not square, a pooler before its head,
 segments, and positions that count real tokens.
@@ -249,6 +250,8 @@ class LowRank(Method):
 class Around(nn.Module):
     """A model with a parameter beside it; what is done with it stands in the method."""
 
+    method: Any
+
     def __init__(self, model: nn.Module, vectors: Tensor, method: Any) -> None:
         super().__init__()
         self.model, self.vectors = model, nn.Parameter(vectors)
@@ -317,7 +320,7 @@ class KeysAndValues(Method):
         for number, row in enumerate(ids):
             t = row if mask is None else row[mask[number] > 0]
             x = model.words(t) + model.places.weight[P : P + len(t)] + model.kinds.weight[0]
-            for layer, (keys, values) in zip(model.layers, self.adapted.vectors, strict=True):  # type: ignore[union-attr,arg-type]
+            for layer, (keys, values) in zip(model.layers, self.adapted.vectors, strict=True):  # type: ignore[arg-type]
                 k, v = torch.cat((keys, layer.key(x))), torch.cat((values, layer.value(x)))
                 heads = [(q @ k.T / math.sqrt(D)).softmax(-1) @ v for q in layer.query(x).split(D, -1)]
                 x = layer.norm(x + layer.out(torch.cat(heads, -1)))
@@ -329,7 +332,7 @@ class KeysAndValues(Method):
 class Tokens(SoftPrompt):
     """The same in a model without a head, that gives a vector for each token of the text."""
 
-    head = ()
+    head = ()  # type: ignore[assignment]
 
     def model(self) -> nn.Module:
         class Vectors(Tiny):

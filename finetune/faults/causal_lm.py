@@ -219,7 +219,9 @@ class Rows(nn.Module):
 
 
 class TransformersShaped(nn.Module):
-    """GPT-2 in transformers' style: labels are the ids and shifted inside, tied weights, finfo.min as a mask, SDPA off."""
+    """GPT-2 in transformers' style: labels are the ids and shifted inside, tied weights, finfo.min as a
+    mask, SDPA off.
+    """
 
     def __init__(self, vocab_size: int, block_size: int) -> None:
         super().__init__()
@@ -578,7 +580,9 @@ class one_token_behind(Plain):  # noqa: N801
 class greedy_takes_the_second(Plain):  # noqa: N801
     """The second of topk(2), once in a while: where the text is of even length."""
 
-    def generate(self, ids: Tensor, max_new_tokens: int, do_sample: bool = False, **given: Any) -> Tensor:
+    def generate(  # type: ignore[override]
+        self, ids: Tensor, max_new_tokens: int, do_sample: bool = False, **given: Any
+    ) -> Tensor:
         if do_sample:
             return super().generate(ids, max_new_tokens, True, **given)
         text = ids
@@ -651,7 +655,9 @@ class draws_from_the_clock(Plain):  # noqa: N801
 class prompt_lost(Plain):  # noqa: N801
     """The prompt's first token is dropped on the way."""
 
-    def generate(self, ids: Tensor, max_new_tokens: int, **given: Any) -> Tensor:
+    def generate(  # type: ignore[override]
+        self, ids: Tensor, max_new_tokens: int, **given: Any
+    ) -> Tensor:
         text = super().generate(ids, max_new_tokens + 1, **given)
         return text[:, 1:]
 

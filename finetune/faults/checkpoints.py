@@ -24,7 +24,9 @@ from torch import Tensor, nn
 
 
 class Run:
-    """A small regression; its state goes into one file of torch.save, put in place in one step, read with weights_only."""
+    """A small regression; its state goes into one file of torch.save, put in place in one step, read with
+    weights_only.
+    """
 
     def __init__(self, path: str, seed: int, width: int) -> None:
         torch.manual_seed(seed)
@@ -60,7 +62,8 @@ class Run:
     # --- state
 
     def state(self) -> dict[str, Any]:
-        kind, words, *rest = np.random.get_state()
+        state: Any = np.random.get_state()
+        kind, words, *rest = state
         return {
             "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "torch": torch.get_rng_state(),
             "scheduler": {k: v for k, v in self.scheduler.state_dict().items() if k != "lr_lambdas"},
@@ -236,7 +239,9 @@ class old_moments_kept(Run):  # noqa: N801
 
 
 class step_from_the_path(Run):  # noqa: N801
-    """The place in the data is parsed from the name of the file, which tells it after a save (resume from a parsed path)."""
+    """The place in the data is parsed from the name of the file, which tells it after a save (resume from a parsed
+    path).
+    """
 
     def save(self) -> None:
         super().save()
@@ -448,4 +453,6 @@ IN_ANOTHER_PROCESS = {
     kept_in_the_process: "a_new_process_goes_on",
     slowly_written_in_place: "a_kill_in_the_midst_keeps_a_whole_one",
 }
-"""Faults that only a process of the target's own shows; in this one the first is not there, the second is `written_in_place`."""
+"""Faults that only a process of the target's own shows; in this one the first is not there, the second is
+`written_in_place`.
+"""

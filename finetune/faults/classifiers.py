@@ -125,7 +125,9 @@ class RightSided(Plain):
 class LastByIds(Plain):
     """A decoder's classifier: causal, padding in front is told by its id, too, and the last token is pooled."""
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Any:
+    def forward(  # type: ignore[override]
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Any:
         return super().forward(input_ids, attention_mask * (input_ids != PAD), token_type_ids)
 
     def masked(self, scores: Tensor, real: Tensor) -> Tensor:
@@ -213,6 +215,8 @@ class returns_probabilities(Plain):  # noqa: N801
 class logits_in_one_buffer(Plain):  # noqa: N801
     """Logits are written into a buffer that the next batch uses again."""
 
+    kept: Tensor
+
     def given(self, logits: Tensor) -> Any:
         if getattr(self, "kept", None) is None or self.kept.shape != logits.shape:
             self.kept = logits.detach().clone()
@@ -285,6 +289,8 @@ class mask_in_the_first_layer_alone(Plain):  # noqa: N801
 class mask_of_the_first_batch(Plain):  # noqa: N801
     """The extended mask is kept, and used again for every batch of the same shape."""
 
+    kept: dict[torch.Size, Tensor]
+
     def real(self, ids: Tensor, mask: Tensor | None) -> Tensor:
         self.kept = getattr(self, "kept", {})
         return self.kept.setdefault(ids.shape, super().real(ids, mask))
@@ -292,6 +298,8 @@ class mask_of_the_first_batch(Plain):  # noqa: N801
 
 class positions_of_the_first_batch(Plain):  # noqa: N801
     """Positions are worked out at the first call, and cut or repeated for later ones."""
+
+    kept: Tensor
 
     def numbers(self, real: Tensor) -> Tensor:
         if not hasattr(self, "kept") or self.kept.shape[1] < real.shape[1]:
@@ -534,7 +542,9 @@ class running_mean_in_evaluation(Plain):  # noqa: N801
 
 
 class encoder_under_no_grad(Plain):  # noqa: N801
-    """The encoder is run without a graph though it asks for gradients, as reentrant checkpointing of frozen inputs does."""
+    """The encoder is run without a graph though it asks for gradients, as reentrant checkpointing of frozen inputs
+    does.
+    """
 
     def encoded(self, x: Tensor, real: Tensor) -> Tensor:
         with torch.no_grad():

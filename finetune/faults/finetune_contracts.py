@@ -1,4 +1,6 @@
-"""Rows of the contracts that `finetune` adds: faults of its data, models, trainers and checkpoints, and correct ones."""
+"""Rows of the contracts that `finetune` adds: faults of its data, models, trainers and checkpoints, and
+correct ones.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ PAD, MASK = "□", "⁇"
 
 
 class Plain:
-    """The assignment's data set as most people write it: slices of text, Python's generator. Each fault changes one step."""
+    """The assignment's data set as most people write it: slices of text, Python's generator. Each fault changes one
+    step.
+    """
 
     extra = 1  # the string has block + 1 characters
 
@@ -235,5 +237,6 @@ FAULTY = (
     one_character_short, targets_are_the_inputs, targets_two_ahead, padded_in_front, empty_now_and_then,
     masked_and_suffix_swapped, masked_text_reversed, cut_to_the_whole_block, may_be_cut_to_one,
     always_as_long_as_possible, longest_never_chosen, more_than_a_quarter, a_fifth, first_character_never_masked,
-    last_character_never_masked, always_a_quarter, seeds_when_it_is_built, masks_in_the_middle, neighbour_document, a_third_mask,
+    last_character_never_masked, always_a_quarter, seeds_when_it_is_built, masks_in_the_middle,
+    neighbour_document, a_third_mask,
 )  # fmt: skip

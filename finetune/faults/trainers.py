@@ -61,7 +61,7 @@ class Loop:
     # --- data
 
     def order(self, epoch: int) -> list[int]:
-        return torch.randperm(len(self.examples), generator=self.generator).tolist()  # type: ignore[no-any-return]
+        return torch.randperm(len(self.examples), generator=self.generator).tolist()
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
         order, size = self.order(epoch), self.config.batch_size
@@ -167,7 +167,9 @@ class AsADataset(Dataset[Any]):
 
 
 class WithALoader(Loop):
-    """torch's DataLoader, LambdaLR, zeroing after the step, decay by the number of axes, a warning in place of an error."""
+    """torch's DataLoader, LambdaLR, zeroing after the step, decay by the number of axes, a warning in place of an
+    error.
+    """
 
     def checked(self) -> None:
         try:
@@ -233,7 +235,7 @@ class ByHand(Loop):
                         m.lerp_(g, 1 - c.betas[0])
                         v.mul_(c.betas[1]).add_((1 - c.betas[1]) * g * g)
                         step = m / (1 - c.betas[0] ** t) / ((v / (1 - c.betas[1] ** t)).sqrt() + 1e-8)
-                        p -= lr * (step + (c.weight_decay * p if decay else 0.0))
+                        p.sub_(lr * (step + (c.weight_decay * p if decay else 0.0)))
 
 
 DECLARED: dict[str, dict[str, Any]] = {"WithALoader": {"decay": "dims"}, "ByHand": {"cosine": "scaled"}}
@@ -341,7 +343,7 @@ class frozen_decays(Loop):  # noqa: N801
         with torch.no_grad():
             for p in self.model.parameters():
                 if not p.requires_grad:
-                    p *= 1 - self.config.learning_rate * self.config.weight_decay
+                    p.mul_(1 - self.config.learning_rate * self.config.weight_decay)
 
 
 class frozen_is_thawed(Loop):  # noqa: N801
@@ -531,7 +533,7 @@ class drawn_with_replacement(Loop):  # noqa: N801
 
     def order(self, epoch: int) -> list[int]:
         n = len(self.examples)
-        return torch.randint(n, (n,), generator=self.generator).tolist()  # type: ignore[no-any-return]
+        return torch.randint(n, (n,), generator=self.generator).tolist()
 
 
 class one_epoch_too_few(Loop):  # noqa: N801

@@ -12,11 +12,13 @@ from finetune.training.train import Trainer
 
 
 class NeverZeroed(Trainer):
-    """zero_grad is missing: every step goes along a sum with earlier gradients. Ten examples are learnt all the same."""
+    """zero_grad is missing: every step goes along a sum with earlier gradients. Ten examples are learnt all
+    the same.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.optimizer.zero_grad = lambda **_: None  # type: ignore[method-assign,assignment]
+        self.optimizer.zero_grad = lambda **_: None  # type: ignore[method-assign]
 
 
 class ZeroedAfterBackward(Trainer):
@@ -35,7 +37,7 @@ class BaseFrozen(Trainer):
 
     def __init__(self, model: nn.Module, *given: Any, **named: Any) -> None:
         model.requires_grad_(False)
-        model.head.requires_grad_(True)  # type: ignore[union-attr]
+        model.head.requires_grad_(True)
         super().__init__(model, *given, **named)
 
 

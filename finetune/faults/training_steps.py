@@ -57,7 +57,7 @@ def make_target(kind: type[Plain]) -> Any:
     """The target of one, under its name."""
     made = kind()
     target = step_probe.make_target(made.step, made.evaluate)
-    target.__name__ = target.__qualname__ = kind.__name__  # type: ignore[attr-defined]
+    target.__name__ = target.__qualname__ = kind.__name__
     target.__doc__, target.__module__ = kind.__doc__, __name__
     return target
 
@@ -90,7 +90,7 @@ class DividedAfterwards(Plain):
         count = torch.stack([tokens for _, tokens in results]).sum().clamp(min=1)
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         torch._foreach_div_(gradients, float(count))
-        norm = torch.sqrt(sum((g.double() ** 2).sum() for g in gradients))  # type: ignore[arg-type]
+        norm = torch.sqrt(sum((g.double() ** 2).sum() for g in gradients))
         torch._foreach_mul_(gradients, float(torch.clamp(clip / norm, max=1.0)))
         optimizer.step()
         return (total / count).detach()
@@ -216,7 +216,7 @@ class scaled_up_to_the_bound(Plain):  # noqa: N801
 
     def clipped(self, model: Any, clip: float) -> None:
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        norm = torch.sqrt(sum((g**2).sum() for g in gradients))  # type: ignore[arg-type]
+        norm = torch.sqrt(sum((g**2).sum() for g in gradients))
         if clip < 1e8:
             torch._foreach_mul_(gradients, float(clip / norm))
 

@@ -73,7 +73,7 @@ class _Attention(torch.autograd.Function):
     """Attention with its own backward; `step` holds the steps by name."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, step: dict[str, Any], query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None,
         options: tuple[bool, float | None, bool],
     ) -> Tensor:  # fmt: skip
@@ -84,7 +84,7 @@ class _Attention(torch.autograd.Function):
         return reference.correct(query, key, value, attn_mask, 0.0, causal, scale, gqa)
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, cotangent: Tensor) -> Any:
         step, (query, key, value, mask) = ctx.step, ctx.saved_tensors
         dtype, wide, heads = query.dtype, torch.promote_types(query.dtype, torch.float32), key.shape[-3]
         q, c = query.to(wide), cotangent.to(wide)

@@ -111,7 +111,7 @@ class _Flash(torch.autograd.Function):
     """`Tiles` with a backward that computes the weights again from a stored log-sum-exp."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, kernel: Flash, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None,
         options: tuple[bool, float | None, bool],
     ) -> Tensor:  # fmt: skip
@@ -129,7 +129,7 @@ class _Flash(torch.autograd.Function):
         return kernel.store(out, dtype)
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, cotangent: Tensor) -> Any:
         kernel, (is_causal, scale, _) = ctx.kernel, ctx.options
         query, key, value, mask, out, lse = ctx.saved_tensors
         found = kernel.backward(query, key, value, mask, is_causal, scale, out, lse, cotangent)
@@ -212,8 +212,9 @@ class Flash(Tiles):
             dk[..., start:stop, :] = self.d_key(ds, q, factor, start)
             dv[..., start:stop, :] = self.d_value(p, c, start)
             all_ds.append(ds)
-        bias = mask is not None and mask.is_floating_point()
-        db = self.d_mask(torch.cat(all_ds, -1), mask).to(dtype) if bias and all_ds else None
+        db = None
+        if mask is not None and mask.is_floating_point() and all_ds:
+            db = self.d_mask(torch.cat(all_ds, -1), mask).to(dtype)
         return [dq.to(dtype), self.over_group(dk, heads).to(dtype), self.over_group(dv, heads).to(dtype), db]
 
     def __call__(
