@@ -32,6 +32,15 @@ def test_parts_that_variants_share_start_from_the_same_numbers() -> None:
     assert first.std() > 0.05 and second.std() > 0.05
 
 
+def test_each_seed_and_each_block_has_a_start_of_its_own() -> None:
+    config = config_of(SMALL, TEXT.tokens, n_layer=2)
+    weights = [
+        build(config, seed, PluggedAttention).get_parameter(f"blocks.{block}.attn.query.weight")
+        for seed in (0, 1) for block in (0, 1)
+    ]  # fmt: skip
+    assert not any(torch.equal(a, b) for n, a in enumerate(weights) for b in weights[:n])
+
+
 def test_a_run_repeats_to_the_bit() -> None:
     runs = [train_on_text(build(config_of(SMALL, TEXT.tokens), 1, bilinear), SMALL, 1, TEXT) for _ in range(2)]
     assert runs[0]["perplexity"] == runs[1]["perplexity"] and runs[0]["train_curve"] == runs[1]["train_curve"]
