@@ -102,7 +102,8 @@ EXPERIMENT = Experiment(
         "on its own objective, on held-out text. The gain halfway is how many nats a target the model is below "
         "the frequencies of single tokens after half of the steps; the last column is the step by which "
         f"{SHARE_OF_GAIN:.0%} of a model's own whole gain was made. The two objectives differ: a lower perplexity "
-        "of masked tokens does not make a better model of text."
+        "of masked tokens does not make a better model of text. A curve that still lies flat near the frequencies of "
+        "single tokens is that of a run of this length, and does not say where a longer one ends."
     ),
     variants={
         LEFT: "a causal softmax; every place is a target",
