@@ -312,7 +312,6 @@ The key idea is to rewrite the product as a sum:
 We use the notation from the previous section.
 This is the formula used in the paper of Vaswani et al. (2017):
 Here we derive the backward pass.
-Plugging (3) into (2), we get
 Let us look at the general case.
 The second line uses the product rule.
 Summing over all entries,

@@ -15,7 +15,7 @@ from attention_core.derivation.decision.conventions import collect_symbols, doub
 from attention_core.derivation.decision.restrictions import restriction
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.latex.printer import all_names
+from attention_core.derivation.latex.printer import all_names, to_latex
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
@@ -103,7 +103,7 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     unread: list[Caveat] = []
     strange = [one for one in about if _matters(step, one, bool(names))]
     for one in about:
-        if one.words or one.maybe or one.whole or one.value:
+        if one.words or one.maybe or one.whole or one.value or _says_the_same(step, one):
             continue
         relations = _relations(step, one)
         if relations is None or len(tried) == MAX_TRIED:
@@ -185,6 +185,18 @@ def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
         return [r for chain in chains for r in relations_of(step.context.copy(), chain, [], caveat.line)] or None
     except (Unreadable, ShapeMismatch, RecursionError):
         return None
+
+
+def _says_the_same(step: Step, caveat: Caveat) -> bool:
+    """Whether a relation of the prose is the step itself: "We show that $a = b$." above it."""
+    if not caveat.formula:
+        return False
+    try:
+        (chain,) = chains_of(caveat.formula, caveat.line)
+    except (Unreadable, RecursionError, ValueError):
+        return False
+    sides = [to_latex(side) for side in chain.exprs]
+    return caveat.line != step.line and chain.ops == (step.op,) and sides == [to_latex(step.left), to_latex(step.right)]
 
 
 def _without_law(step: Step, found: Finding) -> Finding:

@@ -25,7 +25,7 @@ from attention_core.derivation.reading.prose import words
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.terms.terms import ShapeMismatch
-from attention_core.derivation.words.caveats import declared_names, is_claim, shorten_quote
+from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import (
     BINDING,
     condition_parts,
@@ -201,11 +201,10 @@ class Reader(ReaderState):
         behind = f" (behind '{self.behind}')" if self.behind else ""
         advice = "a paragraph assumes behind Let, Assume, with, where, such that, and what these words carry on"
         self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
-        if not is_claim(self.clause):
-            about = declared_names(self.context, text, line)
-            if about:
-                quote = shorten_quote(f"{self.clause} ${text}$")
-                self.context.caveats.append(Caveat(line, quote, self.context.level, about, text))
+        about = declared_names(self.context, text, line)
+        if about:
+            quote = shorten_quote(f"{self.clause} ${text}$")
+            self.context.caveats.append(Caveat(line, quote, self.context.level, about, text))
 
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""

@@ -39,6 +39,9 @@ _BACK = re.compile(
     r"it follows(?: that)?|so that|and so|and hence|we (?:get|have|obtain|find)|further)\W*$)",
     re.IGNORECASE,
 )
+_BACK_TO_CASE = re.compile(
+    r"^\W*(?:\w+\W+)?(?:(?:still )?(?:in|under|with) (?:this|that|these|those|the same) )\w", re.IGNORECASE
+)
 _MAIN = re.compile(
     r"(?<=\$)\s+(?:this|it|that|the|we|one|both|they|these|gives?|yields?|leads?|reduces?|becomes?|simplif\w+|makes?|"
     r"shows?|results?|turns?|implies)\b|"
@@ -114,9 +117,22 @@ def split_paragraph(paragraph: Paragraph, leads: bool) -> tuple[Paragraph | None
     return Paragraph(paragraph.line, head), Paragraph(line, paragraph.text[last.start :])
 
 
-def reads_on(paragraph: Paragraph) -> bool:
-    """Whether a paragraph between two displays only joins them: "and", "so that", "In this case,"."""
-    return "$" not in paragraph.text and bool(_BACK.match(" ".join(paragraph.text.split())))
+def reads_on(context: Context, paragraph: Paragraph, held: list[Hypothesis]) -> bool:
+    """Whether a paragraph between two displays only joins them: "and", "so that", "In this case,".
+
+    Args:
+        context: What is declared there.
+        paragraph: The paragraph.
+        held: What was assumed for the display above: a case that nobody could read is no case to go on with.
+    """
+    text = " ".join(paragraph.text.split())
+    if "$" in text or not _BACK.match(text):
+        return False
+    return not _BACK_TO_CASE.match(text) or bool(held or context.hypotheses or _has_ranges(context))
+
+
+def _has_ranges(context: Context) -> bool:
+    return any(s.law or s.lower or s.upper or s.values for s in context.symbols.values())
 
 
 def read_behind(context: Context, paragraph: Paragraph, leads: bool) -> tuple[list[Hypothesis], list[Caveat]]:

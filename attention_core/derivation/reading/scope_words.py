@@ -18,7 +18,7 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
-from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.words.caveats import caveats_of, shorten_quote
 from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
@@ -160,6 +160,43 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
         if not (read and place == 0):
             out += _relations_behind(context, one)
     return out
+
+
+def words_declared_behind(context: Context, after: Context, paragraph: Paragraph) -> list[Caveat]:
+    """What a paragraph that declares leaves open for the display right above it: nobody says which way it points.
+
+    A sentence that declares a symbol of its own is about what follows, as far as it can be read.
+
+    Args:
+        context: What is declared above the display.
+        after: What is declared with the paragraph.
+        paragraph: The paragraph.
+    """
+    known = set(context.symbols)
+    fresh = set(after.symbols) - known
+    quote = shorten_quote(paragraph.text)
+    out = [one for one in after.caveats if not any(one is old for old in context.caveats)]
+    for name in known:
+        old, new = context.symbols[name], after.symbols.get(name)
+        if new is not None and new is not old and _narrows(new) and not _narrows(old):
+            out.append(Caveat(paragraph.line, quote, context.level, frozenset({name}), random=new.law is not None))
+    for one in after.hypotheses:
+        if not any(one is old for old in context.hypotheses) and not one.mentions & fresh:
+            out.append(Caveat(one.line, quote, context.level, frozenset(one.mentions & known) or None, one.text))
+    for sentence in sentences_of(paragraph):
+        if _PROMISE.match(sentence.prose):
+            continue
+        named = names_of(sentence)
+        found = _caveat(after, sentence, named, was_read(after, sentence, True))
+        if found is not None and not (named & fresh and not named & known):
+            out.append(found)
+    return out
+
+
+def _narrows(symbol: Symbol) -> bool:
+    """Whether a declaration says more of a symbol than its shape."""
+    bounds = (symbol.law, symbol.term, symbol.lower, symbol.upper)
+    return bool(symbol.values) or any(one is not None for one in bounds)
 
 
 def _relations_behind(context: Context, sentence: Sentence) -> list[Caveat]:

@@ -27,13 +27,17 @@ from attention_core.derivation.reading.premises import (
     split_paragraph,
     unread_declaration,
 )
+from attention_core.derivation.reading.references import CONCLUDES, referred, relations_of_steps, statements_in
+from attention_core.derivation.reading.references import Statement as Numbered
 from attention_core.derivation.reading.scope_words import (
     words_behind,
+    words_declared_behind,
     words_inside,
     words_of_heading,
     words_of_paragraph,
     words_of_the_whole,
 )
+from attention_core.derivation.reading.sections import Sections
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import caveats_of
@@ -88,7 +92,7 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     if line := _too_many_formulas(blocks):
         message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
-    walk = _Walk(context, blocks)
+    walk = _Walk(context, blocks, statements_in(blocks))
     for place in range(len(blocks)):
         walk.block(place)
     return _name_steps(walk.out), context.understood
@@ -100,22 +104,25 @@ class _Walk:
 
     context: Context
     blocks: list[Block]
+    numbered: list[Numbered]
     out: list[Step | Unread] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
     last: list[Hypothesis] = field(default_factory=list)
     whole: dict[int, list[Caveat]] = field(default_factory=dict)
+    sections: Sections = field(default_factory=Sections)
+    shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
 
     def block(self, place: int) -> None:
         """Read one block."""
         block = self.blocks[place]
         if isinstance(block, Heading):
-            self.context.heading(block.level)
+            self.sections.enter(self.context, block, self.blocks[:place])
             for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
                 self.context.caveats += caveats_of(self.context, sentence)
             self.context.caveats += words_of_heading(self.context, block)
-            self.local, self.last, self.around_next = [], [], []
+            self.local, self.last, self.around_next, self.shown = [], [], [], []
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(place, block)
@@ -129,8 +136,9 @@ class _Walk:
     def paragraph(self, place: int, block: Paragraph) -> None:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
         leads = self.is_display(place + 1)
-        if reads_on(block):
+        if reads_on(self.context, block, self.last):
             self.local = list(self.last) if leads else []
+            self.around_next += self.reasons(block) if leads else []
             return
         self.last, self.around_next = [], []
         declaring, rest = split_paragraph(block, leads)
@@ -142,6 +150,16 @@ class _Walk:
                 behind = place > 0 and isinstance(self.blocks[place - 1], Display)
                 lasting, self.around_next = words_of_paragraph(self.context, part, leads, behind)
                 self.context.caveats += lasting
+        self.around_next += self.reasons(block) if leads else []
+
+    def reasons(self, block: Paragraph, only: int | None = None) -> list[Caveat]:
+        """What the reasons in a paragraph leave open, of its first sentences."""
+        above = [one for one in self.out if isinstance(one, Step)]
+        sentences = sentences_of(block)[:only]
+        out = [one for each in sentences for one in referred(self.context, each, self.numbered, above)]
+        if only is None and any(CONCLUDES.match(each.prose) for each in sentences):
+            out += relations_of_steps(self.context, self.shown)
+        return out
 
     def farther_down(self, place: int) -> list[Caveat]:
         """What sentences from a place on say of the whole section."""
@@ -166,13 +184,20 @@ class _Walk:
         """Read a display under what holds for it alone."""
         context, local = self.context, self.local
         passing = [*self.around_next, *words_inside(context, block)]
+        next_alone: list[Caveat] = []
         following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
+        leading = [c for c in self.around_next if c.words or c.whole]
         if isinstance(following, Paragraph):
+            passing += self.reasons(following, 1) if following.text[:1].islower() or following.text[:1] in "([" else []
             continuation = going_on(following)
             if continuation is not None:
                 self.read.add(place + 1)
                 self.out += _declare(context, continuation)
-            elif not is_declaration(following):
+                lasting, next_alone = words_of_paragraph(context, continuation, self.is_display(place + 2), True)
+                context.caveats += lasting
+            elif is_declaration(following):
+                passing += self.declared_behind(following, self.is_display(place + 2))
+            else:
                 behind, more = read_behind(context, following, self.is_display(place + 2))
                 local = local + behind
                 context.caveats += more
@@ -181,11 +206,25 @@ class _Walk:
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
         context.caveats += passing
-        self.out += _display(context, block, later_blocks, self.around(place))
+        found = _display(context, block, later_blocks, self.around(place))
+        self.out += found
+        self.shown = [one for one in found if isinstance(one, Step)]
         context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += later(local, context)
-        self.local, self.last = [], local
+        if leading:  # what is not known to be claimed may be a constraint of all that follows
+            context.caveats += relations_of_steps(context, self.shown)
+        self.local, self.last, self.around_next = [], local, next_alone
+
+    def declared_behind(self, block: Paragraph, leads: bool) -> list[Caveat]:
+        """What a paragraph that declares right behind a display leaves open for that display."""
+        declaring, _ = split_paragraph(block, leads)
+        if declaring is None:
+            return []
+        trial = self.context.copy()
+        trial.understood = []
+        _declare(trial, declaring)
+        return words_declared_behind(self.context, trial, declaring)
 
 
 def _too_many_formulas(blocks: list[Block]) -> int:

@@ -32,6 +32,7 @@ NODES = 40_000  # of one tuple
 SHARE = 0.1  # of a step's time, as the last resort
 FILLS = (fmpq(1), fmpq(-1), fmpq(1, 2))  # what entries of other arrays are
 Frame = Callable[[int, int, int], fmpq]  # an entry of a vector: size, which vector, which entry
+Directed = tuple[tuple[int, ...], list[fmpq]]  # a vector, entry by entry, and where it points
 
 
 def basis(size: int, vector: int, entry: int) -> fmpq:
@@ -112,7 +113,10 @@ def fill_frame(made: CasePlan, frame: Frame, fill: fmpq) -> Case:
         if node not in pinned and node not in made.assigned:
             values[node] = fmpq(symbol.values[0]) if symbol.values else fill
     with precision(128):
-        for vector, direction in _directions(made, frame):
+        waiting = list(_directions(made, frame))
+        while waiting:
+            vector, direction = _ready(made, waiting, values)
+            waiting.remove((vector, direction))
             length = made.gram.lengths.get(vector)
             entries = list(direction) if length is None else with_length(made, direction, length, values)
             values.update(zip(vector, entries, strict=True))
@@ -122,7 +126,15 @@ def fill_frame(made: CasePlan, frame: Frame, fill: fmpq) -> Case:
     return values
 
 
-def _directions(made: CasePlan, frame: Frame) -> Iterator[tuple[tuple[int, ...], list[fmpq]]]:
+def _ready(made: CasePlan, waiting: list[Directed], values: Case) -> Directed:
+    r"""The first vector whose length is known by now, as $\|q\| = \|k\|$ makes one follow from another; or `NoCase`."""
+    for one in waiting:
+        if all(leaf in values for leaf in made.gram.length_leaves(made.low.graph, one[0])):
+            return one
+    raise NoCase
+
+
+def _directions(made: CasePlan, frame: Frame) -> Iterator[Directed]:
     for group in made.gram.groups():
         size = len(group[0])
         if len(group) > size:

@@ -83,7 +83,8 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
         leads: Whether it leads into a display.
 
     Returns:
-        One caveat for its words, where they may restrict a symbol, and one for each relation that is not a claim.
+        One caveat for its words, where they may restrict a symbol, and one for each relation: what is claimed ("We have
+        $q = k$.") may be what the steps below rest on.
     """
     names = frozenset().union(*(declared_names(context, f, sentence.line) for f in sentence.formulas))
     out = [one for one in (_of_words(context, sentence, names, leads),) if one is not None]
@@ -91,15 +92,16 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
     for place, part in enumerate(sentence.parts):
         if place % 2 == 0:
             claimed += " " + part
-        elif (
-            relation_in(part, sentence.line) and not is_claim(claimed) and not _names_anew(context, part, sentence.line)
-        ):
+        elif relation_in(part, sentence.line) and not _names_anew(context, part, sentence.line):
             about = declared_names(context, part, sentence.line)
             if about:
                 assumes = ASSUMES.match(claimed.strip())
                 plain = assumes is not None and assumes.group("verb").lower() in _VERBS
                 quote = shorten_quote(sentence.text)
-                part = "" if _DENIED.search(claimed) else part
+                denied = bool(_DENIED.search(claimed))
+                if denied and is_claim(claimed):
+                    continue  # "We never claim that $x = 0$" says nothing of x
+                part = "" if denied else part
                 out.append(Caveat(sentence.line, quote, context.level, about, part, "sim" in part, plain))
     return out
 

@@ -50,8 +50,8 @@ _CONNECTIVE = _any(
     r"furthermore", r"here", r"indeed", r"in fact", r"of course", r"clearly", r"obviously", r"evidently", r"trivially",
     r"similarly", r"likewise", r"equivalently", r"in particular", r"in other words", r"in addition", r"in turn",
     r"in short", r"in total", r"for example", r"for instance", r"that is", r"namely", r"however", r"conversely",
-    r"as a result", r"as a consequence", r"it is", r"or", r"more precisely", r"more generally", r"as before",
-    r"as usual", r"to begin with", r"as above", r"to see this",
+    r"as a result", r"as a consequence", r"it is", r"or", r"more precisely", r"more generally",
+    r"to begin with", r"to see this",
 )  # fmt: skip
 _LEAD = rf"(?:{_CONNECTIVE},? )*"
 _THING = (

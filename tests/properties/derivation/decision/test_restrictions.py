@@ -153,7 +153,7 @@ def test_no_step_is_refuted_that_holds_under_the_words_around_it(
         (r"Backpropagating through $o = V^\top p$:", ()),
         ("The entries of the gradient sum to zero:", ()),
         ("By the chain rule,", ("as claimed. In the next section we use this formula for the backward pass.",)),
-        ("In this case we find", ("This is exactly what PyTorch computes in its backward pass.",)),
+        ("Then we find", ("This is exactly what PyTorch computes in its backward pass.",)),
         ("For the general case, note that", ()),
         ("Dividing by the same factor,", ("The next display uses it.",)),
     ],

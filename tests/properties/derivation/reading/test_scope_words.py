@@ -141,3 +141,41 @@ def test_of_declarations_that_could_not_be_read_the_first_is_named() -> None:
 )  # fmt: skip
 def test_aims_names_averages_assignments_and_units_in_words_count(declared: str, words: str, formula: str) -> None:
     assert verdict(*[b for b in (declared, words, f"$$ {formula} $$") if b]) is Verdict.UNDECIDED
+
+
+UNIT = r"Let $n \in \mathbb{N}$ and $u, x \in \mathbb{R}^n$."
+SHORT = r"$$ u^\top x \le \|x\| $$"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "where $u$ lives on the sphere.",
+        "where $u$ is the direction of a token.",
+        "where $u$ is $x$ divided by its norm.",
+        "Let $u$ be short.",
+        "Assume that $u$ is short.",
+        "Suppose that $u$ satisfies the constraint.",
+        "Draw $u$ from the sphere.",
+        "Put $u$ on the sphere.",
+        r"Assume $\|u\| = 1$.",
+        r"Put $u := \frac{x}{\|x\|}$.",
+    ],
+)
+def test_words_that_declare_count_on_both_sides_of_a_display(words: str) -> None:
+    assert verdict(UNIT, SHORT, words) is Verdict.UNDECIDED
+    assert verdict(UNIT, words, SHORT) is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "where $x$ is the query.",
+        r"Let $m \in \mathbb{N}$ and $v \in \mathbb{R}^m$ with $\|v\| = 1$.",
+        r"Let $m \in \mathbb{N}$ and $v \in \mathbb{R}^m$ be a short vector.",
+        r"Put $w := \frac{x}{\|x\|}$.",
+        r"where $x \in \mathbb{R}^n$.",
+    ],
+)
+def test_what_a_display_does_not_depend_on_may_be_declared_behind_it(words: str) -> None:
+    assert verdict(UNIT, SHORT, words) is Verdict.REFUTED

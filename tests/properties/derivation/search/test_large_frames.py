@@ -43,3 +43,10 @@ def test_what_fails_at_larger_frames_is_refuted(hypothesis: str, false: str, tru
     assert wrong.verdict is Verdict.REFUTED and wrong.counterexample is not None
     assert 4 < int(wrong.counterexample.values["n"]) <= SIZES[-1]
     assert right.verdict in GOOD, right.evidence.text
+
+
+@pytest.mark.parametrize("hypothesis", [r"$\|q\| = \|k\| = 1$", r"$\|q\| = \|k\|$ and $\|k\| = 1$"])
+def test_a_length_may_follow_from_another_vector(hypothesis: str) -> None:
+    head = rf"Let $d \in \mathbb{{N}}$ and $q, k \in \mathbb{{R}}^d$ with {hypothesis}."
+    steps = check_document(head + "\n\n$$ \\|q - k\\|^2 = 2 - 2 q^\\top k $$\n\n$$ q^\\top k \\le 1.5 $$\n").steps
+    assert all(step.verdict in GOOD for step in steps), [step.evidence.text for step in steps]

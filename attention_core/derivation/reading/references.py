@@ -1,0 +1,132 @@
+r"""What a reason refers to: "By (1), we get", "Substituting (2) gives", `\text{by Lemma 3}`.
+
+A chain rule holds for all values, an equation (1) need not: it may be the constraint that makes the step true. So what
+a reason names is looked up. A display of the document is tried as a hypothesis of the step; what is not found was not
+read, and the step depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attention_core.derivation.document.blocks import Block, Display, Heading
+from attention_core.derivation.document.sentences import Sentence
+from attention_core.derivation.latex.printer import all_names
+from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.caveats import shorten_quote
+
+if TYPE_CHECKING:
+    from attention_core.derivation.reading.steps import Step
+
+_STATEMENT = r"lemma|theorem|proposition|corollary|definition|assumption|hypothesis|condition|claim|property"
+_NUMBER = r"\(?(?P<number>[A-Z]?\d+(?:\.\d+)*[a-z]?|[A-Z])\)?"
+_NAMED = re.compile(rf"\b(?P<kind>{_STATEMENT})s?[ ~]+{_NUMBER}(?![\w])", re.IGNORECASE)
+_EQUATION = re.compile(
+    r"\\(?:eq|c|C)?ref\s*\{(?P<name>[^{}]*)\}|(?<![\w$^_}])\((?P<number>[A-Z]?\d{1,3}(?:\.\d+)*[a-z]?)\)|"
+    r"\b(?:equations?|eqs?\.?|eqn\.?)[ ~]*(?P<bare>\d+(?:\.\d+)*[a-z]?)\b",
+    re.IGNORECASE,
+)
+_BEHIND = r"(?:by|from|using|via|with|under|due to|thanks to|applying|as in)"
+_ELSEWHERE = re.compile(
+    rf"^\W*{_BEHIND} (?:the )?(?:(?:last|previous|first|next) )?(?:sections?|sec\.?|chapters?|appendix|examples?|"
+    r"exercises?|remarks?|results? of|\[\d)",
+    re.IGNORECASE,
+)
+_POINTER = re.compile(r"^\W*(?:see|cf\.?|compare)\b", re.IGNORECASE)
+_HEAD = re.compile(rf"^\W*(?:\*\*|__|\*|_)?\s*(?P<kind>{_STATEMENT})[ ~]+{_NUMBER}(?!\w)", re.IGNORECASE)
+# Of an item of a list.
+_LABEL = re.compile(r"^\W*\(?\w{1,3}[.)]\)?\s+(?!(?:and|gives?|impl|yields?|shows?|with|into)\b)")
+_TAG = re.compile(r"\\(?:tag\*?|label)\s*\{([^{}]*)\}")
+
+# Words that draw a conclusion from the display above.
+CONCLUDES = re.compile(
+    r"^\W*(?:and )?(?:hence|thus|therefore|then|so|consequently|whence|it follows|(?:this|which) (?:gives|implies|"
+    r"yields|means|shows))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of the document with a number, and the lines from its head to the next one."""
+
+    kind: str
+    number: str
+    first: int
+    last: int
+
+
+def statements_in(blocks: Sequence[Block]) -> list[Statement]:
+    """The numbered lemmas, theorems and the like of a document, and its displays with a tag."""
+    heads: list[tuple[str, str, int]] = []
+    ends: list[int] = []
+    out: list[Statement] = []
+    for block in blocks:
+        if isinstance(block, Display):
+            last = block.line + block.text.count("\n") + 1
+            out += [Statement("", name.strip(" ()"), block.line, last) for name in _TAG.findall(block.text)]
+            continue
+        found = _HEAD.match(block.text)
+        if found:
+            heads.append((found.group("kind").lower(), found.group("number"), block.line))
+        if found or isinstance(block, Heading):
+            ends.append(block.line)
+    for kind, number, line in heads:
+        out.append(Statement(kind, number, line, min((end for end in ends if end > line), default=10**9)))
+    return out
+
+
+def references_in(text: str) -> list[tuple[str, str]]:
+    """The kinds and numbers that a reason names; an equation has no kind, what stands elsewhere no number.
+
+    Example:
+        >>> references_in("By Lemma 2 and (3), we get")
+        [('lemma', '2'), ('', '3')]
+        >>> references_in("See Lemma 2."), references_in("By the chain rule, we get")
+        ([], [])
+    """
+    if _POINTER.match(text):
+        return []
+    text = _LABEL.sub("", _HEAD.sub("", text))
+    out = [(found.group("kind").lower(), found.group("number")) for found in _NAMED.finditer(text)]
+    rest = _NAMED.sub(" ", text)
+    out += [("", (f.group("name") or f.group("number") or f.group("bare")).strip()) for f in _EQUATION.finditer(rest)]
+    return out + [("elsewhere", "")] * bool(_ELSEWHERE.search(rest))
+
+
+def referred(context: Context, sentence: Sentence, known: Sequence[Statement], above: Sequence[Step]) -> list[Caveat]:
+    """What the reasons in a sentence leave open.
+
+    Args:
+        context: What is declared there.
+        sentence: The sentence.
+        known: The numbered statements and displays of the document.
+        above: The steps above it.
+
+    Returns:
+        A caveat for each relation of what is named, or one for what the document does not have.
+    """
+    out: list[Caveat] = []
+    for kind, number in references_in(sentence.prose):
+        places = [one for one in known if one.kind == kind and one.number == number]
+        if not places:
+            return [Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, whole=True)]
+        for place in places:
+            out += relations_of_steps(context, [s for s in above if place.first <= s.line < place.last])
+    return out
+
+
+def relations_of_steps(context: Context, steps: Sequence[Step]) -> list[Caveat]:
+    """The relations of some steps as caveats of those below: they may be constraints."""
+    plain = [one for one in steps if not one.assumed and not one.conditions]
+    return [
+        Caveat(one.line, shorten_quote(one.text), context.level, _about(context, one) or None, one.text)
+        for one in plain
+    ]
+
+
+def _about(context: Context, step: Step) -> frozenset[str]:
+    return frozenset((all_names(step.left) | all_names(step.right)) & set(context.symbols))

@@ -1,0 +1,59 @@
+"""Which sections hold for those behind them: assumptions and notation, prose without a display, and no example."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
+
+HEAD = r"Let $d \in \mathbb{N}$ and $q, k \in \mathbb{R}^d$."
+FALSE = r"$$ \|q - k\|^2 = 2 - 2 q^\top k $$"
+UNIT = "All vectors have unit norm."
+
+
+def verdict(*blocks: str) -> Verdict:
+    return check_document("\n\n".join(blocks) + "\n").steps[-1].verdict
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ("# Attention", HEAD, "## Assumptions", UNIT, "## Distance", FALSE),
+        ("# Setting", UNIT, "# Distance", HEAD, FALSE),
+        ("# Attention", HEAD, "## Assumption 1", UNIT, "$$ d = d $$", "## Distance", FALSE),
+        ("# Attention", HEAD, "## Queries", UNIT, "## Distance", FALSE),  # a section of prose
+        (
+            "# Attention",
+            HEAD,
+            "## Queries",
+            f"Throughout this note, {UNIT.lower()}",
+            "$$ d = d $$",
+            "## Distance",
+            FALSE,
+        ),
+        ("# Attention", HEAD, "## Queries", r"Assume $\|q\| = \|k\| = 1$.", "## Distance", FALSE),
+    ],
+)
+def test_words_of_a_section_that_is_written_for_others_count_there(blocks: tuple[str, ...]) -> None:
+    assert verdict(*blocks) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ("# Attention", HEAD, "## Example", UNIT, "$$ d = d $$", "## Distance", FALSE),
+        ("# Attention", "## Queries", UNIT, "## Distance", HEAD, FALSE),  # of symbols that are declared later
+        ("# Lecture 1", HEAD, "## Assumptions", UNIT, "# Lecture 2", HEAD, FALSE),  # of another chapter
+    ],
+)
+def test_words_of_other_sections_do_not(blocks: tuple[str, ...]) -> None:
+    assert verdict(*blocks) is Verdict.REFUTED
+
+
+def test_what_is_declared_in_a_section_of_assumptions_holds_behind_it() -> None:
+    declared = HEAD.replace(".", r" with $\|q\| = \|k\| = 1$.")
+    said = ("# Attention", "## 1. Notation and assumptions", declared, "### Sizes", r"Let $m \in \mathbb{N}$.")
+    assert verdict(*said, "## Distance", FALSE.replace("2 -", "m + 2 - m -", 1)) is not Verdict.UNREADABLE
+    assert verdict(*said, "## Distance", FALSE) in (Verdict.PROVED, Verdict.EXACT, Verdict.AGREES)
+    assert verdict(*said, "# Another note", FALSE) is Verdict.UNREADABLE
