@@ -123,7 +123,7 @@ def reads_on(context: Context, paragraph: Paragraph, held: list[Hypothesis]) -> 
     Args:
         context: What is declared there.
         paragraph: The paragraph.
-        held: What was assumed for the display above: a case that nobody could read is no case to go on with.
+        held: What was assumed for the display above: a case that was not read does not go on.
     """
     text = " ".join(paragraph.text.split())
     if "$" in text or not _BACK.match(text):
