@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 
 from attention_core.derivation.cpu_limit import on_time
 from attention_core.derivation.terms.context import Context
@@ -28,13 +28,34 @@ def enough_sizes(context: Context, claim: Relation, identities: bool = False) ->
 
     The two sides, brought to one denominator, are polynomials in every size of degree D at most, with coefficients
     among the entries; a size below a root counts half, and twice as many values are asked for. With `identities`
-    among the entries (A^T A = I) every sum over entries may be a number.
+    among the entries (A^T A = I) every sum over entries may be a number. They are polynomials only from the sizes on
+    at which every condition on indices can hold: [i = j + 7] is 0 up to n = 7.
     """
     found = _Degrees(context, identities).of(Term("add", (claim.left, claim.right), claim.left.type))
     if found[0] == inf:
         return None
     whole = found[0] if found[0] == int(found[0]) else 2 * found[0]
-    return int(whole) + 1
+    return int(whole) + 1 + offsets(claim)
+
+
+def offsets(claim: Relation) -> int:
+    """How far numbers in the conditions on indices and in the ends of sums reach, all together.
+
+    Below that many values of a size, [i = j + 7] may hold nowhere, and a sum from 400 on be empty.
+    """
+    terms = {id(term): term for side in (claim.left, claim.right) for term in side.walk()}
+    total = Fraction(0)
+    for term in terms.values():
+        if term.op == "test":
+            total += sum(_numbers(a) for a in term.args)
+        elif term.op == "reduce":
+            total += sum(max(_numbers(a) - 1, Fraction(0)) for a in term.args[:2])
+    return ceil(total)
+
+
+def _numbers(term: Term) -> Fraction:
+    """The sum of the sizes of the numbers in a term."""
+    return sum((abs(Fraction(t.data)) for t in term.walk() if t.op == "const"), Fraction(0))
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from flint import fmpq
@@ -19,6 +20,8 @@ from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise
+from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.terms.terms import Relation
 
 if TYPE_CHECKING:
     from attention_core.derivation.cases.problem import Problem
@@ -33,6 +36,9 @@ HEAVY = frozenset({"expect", "det", "inv", "limit"})  # what costs far more than
 PLAIN = frozenset({"det", "inv"})
 ARRANGED = frozenset({5, 7, 9, 11, 13, 16, 21, 24, 33, 64, 100, 256})  # largest sizes at which plain arrays are tried
 FRAMED = 24  # entries of vectors with given inner products
+PLACES = 24  # tuples of indices that are tried for a size at which a condition begins to hold
+CONDITION_NODES = 12_000  # of one tuple there
+MOST_NAMED = 2_000  # the largest size that is tried because a condition names it
 
 
 def search_larger_sizes(problem: Problem) -> Finding | None:
@@ -44,6 +50,8 @@ def search_larger_sizes(problem: Problem) -> Finding | None:
         return None
     left = problem.effort.ladder
     end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    if found := _where_conditions_begin(problem, end):
+        return found
     for way in problem.tuples.ladder():
         work, most = 0, min(WORK, left)
         for env in way:
@@ -75,6 +83,38 @@ def search_larger_sizes(problem: Problem) -> Finding | None:
         left -= work
     problem.tally.reached = {n: v for n, v in reached.items() if v > 3}
     return None
+
+
+def _where_conditions_begin(problem: Problem, end: float) -> Finding | None:
+    """Search where a condition on indices such as [i = j + 7] can hold for the first time; the finding if one refutes."""
+    for env in _named(problem):
+        if time.process_time() > end:
+            return None
+        try:
+            site = problem.make_site(env, Graph(CONDITION_NODES))
+            if site is None or _cost(site) > CONDITION_NODES:
+                continue
+            found, _ = _at(problem, site)
+        except (TooLarge, Unsettled):
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _named(problem: Problem) -> Iterator[dict[str, int]]:
+    """Sizes just beyond the numbers in conditions and in the ends of sums, with indices that far apart."""
+    sides = (problem.claim.left, problem.claim.right)
+    tests = [Relation(t.args[0], "=", t.args[1]) for s in sides for t in s.walk() if t.op == "test"]
+    ends = [Relation(t.args[0], "=", t.args[1]) for s in sides for t in s.walk() if t.op == "reduce"]
+    numbers = {int(abs(v)) for v in constants(problem.context, [*tests, *ends]) if v.denominator == 1}
+    gaps = sorted(c for c in numbers if 2 <= c <= MOST_NAMED)
+    for size in sorted({c + more for c in gaps for more in (0, 1, 2)} | {sum(gaps) + 1} if gaps else ()):
+        sizes = {n: max(size, problem.tuples.lowest(n)) for n in problem.tuples.sizes}
+        near = {1, 2, size, *gaps, *(c + 1 for c in gaps), *(size - c for c in gaps)}
+        places = product(sorted(v for v in near if 1 <= v <= size), repeat=len(problem.tuples.indices))
+        tuples = ({**sizes, **dict(zip(problem.tuples.indices, at, strict=True))} for at in places)
+        yield from islice((env for env in tuples if problem.tuples.feasible(env)), PLACES)
 
 
 def _cost(site: Site) -> int:

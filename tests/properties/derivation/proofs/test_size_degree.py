@@ -125,3 +125,38 @@ def test_sizes_start_where_the_document_says(declared: str, formula: str, assume
 def test_conditions_that_nothing_satisfies_are_vacuous(declared: str, formula: str) -> None:
     step = checked(declared, formula)
     assert step.verdict == "VACUOUS", step.evidence.text
+
+
+OFFSETS = (
+    r"Let $n \in \mathbb{N}$, $A \in \mathbb{R}^{n \times n}$, $x, y \in \mathbb{R}^n$ and $i, j \in \{1, \dots, n\}$."
+)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\mathbf{1}[i = j + 7] A_{ij} = 0",
+        r"\mathbf{1}[i = j + 12] A_{ij} = 0",
+        r"\sum_{k=1}^n \delta_{k,400} x_k = 0",
+        r"\sum_{k=1}^n \mathbf{1}[k \ne 400] x_k y_k = x^\top y",
+        r"\sum_{k=1}^n \mathbf{1}[k \le 1500] x_k^2 = \|x\|^2",
+        r"\mathbf{1}[i > j + 20] x_i = x_i \mathbf{1}[i > j + 30]",
+        r"\sum_{k=400}^n x_k = 0",
+    ],
+)
+def test_what_holds_only_below_a_number_in_a_condition_is_refuted_just_beyond_it(formula: str) -> None:
+    """All of them hold at the small sizes that settle an equation without conditions."""
+    (step,) = check_document(f"{OFFSETS}\n\n$$ {formula} $$\n").steps
+    assert step.verdict == "REFUTED", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\sum_{k=1}^n \mathbf{1}[k \ge 2] x_k = \sum_{k=2}^n x_k", "EXACT"),
+        (r"\sum_{k=1}^n \mathbf{1}[k \ge 60] x_k = \sum_{k=60}^n x_k", "AGREES"),
+    ],
+)
+def test_a_far_number_in_a_condition_asks_for_as_many_sizes(formula: str, verdict: str) -> None:
+    (step,) = check_document(f"{OFFSETS}\n\n$$ {formula} $$\n").steps
+    assert step.verdict == verdict, step.evidence.text
