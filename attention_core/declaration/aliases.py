@@ -72,5 +72,7 @@ WEIGHTS = (
     "return_attn", "return_attn_weights",
 )  # fmt: skip
 """Flags that ask for the weights."""
+SAYS_WEIGHTS = ("need_weights", "output_attentions", "return_weights", "return_attn_weights")
+"""Those of them that can mean nothing else: `return_attention` may ask for scores before the softmax."""
 ROTATION = ("position_embeddings", "position_ids")
 """Given by the caller: a pair (cos, sin), each (1, n, d), or positions (B, n); 1 and 0, or 0, turn nothing."""

@@ -153,8 +153,8 @@ does not conform, with the options that the first run advises. Made by
     python experiments/foreign/run.py --log runs.jsonl --page docs/foreign.md
 
 from the table in `experiments/foreign/targets.py`; each row is `attention-core verify experiments/foreign/FILE.py:NAME
---contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library. The rows come from runs at several states
-of the suite, not yet at one."""
+--contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library. A log belongs to one state of the suite: all
+rows below come from one."""
 FAULTS = """## True faults
 
 These are refuted by the laws named below the table, and not counted among the right ones. What torch's fused kernel on

@@ -104,7 +104,8 @@ class Session:
             self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_stand_in()]
             implementation = self.implementation
             self.recorder = RecordingRunner(self.runner)
-            self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
+            with self.recorder.looking():
+                self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
             self._require_parameters()
             self._check_known_failures()
         except BaseException:

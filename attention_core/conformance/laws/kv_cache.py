@@ -17,6 +17,7 @@ from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
+    Refused,
     Result,
     Shown,
     Violation,
@@ -112,7 +113,11 @@ class Cache(ParameterSubject):
             chunk = [a[..., start:stop, :] for a in parts]
             with after(results):
                 built = (instance, self.arguments)
-                results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, instance_=built, **extra))
+                try:
+                    results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, instance_=built, **extra))
+                except Refused as refused:
+                    refused.before = tuple(results)
+                    raise
         return results
 
 
@@ -306,7 +311,15 @@ def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
         raise Violation(f"reset() raised {failure.types[0]}: {failure.message}", evidence)
     third = case["n"] // 3
     cuts = sorted({0, case["n"] - 2 * third, case["n"] - third, case["n"]})
-    check_steps(subject, case, cuts, "after reset", number, [*used, Result(np.zeros(0), request)])
+    earlier = [*used, Result(np.zeros(0), request)]
+    try:
+        check_steps(subject, case, cuts, "after reset", number, earlier)
+    except Refused as refused:
+        subject.run(case, subject.fresh_instance(), subject.inputs(case), cuts)  # declined by a new cache, too?
+        assert refused.request is not None
+        before = tuple(Shown(result.request) for result in (*earlier, *refused.before))
+        message = f"a step after reset() was declined, which a new cache takes: {refused}"
+        raise Violation(message, Evidence((Shown(refused.request),), kind="crash", before=before)) from None
 
 
 def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:

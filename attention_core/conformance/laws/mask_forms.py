@@ -95,6 +95,7 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
     if heads <= SQUARE and rng.random() < 0.5:  # as many batch rows as heads
         rows = np.arange(heads) % case.query.shape[0]
         case = case.with_(query=case.query[rows], key=case.key[rows], value=case.value[rows])
+    case = decoding(subject, case)  # more keys than a tile holds
     possible, declined = forms(case), list[Refused]()
     names = [str(rng.choice(some)) for some in (["batch", "padding"], [*possible], ["queries", "columns"])]
     if case.query.shape[0] == heads:  # an axis of heads has the size of that of the batch

@@ -19,7 +19,7 @@ from attention_core.conformance.modules.fused_roles import layout_by_roles
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import Request
-from attention_core.declaration.aliases import WEIGHTS
+from attention_core.declaration.aliases import SAYS_WEIGHTS, WEIGHTS
 from attention_core.declaration.implementation import TargetError
 
 UNALIGNED = ParameterCase({"B": 3, "n": 5, "H": 3, "d": 6}, seed=5)
@@ -80,9 +80,10 @@ def first_look(subject: ModuleSubject) -> Form:
 
 
 def _asks_for_weights(subject: ModuleSubject, flag: str) -> bool:
-    """Whether a plain call with a flag gives the weights of the heads, or their mean, beside the output.
+    """Whether a flag gives something of the weights' form beside the output of a plain call.
 
-    What gives something else beside it may be another thing than weights: that is declared, and then judged.
+    A flag whose name may mean other things too has to give the weights of the heads, or their mean; what else it gives
+    is declared, and then judged.
     """
     case = subject.adapt_case(PROBE)
     try:
@@ -94,7 +95,7 @@ def _asks_for_weights(subject: ModuleSubject, flag: str) -> bool:
     p, bound = subject.inside(case, found.parts, x, None, False, unit=True)
     for want, limit in ((p, bound), subject.average_heads(p, bound)):
         if len(others) == 1 and others[0].shape == want.shape:
-            return bool(excess(others[0].values, want, limit).max(initial=0.0) <= 1)
+            return flag in SAYS_WEIGHTS or bool(excess(others[0].values, want, limit).max(initial=0.0) <= 1)
     return False
 
 

@@ -7,7 +7,8 @@ unless `--untested NAME` accepts it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -29,14 +30,27 @@ class RecordingRunner:
         self._runner = runner
         self.fates: Fates = {}
         self.history = History()
+        self.judging = True  # whether what a call gives a value counts as tested
         self.built: dict[str, Any] = {}  # parameter of the constructor -> what the latest instance was built with
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runner, name)
 
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Calls that only look how the target is called: a parameter that they try is not tested by that."""
+        before, self.judging = self.judging, False
+        try:
+            yield
+        finally:
+            self.judging = before
+
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         response: Response = self._runner.run(request, meanwhile)
-        join(self.fates, fates_of(response))
+        fates = fates_of(response)
+        if not self.judging:
+            fates = {key: "left" if fate == "tested" else fate for key, fate in fates.items()}
+        join(self.fates, fates)
         if request.instance is not None and CONSTRUCTOR in response.bound:
             _, places, *names = request.instance
             self.built = dict(zip(response.bound[CONSTRUCTOR], places, strict=False)) | dict(*names)

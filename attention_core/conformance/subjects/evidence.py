@@ -65,7 +65,17 @@ class Violation(Exception):
 
 
 class Refused(Exception):
-    """The target declined a case by an exception that the contract allows."""
+    """The target declined a case by an exception that the contract allows.
+
+    Attributes:
+        request: the call that was declined, where it is known.
+        before: the calls of the same object that were answered before it.
+    """
+
+    def __init__(self, message: str = "", request: Request | None = None) -> None:
+        super().__init__(message)
+        self.request = request
+        self.before: tuple[Result, ...] = ()
 
 
 class NotApplicable(Exception):

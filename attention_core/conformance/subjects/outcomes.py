@@ -75,11 +75,11 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
         if "WrongReturn" in failure.types:
             raise Violation(f"wrong result: {failure.message}", Evidence((Shown(request),), kind="shape"))
         if is_named(failure, also):
-            raise Refused(text)
+            raise Refused(text, request)
         if missing := what_is_missing(failure):
             raise SetUpError(f"the target cannot run here: {missing}")
         if declines(failure):
-            raise Refused(text)
+            raise Refused(text, request)
         raise Violation(f"a valid call raised {text}", crash)
     if response.mutated:
         names = ", ".join(_input_name(n) for n in response.mutated)

@@ -91,6 +91,32 @@ def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str
     assert {r.status for r in results.values()} == {"held"}
 
 
+class HalfReset:
+    """Keys are forgotten by reset(), values are not; the next step then cannot be computed."""
+
+    def __init__(self) -> None:
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+
+    def reset(self) -> None:
+        self.keys.clear()
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        self.keys.append(key.clone())
+        self.values.append(value.clone())
+        k, v = torch.cat(self.keys, -2), torch.cat(self.values, -2)
+        seen = torch.ones(query.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - query.shape[-2])
+        scores = (query @ k.mT * query.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
+        return scores.softmax(-1) @ v
+
+
+def test_a_step_that_only_a_reset_cache_declines_is_refuted() -> None:
+    result = judged("a_reset_cache_is_empty", HalfReset, contract=CONTRACT)
+    assert result.status == "refuted"
+    assert "a step after reset() was declined, which a new cache takes: RuntimeError" in result.message
+    assert result.counterexample is not None and "reset()" in result.counterexample.snippet
+
+
 def test_a_cache_without_reset_is_left_in_peace() -> None:
     def factory() -> Callable[..., Tensor]:
         cache = KeyValueCache()

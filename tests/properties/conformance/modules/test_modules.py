@@ -216,3 +216,58 @@ def test_latent_attention_never_conforms_and_says_why(target: type[nn.Module]) -
     report = check_implementation(Implementation(target, "f", CONTRACT), "quick")
     assert report.verdict == "incomplete"
     assert "keys and values come from a latent (wkv_a.weight), as in MLA, which is not modelled" in report.reason()
+
+
+class WithWeights(nn.Module):
+    """Four projections, and weights beside the output where a flag asks for them."""
+
+    mixes_batches = False
+    before_softmax = False
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.q, self.k, self.v, self.out = (nn.Linear(embed_dim, embed_dim) for _ in range(4))
+
+    def attend(self, x: Tensor, asked: bool) -> Tensor | tuple[Tensor, Tensor]:
+        q, k, v = (forms.heads(layer(x), self.num_heads) for layer in (self.q, self.k, self.v))
+        scores = q @ k.mT * q.shape[-1] ** -0.5
+        weights = scores.softmax(-1)
+        out: Tensor = self.out(forms.joined(weights @ v))
+        if not asked:
+            return out
+        B, H, n, _ = weights.shape
+        if self.mixes_batches:
+            return out, weights.flatten(0, 1).view(H, B, n, n).mean(0)
+        return out, scores if self.before_softmax else weights
+
+    def forward(self, x: Tensor, need_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        return self.attend(x, need_weights)
+
+
+class WithMixedWeights(WithWeights):
+    mixes_batches = True
+
+
+class WithScores(WithWeights):
+    """A flag whose name may mean scores, too."""
+
+    before_softmax = True
+
+    def forward(self, x: Tensor, return_attention: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        return self.attend(x, return_attention)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "verdict"), [(WithWeights, "conforms"), (WithMixedWeights, "refuted"), (WithScores, "incomplete")]
+)
+def test_a_flag_that_says_weights_is_judged_and_what_only_the_first_look_tried_is_named(
+    module: type, verdict: str
+) -> None:
+    report = check_implementation(Implementation(module, "f", CONTRACT), "quick")
+    assert report.verdict == verdict, report.reason()
+    if verdict == "refuted":
+        assert [r.law for r in report.laws if r.status == "refuted"] == ["returned_weights_are_those_of_the_heads"]
+    if verdict == "incomplete":
+        assert list(report.untested) == ["return_attention"]
