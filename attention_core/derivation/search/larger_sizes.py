@@ -86,7 +86,7 @@ def search_larger_sizes(problem: Problem) -> Finding | None:
 
 
 def _where_conditions_begin(problem: Problem, end: float) -> Finding | None:
-    """Search where a condition on indices such as [i = j + 7] can hold for the first time; the finding if one refutes."""
+    """Search where a condition such as [i = j + 7] can hold for the first time; the finding if one refutes."""
     for env in _named(problem):
         if time.process_time() > end:
             return None
