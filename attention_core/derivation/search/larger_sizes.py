@@ -104,6 +104,8 @@ def _where_conditions_begin(problem: Problem, end: float) -> Finding | None:
 
 def _named(problem: Problem) -> Iterator[dict[str, int]]:
     """Sizes just beyond the numbers in conditions and in the ends of sums, with indices that far apart."""
+    if not problem.tuples.sizes:
+        return
     sides = (problem.claim.left, problem.claim.right)
     tests = [Relation(t.args[0], "=", t.args[1]) for s in sides for t in s.walk() if t.op == "test"]
     ends = [Relation(t.args[0], "=", t.args[1]) for s in sides for t in s.walk() if t.op == "reduce"]
