@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -356,12 +357,14 @@ class Look:
         return False
 
     def nearest(self) -> str:
-        """The first other operation with whose truth the target agrees on two problems; "" if there is none."""
-        if not self.asker.known or self.dtype not in ("float32", "float64"):
-            return ""
+        """The first other operation with whose truth the target agrees on two problems; "" if there is none.
+
+        Float64 tells more apart, and code with a table of float32 is right in float32 alone.
+        """
+        dtypes = [dtype for dtype in ("float64", "float32") if dtype in self.record.dtypes] if self.asker.known else []
         ways = [way for way in of_plain_calls(self.record) if not {"scale", "always_causal"} & set(way)]
-        for _, record in records(self.record, ways):
-            matching = [self.matching(case, out) for case, out in self.outputs(record)]
+        for dtype, (_, record) in product(dtypes, list(records(self.record, ways))):
+            matching = [self.matching(case, out) for case, out in self.outputs(record, dtype)]
             common = [name for name in matching[0] if all(name in names for names in matching)] if matching else []
             if common:
                 return common[0]
@@ -392,10 +395,10 @@ class Look:
         case = case.with_(default_scale=record.scale)
         return [name for name, result in apply_masks(case, allowed) if result.agrees(out)]
 
-    def outputs(self, record: Implementation) -> Iterable[tuple[Case, Any]]:
+    def outputs(self, record: Implementation, dtype: str) -> Iterable[tuple[Case, Any]]:
         """Two plain problems that the target takes, each with its output."""
         taken = []
-        for case in self.problems(self.dtype):
+        for case in self.problems(dtype):
             try:
                 found = self.comparer.subject(record).forward(apply_record(record, case), fresh=True)
             except (NotApplicable, Refused, TargetError, Violation):

@@ -11,12 +11,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.first_look.running_error import Tracked
+from attention_core.conformance.first_look.running_error import FUNCTION_ROUNDINGS, Tracked
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.oracle.positions import alibi_slopes
 
 CAPS = (1, 2, 5, 8, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Soft caps that are tried; Gemma 2 has 50, Grok 30."""
+FROM_THE_END = " (the last query faces the last key)"
+"""What is said where positions are aligned at their ends."""
+SLOPE_ROUNDINGS = 2 * math.ceil(8 * math.log(2)) + FUNCTION_ROUNDINGS + 3
+"""Of a penalty 2^(-x) (i - j), 0 < x <= 8, whose exponent has two roundings, each times x log 2; the power itself; then
+a product, and a rounding to the dtype of each factor."""
 Named = Iterator[tuple[str, Tracked]]
 
 
@@ -68,6 +73,7 @@ def of_scores(scores: Tracked, allowed: NDArray, value: Tracked, case: Case) -> 
         capped = scores.times(1 / cap).of(np.tanh).times(cap)
         yield f"attention with logits soft-capped at {cap}", softmax(capped, allowed) @ value
     yield from apply_bands(scores, allowed, value)
+    yield from apply_penalties(scores, allowed, value)
     for k in range(1, case.sizes[1]):
         yield f"attention to the top {k} key{'s' if k > 1 else ''} of each query", top(scores, allowed, k) @ value
 
@@ -85,22 +91,47 @@ def elementwise(scores: Tracked, n_kv: int) -> Named:
 
 
 def apply_bands(scores: Tracked, allowed: NDArray, value: Tracked) -> Named:
-    """Windows of every width and penalties on distance; positions count from either end."""
+    """Windows of every width; positions count from either end."""
     n_q, n_kv = allowed.shape
-    slopes = alibi_slopes(scores.value.shape[-3])[:, None, None]
-    for corner, shift in (("", 0), (" (the last query faces the last key)", n_kv - n_q)):
+    for corner, shift in (("", 0), (FROM_THE_END, n_kv - n_q)):
         behind = np.arange(n_q)[:, None] + shift - np.arange(n_kv)
         for width in range(1, n_kv):
             inside = (behind >= 0) & (behind < width)
-            if inside.any(axis=-1).all():
+            if inside.any():
                 yield f"attention in a causal window of {width}{corner}", softmax(scores, inside) @ value
             around = np.abs(behind) <= width
             if around.any(axis=-1).all():
                 name = f"attention in a window of {width} on each side{corner}"
                 yield name, softmax(scores, around & allowed) @ value
-        for distance, name in ((np.abs(behind), "on both sides"), (behind, "by i - j")):
-            bias = Tracked.exact(np.broadcast_to(-slopes * distance, scores.value.shape), scores.dtype)
-            yield f"attention with ALiBi {name}{corner}", softmax(scores + bias, allowed) @ value
+
+
+def apply_penalties(scores: Tracked, allowed: NDArray, value: Tracked) -> Named:
+    """ALiBi: a penalty for each head on the distance; positions count from either end.
+
+    What is taken from a whole row changes nothing: where the distance i - j counts from matters to causality alone.
+    Rows without any key are not judged: their weights are 0/0, whose error has no bound.
+    """
+    n_q, n_kv = allowed.shape
+    for slopes, of_slopes in all_slopes(scores.value.shape[-3]):
+        for corner, shift in (("", 0), (FROM_THE_END, n_kv - n_q)):
+            behind = np.arange(n_q)[:, None] + shift - np.arange(n_kv)
+            ways: list[tuple[str, NDArray, NDArray]] = [("", behind, behind >= 0)]
+            if allowed.all():
+                ways = [(" on both sides", np.abs(behind), allowed), (" by i - j", behind, allowed)]
+            for name, distance, seen in ways:
+                if seen.any():
+                    exact = np.broadcast_to(-slopes[:, None, None] * distance, scores.value.shape)
+                    zeros = Tracked.exact(np.zeros_like(exact), scores.dtype)
+                    penalty = zeros.rounded(exact, zeros.error, SLOPE_ROUNDINGS)
+                    yield f"attention with ALiBi{name}{of_slopes}{corner}", softmax(scores + penalty, seen) @ value
+
+
+def all_slopes(heads: int) -> Iterator[tuple[NDArray, str]]:
+    """The slopes of the paper, and those of 2^(-8h/H), which differ where H is no power of 2."""
+    paper, geometric = alibi_slopes(heads), 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
+    yield paper, ""
+    if not np.allclose(paper, geometric):
+        yield geometric, " of slopes 2^(-8h/H)"
 
 
 def of_features(q: Tracked, k: Tracked, v: Tracked, allowed: NDArray) -> Named:

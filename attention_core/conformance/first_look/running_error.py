@@ -107,9 +107,7 @@ class Tracked:
         return Tracked(self.value.swapaxes(-1, -2), self.error.swapaxes(-1, -2), self.dtype)
 
     def agrees(self, got: NDArray) -> bool:
-        """Whether all numbers lie within the bound, which is finite somewhere."""
+        """Whether all numbers lie within the bound, where it is finite, which it is somewhere; NaN lies within none."""
         judged = np.isfinite(self.error)
         with np.errstate(all="ignore"):
-            return bool(
-                judged.any() and np.isfinite(got).all() and (np.abs(got - self.value) <= self.error)[judged].all()
-            )
+            return bool(judged.any() and (np.abs(got - self.value) <= self.error)[judged].all())

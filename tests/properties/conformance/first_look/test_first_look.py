@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -118,6 +119,23 @@ def alibi(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return (s - slopes[:, None, None] * distance).softmax(-1) @ v
 
 
+def causal_alibi(q: Tensor, k: Tensor, v: Tensor, end: bool = False, geometric: bool = False) -> Tensor:
+    """Always causal; its slopes are the paper's, or 2^(-8h/H) whatever H is; `end`: the last query faces the last key."""
+    n_q, n_kv, heads = q.shape[-2], k.shape[-2], q.shape[-3]
+    powers = torch.tensor([4.0, 8.0, 2.0][:heads]) if heads == 3 and not geometric else None
+    powers = 8 * torch.arange(1, heads + 1) / heads if powers is None else powers
+    behind = torch.arange(n_q)[:, None] + (n_kv - n_q if end else 0) - torch.arange(n_kv)
+    s = scores(q, k) - (2.0**-powers).to(q.dtype)[:, None, None] * behind.to(q.dtype)
+    return s.masked_fill(behind < 0, -torch.inf).softmax(-1) @ v
+
+
+def window_at_the_end(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Where there are more queries than keys, the first rows are left without any."""
+    s = scores(q, k)
+    behind = torch.arange(s.shape[-1] - s.shape[-2], s.shape[-1])[:, None] - torch.arange(s.shape[-1])
+    return s.masked_fill((behind < 0) | (behind >= 2), -torch.inf).softmax(-1) @ v
+
+
 def cosine(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     q, k = torch.nn.functional.normalize(q, dim=-1), torch.nn.functional.normalize(k, dim=-1)
     return (10 * q @ k.mT).softmax(-1) @ v
@@ -134,7 +152,15 @@ OPERATIONS: list[tuple[Any, str]] = [
     (lambda q, k, v: (50 * torch.tanh(scores(q, k) / 50)).softmax(-1) @ v, "attention with logits soft-capped at 50"),
     (with_sink, "attention with a sink (a key of logit 0 without a value)"),
     (window, "attention in a causal window of 3"),
+    (window_at_the_end, "attention in a causal window of 2 (the last query faces the last key)"),
     (alibi, "attention with ALiBi on both sides"),
+    (causal_alibi, "causal attention with ALiBi"),
+    (partial(causal_alibi, end=True), "causal attention with ALiBi (the last query faces the last key)"),
+    (partial(causal_alibi, geometric=True), "causal attention with ALiBi of slopes 2^(-8h/H)"),
+    (
+        partial(causal_alibi, end=True, geometric=True),
+        "causal attention with ALiBi of slopes 2^(-8h/H) (the last query faces the last key)",
+    ),
     (cosine, "attention with cosine scores times 10"),
     (lambda q, k, v: scores(q, k) @ v, "dot-product (no softmax) attention"),
     (lambda q, k, v: scores(q, k).softmax(-2) @ v, "attention with a softmax over the queries"),
