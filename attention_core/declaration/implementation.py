@@ -147,6 +147,8 @@ class Implementation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
+        if self.contract == "attention-lse" and self.returns == "out":  # the contract says what comes back
+            object.__setattr__(self, "returns", "out,lse")
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices and not (name == "out_layout" and value is None):

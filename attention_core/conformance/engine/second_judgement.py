@@ -12,6 +12,7 @@ from typing import Any
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook, option_text
 from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.ranking import by_telling, is_plain
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
 
@@ -70,6 +71,7 @@ def judge_under_conventions(
         if other is None:
             if look is None and complete:
                 judge_as_merge(session, report, names)
+                advise_wide_dtypes(session, report)
             return
         with other:
             names = [law.name for law in other.laws] if is_of_another_contract(session) else names
@@ -83,20 +85,30 @@ def judge_under_conventions(
         report.advice.insert(0, f"the conventions found cannot be judged: {error}")
         return
     explain_refutations(session, report, look or session.first_look)
+    if complete and report.failed and report.verdict == "error":  # the number of its results is the one found
+        report.failed, declared = False, report.problem.partition(": declare ")[0]
+        how = (look or session.first_look or FirstLook(())).options()
+        report.problem = f"{declared}; it is judged under {how}: {report.under_found.verdict}"
     if look is None and complete:
         judge_as_merge(session, report, names)
+        advise_wide_dtypes(session, report)
 
 
 def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> None:
-    """Judge a function as one that merges parts by `exp(lse - total)`, where this explains every refuted law.
+    """Judge a function as one that merges parts by `exp(lse - total)`, where this explains every wrong number.
 
-    Only the rounding of a log-sum-exp separates such code from what is declared: a few laws of large scores refute it.
+    Only the rounding of a log-sum-exp separates such code from what is declared: a few laws of large scores refute it,
+    on plain calls too. What is refuted without a number (a call that should have been declined) stays so.
     """
-    refuted = [result.law for result in (report.under_found or report).with_status("refuted")]
+    wrong = [r for r in (report.under_found or report).with_status("refuted") if is_wrong_number(r)]
+    refuted = [result.law for result in wrong]
     declared, first = session.implementation, session.first_look
     own = declared.contract in ("attention", "attention-lse") and declared.merges == "none"
     if not own or first is None or not first.agrees or not 0 < len(refuted) <= FEW_REFUTED:
         return
+    needs = {law.name: law.needs for law in session.laws}
+    if not any(is_plain(r) and not {"attn_mask", "is_causal"} & set(needs.get(r.law, ())) for r in wrong):
+        return  # a rounding of every weight does not wait for a mask
     look = replace(first, lines=(*first.lines, MERGES), found={**first.found, "merges": "lse"})
     try:
         results = results_under_conventions(session, refuted, look)
@@ -106,6 +118,46 @@ def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> No
         report.advice = [line for line in report.advice if "; consistent with " not in line]
         report.first_look = look
         judge_under_conventions(session, report, names, complete=True, look=look)
+
+
+def is_wrong_number(result: LawResult) -> bool:
+    """Whether a law is refuted by a number that is off, and not by what happened or did not."""
+    found = result.counterexample
+    return found is not None and not found.event and found.got is not None and found.want is not None
+
+
+def advise_wide_dtypes(session: Session, report: Report) -> None:
+    """Say which dtypes leave half precision out, where every counterexample is in it and the wider ones hold the laws.
+
+    A law ends with its first counterexample: those that are refuted are judged once more, in the wider dtypes alone.
+    """
+    look, refuted = report.first_look, (report.under_found or report).with_status("refuted")
+    found = dict(look.found) if look is not None and report.under_found is not None else {}
+    dtypes = found.get("dtypes", session.implementation.dtypes)
+    met = [name for name in HALVES if name in {dtype_of(result) for result in refuted}]
+    wide = tuple(name for name in dtypes if name not in HALVES)
+    if not wide or not 0 < len(refuted) <= FEW_REFUTED or {dtype_of(r) for r in refuted} - {*HALVES}:
+        return
+    if "contract" in found:
+        return
+    try:
+        wider = FirstLook((), {**found, "dtypes": wide}, agrees=True)
+        results = results_under_conventions(session, [result.law for result in refuted], wider)
+    except (TargetError, Unavailable):
+        return
+    if all(result.status in ("held", "not_applicable") for result in results):
+        report.advice.append(
+            f"every counterexample{' under these' if found else ''} is in {' or '.join(met)}; the same laws hold in "
+            f"{' and '.join(wide)}: --dtype {','.join(wide)} leaves half precision out, which is then not judged"
+        )
+
+
+HALVES = ("float16", "bfloat16")
+
+
+def dtype_of(result: LawResult) -> str:
+    """The dtype of a counterexample; "" where it has none."""
+    return "" if result.counterexample is None else str(result.counterexample.data.get("dtype", ""))
 
 
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
@@ -163,12 +215,13 @@ def explain_refutations(session: Session, report: Report, look: FirstLook | None
     assert look is not None and under is not None
     old = ", ".join(f"{name}={format_field(getattr(session.implementation, name))}" for name in look.found)
     refuted = [r.law for r in report.with_status("refuted")]
-    still = [r.law for r in under.with_status("refuted")]
+    still = [r.law for r in by_telling(under.with_status("refuted"))]
     explained = [law for law in refuted if law not in still]
     laws = "law" if len(still) == 1 else "laws"
     rest = f", save for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""
     verdict = "refuted" if refuted else "not judged"
-    report.advice.insert(0, f"{verdict} as {old}; consistent with {look.options()}{rest}")
+    unjudged = f"; {look.unjudged}" if look.unjudged else ""
+    report.advice.insert(0, f"{verdict} as {old}; consistent with {look.options()}{rest}{unjudged}")
     report.explained = explained
 
 

@@ -24,6 +24,7 @@ class FirstLook:
         nearest: another operation with whose truth the target agrees ("sigmoid attention"), else "".
         calls: how many calls it took.
         seconds: how long it took.
+        unjudged: what the conventions found leave out though the target answers it, as a sentence, else "".
 
     Example:
         >>> FirstLook(("takes query, key, value",), {"layout": "bnhd"}, agrees=True).options()
@@ -36,6 +37,7 @@ class FirstLook:
     nearest: str = ""
     calls: int = 0
     seconds: float = 0.0
+    unjudged: str = ""
 
     @property
     def explains(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -17,7 +17,7 @@ from attention_core.conformance.first_look.candidates import (
     records,
 )
 from attention_core.conformance.first_look.findings import FirstLook
-from attention_core.conformance.first_look.operations import apply_masks, operations
+from attention_core.conformance.first_look.operations import Named, apply_biases, apply_masks, operations
 from attention_core.conformance.first_look.probes import ONE_QUERY, SIZES, Asker, iterate_masks, problem
 from attention_core.conformance.first_look.ranking import ENOUGH, Comparer, agrees, apply_record
 from attention_core.conformance.first_look.restrictions import (
@@ -30,6 +30,7 @@ from attention_core.conformance.first_look.whole_rows import look_for_heads
 from attention_core.conformance.first_look.words import sentences
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.subjects.outcomes import input_name
 from attention_core.conformance.subjects.subject import Forward
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.conformance.worker.runner import Runner
@@ -129,6 +130,7 @@ class Look:
         self.comparer = Comparer(self.asker, description)
         self.dtype = implementation.dtypes[0]
         self.unsettled: list[str] = []  # kinds of calls that agree under none of the conventions
+        self.of_biases = ""  # what becomes of masks that are added, where they mean something else
 
     @property
     def failures(self) -> list[str]:
@@ -210,9 +212,27 @@ class Look:
             other = record.with_(**declining, **ways)
             if all(self.comparer.is_confirmed(other, cases) for cases in groups.values()):
                 best, self.unsettled = {**declining, **ways}, []
+        if best.get("masks") == "bool" or "masks" in self.unsettled:
+            best = self.keep_additive_masks(record, best)
         if len(self.unsettled) > 1:  # what is wrong in every row is wrong in these too
             self.unsettled = [name for name in self.unsettled if name != "dead"]
         return best
+
+    def keep_additive_masks(self, record: Implementation, best: Changes) -> Changes:
+        """The conventions without that of bool masks alone, where a fault is known that added masks meet.
+
+        To leave such masks out would hide the fault.
+        """
+        kept = {name: value for name, value in best.items() if name != "masks"}
+        other = record.with_(**kept)
+        calls = [one for case in self.find_accepted_cases(other) for kind, one in iterate_masks(case) if kind == "bias"]
+        matching = [self.matching_names(other, case, apply_biases) for case in calls]
+        common = [name for name in matching[0] if all(name in names for names in matching)] if matching else []
+        if not common:
+            return best
+        self.of_biases = common[0]
+        self.unsettled = [name for name in self.unsettled if name != "masks"]
+        return kept
 
     def and_without_keys(
         self,
@@ -388,12 +408,15 @@ class Look:
 
     def names_of(self, record: Implementation, case: Case, allowed: NDArray) -> list[str]:
         """What agrees with the answer to one call."""
+        return self.matching_names(record, case, lambda case: apply_masks(case, allowed))
+
+    def matching_names(self, record: Implementation, case: Case, others: Callable[[Case], Named]) -> list[str]:
+        """What agrees with the answer to one call, of what `others` give on it."""
         try:
             out = self.comparer.subject(record).forward(apply_record(record, case), fresh=True).out.values
         except (NotApplicable, Refused, TargetError, Violation):
             return []
-        case = case.with_(default_scale=record.scale)
-        return [name for name, result in apply_masks(case, allowed) if result.agrees(out)]
+        return [name for name, result in others(case.with_(default_scale=record.scale)) if result.agrees(out)]
 
     def outputs(self, record: Implementation, dtype: str) -> Iterable[tuple[Case, Any]]:
         """Two plain problems that the target takes, each with its output."""
@@ -416,5 +439,9 @@ class Look:
         record = self.record if found is None else self.record.with_(**found)
         causes = {} if found is None else self.causes(record)
         unsettled = {kind: causes.get(kind, "") for kind in self.unsettled}
+        unsettled |= {"bias": self.of_biases} if self.of_biases else {}
         lines = sentences(record, bind(record, self.description), found, nearest, self.failures, unsettled)
+        if self.asker.changed:
+            names = ", ".join(map(input_name, sorted(self.asker.changed)))
+            lines.append(f"it writes into its inputs ({names}), which should stay as they are")
         return FirstLook(tuple(lines), found or {}, found is not None, nearest, len(self.asker.known))

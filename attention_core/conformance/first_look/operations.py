@@ -60,6 +60,18 @@ def apply_masks(case: Case, allowed: NDArray) -> Named:
         yield "a mask of the reverse polarity", softmax(scores, ~allowed) @ v
 
 
+def apply_biases(case: Case) -> Named:
+    """(name, what it gives on a case with an added mask), of what may be made of such a mask instead."""
+    assert case.mask is not None
+    q, k, v, bias = (Tracked.exact(x, case.dtype) for x in (case.query, case.key, case.value, case.mask))
+    dot = q @ k.transpose()
+    everything = np.ones(bias.value.shape[-2:], bool)
+    yield "a mask that is added is scaled as well", softmax((dot + bias).times(case.factor), everything) @ v
+    yield "a mask that is to be added is subtracted", softmax(dot.times(case.factor) - bias, everything) @ v
+    yield "a mask that is to be added multiplies the scores", softmax(dot.times(case.factor) * bias, everything) @ v
+    yield "a mask that is to be added is added to the weights", (softmax(dot.times(case.factor), everything) + bias) @ v
+
+
 def of_scores(scores: Tracked, allowed: NDArray, value: Tracked, case: Case) -> Named:
     """Operations that make weights out of scores in another way than softmax over the keys."""
     for name, weights in elementwise(scores, case.sizes[1]):
@@ -122,12 +134,12 @@ def apply_penalties(scores: Tracked, allowed: NDArray, value: Tracked) -> Named:
                 if seen.any():
                     exact = np.broadcast_to(-slopes[:, None, None] * distance, scores.value.shape)
                     zeros = Tracked.exact(np.zeros_like(exact), scores.dtype)
-                    penalty = zeros.rounded(exact, zeros.error, SLOPE_ROUNDINGS)
+                    penalty = zeros.round(exact, zeros.error, SLOPE_ROUNDINGS)
                     yield f"attention with ALiBi{name}{of_slopes}{corner}", softmax(scores + penalty, seen) @ value
 
 
 def all_slopes(heads: int) -> Iterator[tuple[NDArray, str]]:
-    """The slopes of the paper, and those of 2^(-8h/H), which differ where H is no power of 2."""
+    """The slopes of the paper, and those of 2^(-8h/H), which differ unless H is a power of 2."""
     paper, geometric = alibi_slopes(heads), 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
     yield paper, ""
     if not np.allclose(paper, geometric):

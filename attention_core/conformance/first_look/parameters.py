@@ -137,14 +137,19 @@ def look_at_parameters(
         if trial.holds(record):
             kept = dtypes(trial, record)
             found = {**fields_of(implementation, changes), **({"dtypes": kept} if kept != record.dtypes else {})}
-            return FirstLook(
-                tuple(sentences(implementation.contract, changes, found)), found, True, "", len(asker.known)
-            )
+            told = tuple(sentences(implementation.contract, changes, found))
+            unjudged = describe_other_sizes(changes)
+            return FirstLook(told, found, True, "", len(asker.known), unjudged=unjudged)
     for name, other in NEAREST.get(implementation.contract, ()):
         if any(replace(trial, subject=other).holds(record) for record, _ in candidates(implementation)):
             return FirstLook((f"agrees with: {name}",), {}, False, name, len(asker.known))
     lines = (f"agrees with the truth of {implementation.contract} under none of the parameters that were tried",)
     return FirstLook(lines, calls=len(asker.known))
+
+
+def describe_other_sizes(changes: Mapping[str, Any]) -> str:
+    """What is to be said of sizes that are left out: the target answers them, since a refusal needs no declaration."""
+    return f"sizes other than {changes['sizes']}, where it is wrong, are then not judged" if "sizes" in changes else ""
 
 
 def candidates(implementation: Implementation) -> Iterator[tuple[Implementation, dict[str, Any]]]:
@@ -190,7 +195,9 @@ def dtypes(trial: Trial, record: Implementation) -> tuple[str, ...]:
 def sentences(contract: str, changes: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     """One or two plain lines."""
     meanings = [
-        f"is asked for {value} alone" if name == "sizes" else MEANINGS.get((name, value), f"has {name} {value}")
+        f"is right where {value}, and wrong at other sizes"
+        if name == "sizes"
+        else MEANINGS.get((name, value), f"has {name} {value}")
         for name, value in changes.items()
     ]
     lines = [f"it {', '.join(meanings)}"] if meanings else []

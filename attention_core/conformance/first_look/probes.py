@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,19 +27,23 @@ ONE_QUERY = ((2, 3, 1, 7, 4, 4), (1, 2, 1, 64, 64, 64))
 class Asker:
     """A runner that remembers: the same request is sent once, however many conventions it is compared under.
 
+    What a call writes into its inputs is noted in `changed`, and its answer compared all the same.
     After a call that cost the process nothing is asked any more: the laws tell what happened.
     """
 
     runner: Runner
     known: dict[Any, Response]
     isolated: bool = True
+    changed: set[str] = field(default_factory=set)
 
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         """The target's answer."""
         key = signature(request)
         if key not in self.known:
             lost = next((r for r in self.known.values() if r.status in LOST), None)
-            self.known[key] = self.runner.run(replace(request, apart=True)) if lost is None else lost
+            answer = self.runner.run(replace(request, apart=True)) if lost is None else lost
+            self.changed |= set(answer.mutated)
+            self.known[key] = replace(answer, mutated=())
         return self.known[key]
 
     def describe(self) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def sentences(
     meanings = [meaning(name, value) for name, value in found.items() if name not in FORM]
     if meanings:
         lines.append(f"it {', '.join(meanings)}")
-    but = "".join(f"; {KINDS[kind]} agree with {cause}" for kind, cause in unsettled.items() if cause)
+    but = "".join(f"; {of_kind(kind)}{cause}" for kind, cause in unsettled.items() if cause)
     silent = [KINDS[kind] for kind, cause in unsettled.items() if not cause]
     but += f"; no convention explains {', '.join(silent)}" if silent else ""
     if found.keys() == {"sizes"}:
@@ -83,6 +83,11 @@ def sentences(
         plain = " in plain calls" if unsettled else ""
         lines.append(f"agrees with softmax attention as it is declared{plain}{but}")
     return lines
+
+
+def of_kind(kind: str) -> str:
+    """How it begins what a kind of calls agrees with; what becomes of added masks is a sentence of its own."""
+    return f"{KINDS[kind]} agree with " if kind in KINDS else ""
 
 
 def call(record: Implementation, binding: Binding) -> str:

@@ -14,6 +14,9 @@ LOST = ("hang", "flood", "exit", "crash")
 NOT_RUN = "not run: "
 """How the message of a law begins that was left out, because an earlier one showed that it could say nothing."""
 
+AS_WRONG_ALONE = "; the same call alone in a new process is as wrong, so earlier calls are not its cause"
+"""How the message of a law of state ends whose counterexample needs no earlier call."""
+
 
 @dataclass(frozen=True)
 class Counterexample:

@@ -12,7 +12,8 @@ from math import isfinite, prod
 from typing import Any
 
 from attention_core.conformance.report.flaky import DIFFERENT, SAME_CALL
-from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.law_result import AS_WRONG_ALONE, Counterexample, LawResult
+from attention_core.conformance.subjects.outcomes import CHANGED
 
 SHOWN = 3
 """Counterexamples written out on the terminal; the other outputs hold all."""
@@ -44,6 +45,8 @@ CONSEQUENCES = (3, 4)
 TWO_PATHS = "output_is_the_same_with_gradients"
 """Where the output depends on whether gradients are on, any other law tells of one of the two paths alone."""
 FIRST = (0, -1 - len(PLAIN))
+UNCHANGED, CHANGES = (0, -2 - len(PLAIN)), (3, -1)
+"""Ranks of calls that write into an input: the law of that comes first, what other laws met is its consequence."""
 REPEATED = "grouped_query_equals_repeated_keys"
 """The law that names the cause where nothing fails without groups of heads."""
 GROUPED = "grouped_gradients_are_summed_over_the_group"
@@ -144,6 +147,10 @@ def rank(result: LawResult) -> tuple[int, int]:
         return NOT_ALONE, 0
     if differs(result):
         return -1, 0
+    if result.message.startswith(CHANGED):
+        return UNCHANGED if name == "inputs_stay_as_they_were" else CHANGES
+    if result.message.endswith(AS_WRONG_ALONE):
+        return UNDER_A_CIRCUMSTANCE, 0
     if name == TWO_PATHS and result.counterexample is not None and finite(result.counterexample.got):
         return FIRST
     if name in PLAIN and is_plain(result):

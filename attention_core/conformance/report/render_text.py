@@ -98,7 +98,8 @@ def under_found_lines(report: Report) -> list[str]:
     under, look = report.under_found, report.first_look
     if under is None or look is None:
         return []
-    lines = [f"under the conventions found ({look.options()}): {under.verdict} ({under.reason()})"]
+    unjudged = f"; {look.unjudged}" if look.unjudged else ""
+    lines = [f"under the conventions found ({look.options()}): {under.verdict} ({under.reason()}){unjudged}"]
     if not under.untested or under.problem or not report.isolated:
         return [*lines, f"to declare them: {how_to_declare(report)}"]
     accepted = f"--untested {','.join(under.untested)}"  # all that keeps it from conforming

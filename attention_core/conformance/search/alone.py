@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.report.flaky import number_in
-from attention_core.conformance.report.law_result import LOST
+from attention_core.conformance.report.law_result import AS_WRONG_ALONE, LOST
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.worker.exchange import Request, Response
 
@@ -47,6 +47,17 @@ def complete(subject: Any, violation: Violation) -> Violation:
                 before = (*map(Shown, needed), *evidence.before)
                 return Violation(violation.message, replace(evidence, before=before))
     return Violation(violation.message, replace(evidence, alone=False))
+
+
+def clear_state(subject: Any, violation: Violation) -> Violation:
+    """The violation of a law of state; where its last call is as wrong in a process that made no other, it says so."""
+    evidence = violation.evidence
+    if evidence.kind not in NUMERIC or not evidence.before or not evidence.calls[0].index:
+        return violation
+    fresh, alone = fresh_runner(subject), replace(evidence, before=())
+    if fresh is None or not fails(fresh, (), alone):
+        return violation
+    return Violation(f"{violation.message}{AS_WRONG_ALONE}", alone)
 
 
 def fewest(fresh: Any, calls: Sequence[Request], evidence: Evidence) -> Sequence[Request]:

@@ -15,7 +15,7 @@ from attention_core.conformance.cases.nulls import MINIMUM
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.report.flaky import if_different
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.search.alone import complete
+from attention_core.conformance.search.alone import clear_state, complete
 from attention_core.conformance.search.judging import SHRINK_CALLS, Found, Tally, judge
 from attention_core.conformance.search.minimise import HANDFUL, minimise, reduce_lightly, size
 from attention_core.conformance.search.small_search import search_small, shrink_small
@@ -254,6 +254,9 @@ def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False
     violation = if_different(subject, law, found.violation)
     evidence = note_no_grad(subject, violation.evidence)
     violation = Violation(violation.message, evidence)
+    if law.family == "state":
+        violation = clear_state(subject, violation)
+        evidence = violation.evidence
     if shrunk and subject.looks_alone:
         violation = complete(subject, violation)
         evidence = violation.evidence

@@ -82,12 +82,16 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
             raise Refused(text, request)
         raise Violation(f"a valid call raised {text}", crash)
     if response.mutated:
-        names = ", ".join(_input_name(n) for n in response.mutated)
+        names = ", ".join(input_name(n) for n in response.mutated)
         raise Violation(
-            f"the call changed its input {names}, but should leave inputs as they are",
+            f"{CHANGED} {names}, but should leave inputs as they are",
             Evidence((Shown(request),), kind="mutated"),
         )
     return response
+
+
+CHANGED = "the call changed its input"
+"""How it is told that a call wrote into what it was given."""
 
 
 def number_of_results(response: Response) -> int | None:
@@ -98,9 +102,11 @@ def number_of_results(response: Response) -> int | None:
     return int(too_many[1]) if too_many else None
 
 
-def declared_returns(returns: str, got: int) -> str:
+def declared_returns(returns: str, got: int, contract: str = "attention") -> str:
     """What to say when a call gives another number of results than declared."""
     message = f"the call returns {got} value{'' if got == 1 else 's'}, but is declared to return {returns!r}"
+    if got == 1 and contract == "attention-lse":
+        return f"{message}, as the contract attention-lse says: declare --contract attention"
     if got == 1:
         return f"{message}: declare --returns out (in Python returns='out')"
     if got == 2:
@@ -164,5 +170,6 @@ def what_is_missing(failure: Failure) -> str:
     return ""
 
 
-def _input_name(name: str) -> str:
+def input_name(name: str) -> str:
+    """What an argument of a request is called: query, key and value by their places, others by their names."""
     return ("query", "key", "value")[int(name)] if name.isdigit() and int(name) < 3 else name

@@ -143,7 +143,7 @@ class Subject(SubjectBase):
         Raises:
             SetUpError: no call gives the declared number, so the declaration is wrong, and nothing is judged.
         """
-        message = declared_returns(self.implementation.returns, got)
+        message = declared_returns(self.implementation.returns, got, self.implementation.contract)
         if not self.fits:
             plain = [np.ones((1, 1, n, 1)) for n in (1, 5)]
             causal, dtype = self.implementation.always_causal, self.implementation.dtypes[0]

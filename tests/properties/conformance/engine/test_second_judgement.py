@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -153,11 +154,89 @@ def exp_of_score_less_lse(q: Tensor, k: Tensor, v: Tensor, causal: bool = False)
 
 
 def test_weights_that_are_exponentials_less_their_lse_are_found() -> None:
-    record = Implementation(exp_of_score_less_lse, contract="attention-lse", returns="out,lse")
+    record = Implementation(exp_of_score_less_lse, contract="attention-lse")  # which says what comes back
     report = check_implementation(record, effort="quick")
     assert report.verdict == "refuted"
     assert report.under_found is not None and report.under_found.verdict == "conforms"
     assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
+
+
+def causal_by_rounded_positions(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:
+    """Bfloat16 rounds positions beyond 256: a causal row there sees one key too many, or one too few."""
+    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    if is_causal:
+        i = torch.arange(max(scores.shape[-2:]), dtype=q.dtype)
+        scores = scores.masked_fill(i[: scores.shape[-1]] > i[: scores.shape[-2], None], -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+def test_a_fault_of_causal_calls_alone_is_no_rounding_of_merged_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+    record = Implementation(causal_by_rounded_positions, name="f", dtypes=("bfloat16",))
+    report = check_implementation(record, effort="quick")
+    assert [r.law for r in report.with_status("refuted")] == ["round_sizes_and_sizes_beyond_are_right"]
+    assert report.first_look is not None and not report.first_look.found and report.under_found is None
+
+
+def merged_halves(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Each half times exp(lse - total), as in decoding with split keys; keys without a value are not looked for."""
+    wide = torch.promote_types(q.dtype, torch.float32)
+    q, k, v, dtype = q.to(wide), k.to(wide), v.to(wide), q.dtype
+    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    pairs = zip(scores.tensor_split(2, -1), v.tensor_split(2, -2), strict=True)
+    parts = [(s, w[..., : s.shape[-1], :]) for s, w in pairs if 0 < s.shape[-1] <= w.shape[-2]]
+    lse = torch.stack([s.logsumexp(-1, keepdim=True) for s, _ in parts])
+    share = torch.exp(lse - lse.logsumexp(0))
+    out: Tensor = sum(w * (s.softmax(-1) @ x) for w, (s, x) in zip(share, parts, strict=True))
+    return out.to(dtype)
+
+
+def test_merged_parts_are_found_beside_a_fault_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+    record = Implementation(merged_halves, name="f", dtypes=("float32", "float64"), gradients=False)
+    report = check_implementation(record, effort="quick")
+    assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
+    assert report.under_found is not None
+    assert [r.law for r in report.under_found.with_status("refuted")] == ["lengths_of_key_and_value_must_agree"]
+    rest = "consistent with --merges lse, save for 1 refuted law: lengths_of_key_and_value_must_agree"
+    assert any(line.endswith(rest) for line in report.advice), report.advice
+
+
+def narrow_sums(q: Any, k: Any, v: Any) -> Any:
+    """NumPy adds a long row of float16 in float16."""
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.einsum("...qk,...kd->...qd", weights / weights.sum(-1, keepdims=True), v)
+
+
+@pytest.mark.filterwarnings("ignore")  # of NumPy, where laws ask for infinite scores
+def test_dtypes_that_leave_half_precision_out_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+    report = check_implementation(Implementation(narrow_sums, name="f", array="numpy"), effort="quick")
+    assert report.verdict == "refuted"
+    assert report.advice[-1] == (
+        "every counterexample is in float16; the same laws hold in float32 and float64: "
+        "--dtype float32,float64 leaves half precision out, which is then not judged"
+    )
+
+
+def test_a_fault_of_every_dtype_is_no_matter_of_half_precision() -> None:
+    """One law ends with float16, another with float32: the wider dtypes are asked before anything is said."""
+    record = Implementation(lambda q, k, v: 1.01 * v.mean(-2, keepdim=True).expand(q.shape), name="f")
+    assert not any("half precision" in line for line in check_implementation(record, effort="quick").advice)
+
+
+def test_a_function_with_weights_is_judged_with_them() -> None:
+    def with_weights(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        weights = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1)
+        return weights @ v, weights
+
+    record = Implementation(with_weights, name="f", dtypes=("float32",), gradients=False)
+    report = check_implementation(record, effort="quick")
+    assert (report.verdict, exit_status([report])) == ("incomplete", 2)
+    assert report.reason() == (
+        "the call returns 2 values, but is declared to return 'out'; it is judged under --returns out,weights: conforms"
+    )
 
 
 def fill_added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -334,6 +334,42 @@ def test_what_a_flag_or_a_mask_does_instead_is_named(function: Any, words: str) 
     assert look.lines[-1] == f"agrees with softmax attention as it is declared in plain calls; {words}"
 
 
+def mask_scaled_too(q: Tensor, k: Tensor, v: Tensor, mask: forms.Mask = None) -> Tensor:
+    s = q @ k.mT
+    if mask is not None:
+        s = s.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else s + mask
+    return (s / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+def mask_subtracted(q: Tensor, k: Tensor, v: Tensor, mask: forms.Mask = None) -> Tensor:
+    s = scores(q, k)
+    if mask is not None:
+        s = s.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else s - mask
+    return s.softmax(-1) @ v
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (mask_scaled_too, "a mask that is added is scaled as well"),
+        (mask_subtracted, "a mask that is to be added is subtracted"),
+    ],
+)
+def test_what_becomes_of_an_added_mask_is_named_and_not_left_out(function: Any, words: str) -> None:
+    look = look_at(function)
+    assert "masks" not in look.found and look.lines[-1].endswith(f"; {words}"), look
+
+
+def test_inputs_that_are_written_into_are_told_and_the_answer_is_compared() -> None:
+    def scales_in_place(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        out: Tensor = (q.mul_(q.shape[-1] ** -0.5) @ k.mT).softmax(-1) @ v
+        return out
+
+    look = look_at(scales_in_place, gradients=False)
+    assert look.agrees and not look.found
+    assert look.lines[-1] == "it writes into its inputs (query), which should stay as they are"
+
+
 def test_a_target_of_one_query_is_looked_at_with_one_query() -> None:
     """Decoding kernels declare it; no look may say that they agree with nothing because nothing was asked."""
     look = look_at(forms.plain, sizes=SizeCondition("n_q == 1"))

@@ -13,6 +13,7 @@ from torch import Tensor
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
+from attention_core.conformance.report.render_text import under_found_lines
 from attention_core.declaration.implementation import TargetError
 
 
@@ -165,3 +166,19 @@ def test_the_kind_of_a_mask_is_read_from_names_alone() -> None:
     with pytest.raises(TargetError, match="say which masks it builds: --kind"):
         look_at(nameless, "mask-builder")
     assert look_at(nameless, "mask-builder", parameters={"kind": "sliding_window"}).agrees
+
+
+def window_of_equal_lengths(n_q: int, n_kv: int, window: int) -> Tensor:
+    """Right where n_q == n_kv; an answer at other sizes, too."""
+    i, j, offset = torch.arange(n_q)[:, None], torch.arange(n_kv), n_kv - n_q
+    return (j <= i + offset) & (j > i + max(-offset, 0) - window)
+
+
+def test_sizes_that_are_left_out_are_said_not_to_be_judged() -> None:
+    record = Implementation(window_of_equal_lengths, name="f", contract="mask-builder")
+    report = check_implementation(record, "quick")
+    assert report.first_look is not None and report.first_look.options() == "--sizes 'n_q == n_kv'"
+    assert report.first_look.lines[0] == "it is right where n_q == n_kv, and wrong at other sizes"
+    told = "sizes other than n_q == n_kv, where it is wrong, are then not judged"
+    assert report.advice[0].endswith(f"; {told}")
+    assert under_found_lines(report)[0].endswith(f"; {told}")

@@ -19,7 +19,7 @@ from torch import Tensor
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.law_result import AS_WRONG_ALONE, Counterexample, LawResult
 from attention_core.conformance.report.ranking import (
     CAUSES,
     FAMILIES,
@@ -30,6 +30,7 @@ from attention_core.conformance.report.ranking import (
     choose_counterexamples,
     without_consequences,
 )
+from attention_core.conformance.subjects.outcomes import CHANGED
 from attention_core.faults import value
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build
@@ -246,3 +247,18 @@ def test_what_a_report_writes_out_is_as_small_as_can_be_and_the_rest_says_that_i
     assert len(found) > len(shown) == SHOWN
     assert [c.shrunk for c in shown] == [True] * SHOWN
     assert not all(c.shrunk for c in found)
+
+
+def test_a_call_that_writes_into_its_inputs_is_named_by_the_law_of_that() -> None:
+    laws = ("agrees_with_truth", "weights_are_a_distribution", "inputs_stay_as_they_were", "no_row_sees_a_later_one")
+    results = [replace(result(law), message=f"{CHANGED} query, but should leave inputs as they are") for law in laws]
+    assert by_telling(results)[0].law == "inputs_stay_as_they_were"
+    assert [r.law for r in without_consequences(results)] == ["inputs_stay_as_they_were"]
+
+
+def test_a_law_of_state_that_needs_no_earlier_call_comes_last() -> None:
+    state = result("earlier_masks_are_forgotten", dtype="float16")
+    blamed = [state, result("long_sums_keep_their_precision", dtype="float16")]
+    assert by_telling(blamed)[0].law == "earlier_masks_are_forgotten"
+    cleared = [replace(state, message=f"output is off{AS_WRONG_ALONE}"), blamed[1]]
+    assert [r.law for r in by_telling(cleared)] == ["long_sums_keep_their_precision", "earlier_masks_are_forgotten"]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from attention_core.conformance.engine.verify import verify_target
-from attention_core.conformance.report.law_result import Counterexample
+from attention_core.conformance.report.law_result import AS_WRONG_ALONE, Counterexample
 from attention_core.conformance.search.alone import Fresh, fewest
 from attention_core.conformance.subjects.evidence import Evidence, Shown
 from attention_core.conformance.worker.exchange import Request, Response, Value, array
@@ -56,6 +56,27 @@ def test_the_program_makes_the_call_that_left_the_state_and_fails_alone(tmp_path
     assert "all calls in this order" in found.snippet and "may pass" not in found.snippet and found.alone
     done = subprocess.run([sys.executable, "-c", found.snippet], capture_output=True, text=True)
     assert done.returncode == 1 and "AssertionError" in done.stderr
+
+
+NARROW = '''
+import numpy as np
+
+def attention(q, k, v):
+    """Sums of float16 in float16: wrong in long rows, whatever was called before."""
+    s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)
+    w = np.exp(s - s.max(-1, keepdims=True))
+    w = w / w.sum(-1, keepdims=True)
+    return sum(w[..., i, None] * v[..., None, i, :] for i in range(v.shape[-2])).astype(q.dtype)
+'''
+
+
+def test_a_law_of_state_says_where_earlier_calls_are_not_the_cause(tmp_path: Path) -> None:
+    (tmp_path / "narrow.py").write_text(NARROW)
+    names, fields = ("calls_in_between_leave_no_trace",), {"array": "numpy", "dtypes": ("float16",)}
+    report = verify_target(f"{tmp_path / 'narrow.py'}:attention", fields, effort="standard", laws=names)
+    assert report.laws[0].status == "refuted"
+    assert report.laws[0].message.endswith(AS_WRONG_ALONE)
+    assert "all calls in this order" not in report.counterexamples[0].snippet
 
 
 class Counting:
