@@ -24,6 +24,7 @@ from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of
 from attention_core.derivation.words.inert_phrases import OF_DIGITS, OF_UPDATES
 from attention_core.derivation.words.inert_words import OF_NUMBERS
+from attention_core.derivation.words.roles import is_weights
 from attention_core.derivation.words.vocabulary import advice_for
 
 Decide = Callable[[Step, Sequence[Relation]], Finding]
@@ -101,7 +102,10 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
-    strange = [one for one in about if _matters(step, one, bool(names))]
+    made = _operations(step)
+    if any(is_weights(step.context, name) for name in names & set(step.context.symbols)):
+        made |= {"softmax"}  # "attention weights" says nothing new
+    strange = [one for one in about if _matters(step, one, bool(names)) and not one.made_by & made]
     for one in about:
         if one.words or one.maybe or one.whole or one.value or _says_the_same(step, one):
             continue
@@ -126,6 +130,12 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if unread:
         return _withhold_verdict(found, _unread(unread[0]))
     return _withhold_verdict(found, _strange(strange[0])) if strange else found
+
+
+def _operations(step: Step) -> frozenset[str]:
+    """The operations of a step, those of definitions in it included."""
+    claim = _claim(step)
+    return frozenset() if claim is None else frozenset(t.op for side in (claim.left, claim.right) for t in side.walk())
 
 
 def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:

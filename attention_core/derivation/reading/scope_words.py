@@ -31,6 +31,7 @@ from attention_core.derivation.words.phrase_patterns import (
     opens_declaration,
 )
 from attention_core.derivation.words.roles import is_weights, says_independent, says_roles, without_roles
+from attention_core.derivation.words.topics import restricting_topics
 from attention_core.derivation.words.vocabulary import CONDITION, NOUN, PROPERTY
 
 _FORMULAS = re.compile(r"(?<!\\)\$")
@@ -244,11 +245,26 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
     out: list[Caveat] = []
     if is_title(heading.text):
         said = conditional_words((heading.text,))
-        return [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=said)] if said else []
+        out = [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=said)] if said else []
+        return out + _topic_caveats(context, heading.text, heading.line)
     for one in sentences_of(Paragraph(heading.line, heading.text)):
         found = _caveat(context, one, frozenset(), was_read(context, one, False), title=True)
         out += [] if found is None else [found]
     return out
+
+
+def _topic_caveats(context: Context, text: str, line: int) -> list[Caveat]:
+    """What a harmless phrase leaves open all the same: it may say what a symbol is."""
+    return [
+        Caveat(line, shorten_quote(text), context.level, None, words=(word,), made_by=ops)
+        for word, ops in restricting_topics(text)
+    ]
+
+
+_TALKS_OF = re.compile(
+    r"\b(?:stud(?:y|ies)|turn|recall|comput|consider|look|discuss|analy[sz]|insert|substitut|us(?:e|ing)\b)",
+    re.IGNORECASE,
+)
 
 
 def names_of(sentence: Sentence) -> frozenset[str]:
@@ -322,6 +338,10 @@ def _caveat(
     quote, maybe = shorten_quote(sentence.text), conditional_words(sentence.parts)
     claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
     if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
+        topics = _topic_caveats(context, sentence.prose, sentence.line) if _TALKS_OF.search(sentence.prose) else []
+        open_topic = min(topics, key=lambda one: len(one.made_by), default=None)
+        if open_topic is not None:
+            return replace(open_topic, quote=quote, maybe=maybe)
         return Caveat(sentence.line, quote, context.level, None, maybe=maybe) if maybe else None
     if leads and leads_to_value(sentence.prose):
         return Caveat(sentence.line, quote, context.level, None, maybe=maybe, value=True)

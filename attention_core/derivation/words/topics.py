@@ -71,6 +71,23 @@ COMPOUNDS = (
     "linear regression", "key-value cache", "kv cache", "log-likelihood", "attention", "self-attention",
     "language models?", "large language models?", "deep learning", "machine learning", "neural networks?",
 )  # fmt: skip
+# Topics that say what a symbol is ("the attention weights": positive, of sum one), and the operations that make it so:
+# a step that computes with one of them needs no word for it.
+RESTRICTING: tuple[tuple[str, frozenset[str]], ...] = (
+    (r"softmax|attention (?:weights?|probabilit(?:y|ies)|matri(?:x|ces)|maps?)", frozenset({"softmax", "exp", "lse"})),
+    (r"sigmoids?|logistic function", frozenset({"sigmoid", "exp"})),
+    (r"jacobians?|hessians?", frozenset({"deriv"})),
+    (r"(?:layer|batch|rms|group|weight)[ -]?norm(?:ali[sz]ation)?|qk-?norm", frozenset({"norm", "sqrt"})),
+    (r"rope|rotary (?:position(?:al)? )?embeddings?", frozenset({"cos", "sin"})),
+    (r"temperatures?|learning rates?", frozenset()),
+    (r"least squares|pseudo-?inverse", frozenset({"inv"})),
+    (r"svd|pca|dft|fft|qr|gqa|mqa", frozenset()),
+    (
+        r"(?:gram|markov|toeplitz|hankel|circulant|householder|givens|hadamard|fourier|vandermonde|haar|stiefel|laplac\w+|"
+        r"gauss\w*|bernoulli|rademacher|poisson|dirichlet) (?:matri(?:x|ces)|vectors?|kernels?|distributions?|noise)",
+        frozenset(),
+    ),
+)
 JOINTS = r"(?:,? (?:of|for|through|via|to|from|in|over|between|and|or|with respect to|about|on|into|across|behind) |, )"
 
 _PLURAL = r"(?:e?s)?"
@@ -118,6 +135,19 @@ def is_topic(words: str) -> bool:
         [True, False]
     """
     return bool(_WHOLE.match(words))
+
+
+def restricting_topics(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The words of a title or a sentence that say what a symbol is, each with the operations that make it so.
+
+    Example:
+        >>> [word for word, _ in restricting_topics("The gradient of the attention weights")]
+        ['attention weights']
+        >>> restricting_topics("The gradient of the loss")
+        ()
+    """
+    found = [(m.group(), ops) for words, ops in RESTRICTING for m in re.finditer(rf"\b(?:{words})\b", text, re.I)]
+    return tuple(found)
 
 
 def is_title(text: str, is_name: bool = False) -> bool:

@@ -179,3 +179,30 @@ def test_words_that_declare_count_on_both_sides_of_a_display(words: str) -> None
 )
 def test_what_a_display_does_not_depend_on_may_be_declared_behind_it(words: str) -> None:
     assert verdict(UNIT, SHORT, words) is Verdict.REFUTED
+
+
+FREE = "Let $n \\in \\mathbb{N}$ and $p, s \\in \\mathbb{R}^n$.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "formula", "verdict"),
+    [
+        ("## Attention weights\n\n" + FREE, r"\sum_{i=1}^n p_i = 1", "UNDECIDED"),
+        (FREE + "We study the attention weights.\n\n", r"\sum_{i=1}^n p_i = 1", "UNDECIDED"),
+        ("## The softmax\n\n" + FREE, r"p_1 \le 1", "UNDECIDED"),
+        ("## The softmax\n\n" + FREE, r"\sum_{i=1}^n \operatorname{softmax}(s)_i = 2", "REFUTED"),
+        ("## RoPE\n\n" + FREE, r"\|p\| = \|s\|", "UNDECIDED"),
+        ("## The scores\n\n" + FREE, r"\|p\| = \|s\|", "REFUTED"),
+    ],
+)
+def test_a_topic_that_says_what_a_symbol_is_counts_where_the_step_does_not_compute_it(
+    before: str, formula: str, verdict: str
+) -> None:
+    (step,) = check_document(f"{before}$$ {formula} $$\n").steps
+    assert step.verdict == verdict, step.evidence.text
+
+
+def test_weights_that_are_declared_need_no_topic() -> None:
+    head = r"Let $n \in \mathbb{N}$, $p \in \mathbb{R}^n$ with $p_i \ge 0$ for all $i$ and $\sum_{i=1}^n p_i = 1$."
+    (step,) = check_document(f"## Attention weights\n\n{head}\n\n$$ p_1 = 1 $$\n").steps
+    assert step.verdict == "REFUTED", step.evidence.text

@@ -104,13 +104,9 @@ def test_talk_sets_nothing_unless_a_display_follows(name: str) -> None:
     [
         ("Lecture 7: attention, by hand", "Lecture 7: orthogonal attention"),
         ("Step 3: the backward pass", "Step 3: the merged pass"),
-        ("Log-sum-exp and temperature scaling", "Leading order and scaling"),
-        ("Ordinary least squares", "Equal squares"),
         ("Low-rank adaptation", "Low-rank weights"),
-        ("Notes on layer normalisation", "Normalised layers"),
         ("Computing the norm of the output", "Averaging the output"),
         ("Deriving Adam's loss by hand", "The code"),
-        ("The softmax Jacobian", "The trained weights"),
         ("Proof of the lemma", "The solution"),
         ("Layers and heads", "One head"),
         (r"\section{Gradients}", r"\section{Assignments}"),
@@ -120,6 +116,21 @@ def test_titles_are_topics(title: str, twin: str) -> None:
     assert is_title(title) and not is_title(twin)
     assert verdict(f"## {title}", HEAD, "We have", FALSE) is Verdict.REFUTED
     assert verdict(f"## {twin}", HEAD, "We have", FALSE) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Log-sum-exp and temperature scaling",
+        "Ordinary least squares",
+        "Notes on layer normalisation",
+        "The softmax Jacobian",
+    ],
+)
+def test_a_title_that_says_what_a_symbol_may_be_is_a_topic_and_not_harmless(title: str) -> None:
+    """The step below computes none of these."""
+    assert is_title(title)
+    assert verdict(f"## {title}", HEAD, "We have", FALSE) is Verdict.UNDECIDED
 
 
 def test_what_a_computation_gives_may_be_a_condition_where_a_side_is_constant() -> None:
