@@ -19,7 +19,7 @@ from attention_core.derivation.latex.printer import all_names, to_latex
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
-from attention_core.derivation.terms.context import Caveat
+from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of
 from attention_core.derivation.words.inert_phrases import OF_DIGITS, OF_UPDATES
@@ -105,6 +105,8 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     made = _operations(step)
     if any(is_weights(step.context, name) for name in names & set(step.context.symbols)):
         made |= {"softmax"}  # "attention weights" says nothing new
+    if not any(_is_free_square(step.context.symbols[name]) for name in names & set(step.context.symbols)):
+        made |= {"deriv"}  # nothing here may be the Jacobian or the Hessian
     strange = [one for one in about if _matters(step, one, bool(names)) and not one.made_by & made]
     for one in about:
         if one.words or one.maybe or one.whole or one.value or _says_the_same(step, one):
@@ -130,6 +132,12 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if unread:
         return _withhold_verdict(found, _unread(unread[0]))
     return _withhold_verdict(found, _strange(strange[0])) if strange else found
+
+
+def _is_free_square(symbol: Symbol) -> bool:
+    """Whether a symbol is a square matrix that no definition gives."""
+    kind = symbol.type
+    return symbol.term is None and kind is not None and kind.kind == "matrix" and kind.rows == kind.cols
 
 
 def _operations(step: Step) -> frozenset[str]:
