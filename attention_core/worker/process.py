@@ -150,7 +150,7 @@ def describe_status(status: int) -> str:
     """The status of a process that has ended, in words.
 
     Example:
-        >>> how_ended(-9), how_ended(1)
+        >>> describe_status(-9), describe_status(1)
         ('was ended by signal SIGKILL', 'ended with status 1')
     """
     return f"was ended by signal {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

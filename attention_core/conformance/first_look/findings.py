@@ -105,7 +105,7 @@ def command(target: str, declared: Mapping[str, Any]) -> str:
     """The command that puts a target through the laws under declared conventions (`Implementation.declared()`).
 
     Example:
-        >>> command("mine.py:f", Implementation(None, name="mine.py:f", layout="bnhd").declared())
+        >>> command("mine.py:f", Implementation(None, name="mine.py:f", layout="bnhd").as_dict())
         'attention-core verify mine.py:f --layout bnhd'
     """
     options = [option_text(name, value) for name, value in select_non_defaults(target, declared).items()]

@@ -156,7 +156,7 @@ def format_values(before: Any, after: Any) -> tuple[str, str]:
     """Two values in words; of an environment the names of what differs alone, for values may be secret.
 
     Example:
-        >>> shown({"A": "1", "B": "2"}, {"A": "1", "C": "3"})
+        >>> format_values({"A": "1", "B": "2"}, {"A": "1", "C": "3"})
         ('with B', 'with C')
     """
     if isinstance(before, dict) and isinstance(after, dict):

@@ -151,7 +151,7 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
         if _PROMISE.match(one.prose):
             continue
         back = place == 0 and bool(_BACKWARD.match(one.prose.replace("$$", "x")))
-        if leads and place == len(sentences) - 1 and (not back or leads_to_value(one.prose)):
+        if leads and place == len(sentences) - 1 and not _is_closed(one) and (not back or leads_to_value(one.prose)):
             continue
         words = _caveat(context, one, names_of(one), was_read(context, one, False))
         if words is not None and read and place == 0:
@@ -161,6 +161,11 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
         if not (read and place == 0):
             out += _relations_behind(context, one)
     return out
+
+
+def _is_closed(sentence: Sentence) -> bool:
+    """Whether a sentence ends with its full stop: it leads into no display then, and may point either way."""
+    return (sentence.text.rstrip(" *_)\"'") + sentence.end.strip())[-1:] in (".", "!", "?")
 
 
 def words_declared_behind(context: Context, after: Context, paragraph: Paragraph) -> list[Caveat]:
@@ -231,6 +236,24 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
         if words or whole:
             line = display.line + before.count("\n")
             out.append(Caveat(line, shorten_quote(found.group("words")), context.level, None, words=words, whole=whole))
+    return out + _words_of_tags(context, display)
+
+
+_TAG = re.compile(r"\\tag\*?\s*\{([^{}]*)\}")
+
+
+def _words_of_tags(context: Context, display: Display) -> list[Caveat]:
+    r"""The tags that may be a condition: `\tag{unit vectors}`, `\tag{$x \perp y$}`; not names of steps."""
+    out: list[Caveat] = []
+    for found in _TAG.finditer(display.text):
+        tag = found.group(1).strip()
+        if (
+            "$" in tag
+            or PROPERTY.search(tag.replace("-", " ") if " " in tag else tag)
+            or (" " in tag and NOUN.search(tag))
+        ):
+            line = display.line + display.text.count("\n", 0, found.start())
+            out.append(Caveat(line, shorten_quote(tag), context.level, None, words=(tag,)))
     return out
 
 

@@ -157,7 +157,7 @@ def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.Mo
     contract = built_in()[name]
     stand_in: Any = SimpleNamespace(
         implementation=SimpleNamespace(dtypes=("float32", "float64"), sizes=None, contract=name), form=SimpleNamespace(grouped=False),
-        adapted=lambda case: case, allows=lambda case: True,
+        adapt_case=lambda case: case, allows=lambda case: True,
     )  # fmt: skip
     cases = [(label, case.to_json()) for label, case in contract.core(stand_in)]
     assert cases == [(label, case.to_json()) for label, case in core.plain_cases(name, stand_in)] != []

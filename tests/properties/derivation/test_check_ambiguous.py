@@ -78,10 +78,10 @@ def test_options_that_lead_nowhere_are_said() -> None:
         ("$$ 1 = 1 $$\n\n% assume: 2 > 1\n", "belongs to no display"),
         ("% assume:\n\n$$ 1 = 1 $$\n", "is empty"),
         ("% check:\n\n$$ 1 = 1 $$\n", "is empty"),
-        ("% asume: 2 > 1\n\n$$ 1 = 1 $$\n", "is '% assume:' meant"),
-        ("$$\n% asume: 2 > 1\n1 = 1 $$\n", "is '% assume:' meant"),
+        ("% asume: 2 > 1\n\n$$ 1 = 1 $$\n", "did you mean '% assume:'"),
+        ("$$\n% asume: 2 > 1\n1 = 1 $$\n", "did you mean '% assume:'"),
         ("$$\n% assume:\n1 = 1 $$\n", "is empty"),
-        ("% Expect: refuted\n\n$$ 1 = 1 $$\n", "is '% expect:' meant"),
+        ("% Expect: refuted\n\n$$ 1 = 1 $$\n", "did you mean '% expect:'"),
     ):
         assert [one for _, verdict, one in outcomes(text) if verdict == "UNREADABLE" and words in one], text
     assert check_document("% assume: 2 > 1\n\nWords.\n\n$$ 1 = 1 $$\n").steps[0].text == "% assume: 2 > 1"

@@ -206,3 +206,33 @@ def test_weights_that_are_declared_need_no_topic() -> None:
     head = r"Let $n \in \mathbb{N}$, $p \in \mathbb{R}^n$ with $p_i \ge 0$ for all $i$ and $\sum_{i=1}^n p_i = 1$."
     (step,) = check_document(f"## Attention weights\n\n{head}\n\n$$ p_1 = 1 $$\n").steps
     assert step.verdict == "REFUTED", step.evidence.text
+
+
+PAIR = "Let $n \\in \\mathbb{N}$ and $x, y \\in \\mathbb{R}^n$.\n\n"
+SQUARES = r"\|x + y\|^2 = \|x\|^2 + \|y\|^2"
+
+
+@pytest.mark.parametrize(
+    ("between", "verdict"),
+    [
+        ("The two vectors are orthogonal.", "UNDECIDED"),
+        ("Without orthogonality it fails.", "UNDECIDED"),
+        ("- The legs form a right angle.", "UNDECIDED"),
+        ("*Figure 1: a right triangle.*", "UNDECIDED"),
+        ("We now compute the sum of the vectors.", "REFUTED"),
+        ("The sum of the vectors is", "REFUTED"),
+    ],
+)
+def test_a_closed_sentence_between_two_displays_is_about_both(between: str, verdict: str) -> None:
+    steps = check_document(f"{PAIR}$$ {SQUARES} $$\n\n{between}\n\n$$ x + y = y + x $$\n").steps
+    assert [step.verdict for step in steps] == [verdict, "PROVED"], steps[0].evidence.text
+
+
+@pytest.mark.parametrize(
+    ("tag", "verdict"),
+    [("unit vectors", "UNDECIDED"), (r"$x \perp y$", "UNDECIDED"), ("orthogonal", "UNDECIDED"), ("3", "REFUTED"),
+     ("squares", "REFUTED"), ("A.1", "REFUTED")],
+)  # fmt: skip
+def test_a_tag_may_be_a_condition_or_a_name(tag: str, verdict: str) -> None:
+    (step,) = check_document(f"{PAIR}$$ {SQUARES} \\tag{{{tag}}} $$\n").steps
+    assert step.verdict == verdict, step.evidence.text

@@ -130,5 +130,5 @@ def test_one_of_several_processes_stops_all(monkeypatch: pytest.MonkeyPatch) -> 
     """The sum over two processes, of which the other one was told."""
     made = trainer(Rows())
     monkeypatch.setattr(made.team, "world", 2)
-    monkeypatch.setattr(made.team, "total", lambda value: value + 1)
+    monkeypatch.setattr(made.team, "all_reduce", lambda value: value + 1)
     assert made.run() == {} and made.stop and made.step == 0
