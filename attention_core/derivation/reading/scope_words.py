@@ -247,11 +247,7 @@ def _words_of_tags(context: Context, display: Display) -> list[Caveat]:
     out: list[Caveat] = []
     for found in _TAG.finditer(display.text):
         tag = found.group(1).strip()
-        if (
-            "$" in tag
-            or PROPERTY.search(tag.replace("-", " ") if " " in tag else tag)
-            or (" " in tag and NOUN.search(tag))
-        ):
+        if "$" in tag or (" " in tag and (PROPERTY.search(tag) or NOUN.search(tag))):  # one word is a name
             line = display.line + display.text.count("\n", 0, found.start())
             out.append(Caveat(line, shorten_quote(tag), context.level, None, words=(tag,)))
     return out

@@ -230,7 +230,7 @@ def test_a_closed_sentence_between_two_displays_is_about_both(between: str, verd
 
 @pytest.mark.parametrize(
     ("tag", "verdict"),
-    [("unit vectors", "UNDECIDED"), (r"$x \perp y$", "UNDECIDED"), ("orthogonal", "UNDECIDED"), ("3", "REFUTED"),
+    [("unit vectors", "UNDECIDED"), (r"$x \perp y$", "UNDECIDED"), ("orthogonal case", "UNDECIDED"), ("3", "REFUTED"), ("orthogonal", "REFUTED"),
      ("squares", "REFUTED"), ("A.1", "REFUTED")],
 )  # fmt: skip
 def test_a_tag_may_be_a_condition_or_a_name(tag: str, verdict: str) -> None:
