@@ -175,3 +175,35 @@ def test_refusing_mask_and_causal_together_is_allowed() -> None:
         return build()(query, key, value, attn_mask, 0.0, is_causal)
 
     assert judged("mask_and_causal_mean_both", attention).status == "refused"
+
+
+def in_tiles(whole: bool) -> Any:
+    """Online softmax over tiles of 32 keys; a mask of one column holds in every tile, or in the first alone."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        wide = torch.promote_types(query.dtype, torch.float32)
+        q, k, v = query.to(wide) * query.shape[-1] ** -0.5, key.to(wide), value.to(wide)
+        largest = torch.full_like(q[..., :1], -torch.inf)
+        total, out = torch.zeros_like(largest), q.new_zeros(*q.shape[:-1], v.shape[-1])
+        for first in range(0, k.shape[-2], 32):
+            scores = q @ k[..., first : first + 32, :].mT
+            if attn_mask is not None:
+                wide_mask = attn_mask.expand(*attn_mask.shape[:-1], k.shape[-2]) if whole else attn_mask
+                tile = wide_mask[..., first : first + 32]
+                if tile.numel():
+                    scores = scores.masked_fill(~tile, -torch.inf) if tile.dtype == torch.bool else scores + tile
+            new = torch.maximum(largest, scores.amax(-1, keepdim=True))
+            safe = new.masked_fill(new == -torch.inf, 0.0)
+            weights, kept = torch.exp(scores - safe), torch.exp(largest - safe)
+            total = kept * total + weights.sum(-1, keepdim=True)
+            out, largest = kept * out + weights @ v[..., first : first + 32, :], new
+        return (out / total.masked_fill(total == 0, 1.0)).to(query.dtype)
+
+    return attention
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mask_of_one_column_is_tried_with_more_keys_than_a_tile_holds(seed: int) -> None:
+    law = "a_broadcast_mask_equals_its_expansion"
+    assert judged(law, in_tiles(whole=False), seed=seed).status == "refuted"
+    assert judged(law, in_tiles(whole=True), seed=seed).status == "held"
