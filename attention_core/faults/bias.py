@@ -8,6 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attention_core.faults.row import row
+
 
 def slopes(H: int) -> Tensor:
     """The paper's slopes, by steps of the ratio."""
@@ -120,3 +122,102 @@ FAULTY = (
 )  # fmt: skip
 STATEFUL = (pieces_of_one_bias,)
 CORRECT = (correct, by_key_alone, causal_inside)
+
+
+def slopes_in_half_precision(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Slopes are float16: powers of two hide it, and other head counts are 5e-4 off."""
+    return with_slopes(slopes(H).half().float(), n_q, n_kv)
+
+
+def distances_from_the_row_tile(H: int, n_q: int, n_kv: int) -> Tensor:
+    """From row 32 on distances are counted from the tile's first row."""
+    own = torch.arange(n_kv - n_q, n_kv)[:, None]
+    own = torch.where(torch.arange(n_q)[:, None] < 32, own, own - torch.arange(n_q)[:, None] % 32)
+    return -slopes(H)[:, None, None] * (own - torch.arange(n_kv))
+
+
+def slopes_for_eight_heads(H: int, n_q: int, n_kv: int) -> Tensor:
+    """The slopes of eight heads are repeated for more."""
+    return with_slopes(slopes(min(H, 8))[torch.arange(H) % 8], n_q, n_kv)
+
+
+def distances_in_bfloat16(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Distances are bfloat16, which has no 257."""
+    return -slopes(H)[:, None, None] * distances(n_q, n_kv).bfloat16().float()
+
+
+class slopes_of_the_largest_model_so_far:  # noqa: N801
+    """Slopes are kept for the most heads so far, and the first H of them are taken (compare ml-explore/mlx PR3071)."""
+
+    def __init__(self) -> None:
+        self.most = 1
+
+    def __call__(self, H: int, n_q: int, n_kv: int) -> Tensor:
+        self.most = max(self.most, H)
+        return with_slopes(slopes(self.most)[:H], n_q, n_kv)
+
+
+def slopes_sorted(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Slopes are sorted from steep to flat, which changes nothing where H is a power of two (compare
+    antofuller/CROMA#12).
+
+    H = 3, 5, 6, 7, 9, ... : heads change places.
+    """
+    return with_slopes(slopes(H).sort(descending=True).values, n_q, n_kv)
+
+
+def slopes_of_two_bytes(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Slopes are made in float16 (as a model cast before its slopes are made).
+
+    H not a power of two, or above 8.
+    """
+    return with_slopes(slopes(H).half().float(), n_q, n_kv)
+
+
+def distances_from_the_first_row(H: int, n_q: int, n_kv: int) -> Tensor:
+    """-m |i - j| whose rows start at 0, but for a single query (a prompt in chunks).
+
+    1 < n_q < n_kv.
+    """
+    start = n_kv - 1 if n_q == 1 else 0
+    return -slopes(H)[:, None, None] * (torch.arange(start, start + n_q)[:, None] - torch.arange(n_kv)).abs()
+
+
+def every_second_slope_of_the_wrong_half(H: int, n_q: int, n_kv: int) -> Tensor:
+    """The slopes that are added for H no power of two are the second, fourth, ..., not the first, third, ..."""
+    power = 1 << (H.bit_length() - 1)
+    added = slopes(2 * power)[1::2][: H - power]
+    return with_slopes(torch.cat([slopes(power), added]), n_q, n_kv)
+
+
+def distances_up_to_256(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Distances are clamped to 256."""
+    return -slopes(H)[:, None, None] * distances(n_q, n_kv).clamp(max=256)
+
+
+ROWS = (
+    row(slopes_in_half_precision, "hard", prefix="hard_contracts", direct=True, contract="bias"),
+    row(
+        distances_from_the_row_tile,
+        "hard",
+        prefix="hard_contracts",
+        direct=True,
+        contract="bias",
+        expected="equivalent",
+        argument="the distances of a row are all off by one number, which softmax does not see",
+    ),
+    *(
+        row(make, "hard", "set-1", prefix="first_sight_others", direct=True, contract="bias")
+        for make in (slopes_for_eight_heads, distances_in_bfloat16)
+    ),
+    row(slopes_of_the_largest_model_so_far, "hard", "set-2", prefix="second_sight_others", contract="bias"),
+    row(slopes_sorted, "hard", "set-3", prefix="third_sight_others", direct=True, contract="bias"),
+    *(
+        row(make, "hard", "set-4", prefix="fourth_sight_others", direct=True, contract="bias")
+        for make in (slopes_of_two_bytes, distances_from_the_first_row)
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="bias")
+        for make in (every_second_slope_of_the_wrong_half, distances_up_to_256)
+    ),
+)

@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from attention_core.faults import (
+    backward,
     beside_laws,
-    fifth_sight,
-    fifth_sight_backward,
-    fifth_sight_caches,
-    fifth_sight_masks,
-    fifth_sight_others,
-    fifth_sight_state,
-    fifth_sight_tiles,
-    first_sight,
-    first_sight_others,
-    fourth_sight,
-    fourth_sight_backward,
-    fourth_sight_caches,
-    fourth_sight_masks,
-    fourth_sight_others,
-    hard_backward,
-    hard_contracts,
-    hard_inputs,
-    hard_state,
-    hard_tiles,
+    bias,
+    cache_windows,
+    causality,
+    dead_rows,
+    dropout,
+    gradients,
+    heads_and_batch,
     known,
-    second_sight,
-    second_sight_others,
-    third_sight,
-    third_sight_backward,
-    third_sight_others,
+    kv_cache,
+    lse,
+    mask_builder,
+    mask_forms,
+    masking,
+    memory,
+    multi_head_masks,
+    multi_head_projections,
+    online_softmax,
+    position_table,
+    positions,
+    random_numbers,
+    rotary,
+    scores,
+    shapes,
+    split_merge_heads,
+    state,
+    tiles,
 )
 from attention_core.faults import reduced as reductions
 from attention_core.faults.odd import CORRECT
 from attention_core.faults.row import Row
 
 __all__ = ["CORRECT", "FAULTS", "named"]
+SUBJECTS = (
+    tiles, online_softmax, scores, masking, mask_forms, causality, dead_rows, heads_and_batch, shapes, memory,
+    state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
+    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
+)  # fmt: skip
+"""The files of faults that were written apart from the laws: each lists its own."""
 FAULTS: tuple[Row, ...] = (
-    *known.ROWS, *reductions.ROWS, *hard_tiles.ROWS, *hard_inputs.ROWS, *hard_backward.ROWS, *hard_state.ROWS,
-    *hard_contracts.ROWS, *first_sight.ROWS, *first_sight_others.ROWS, *second_sight.ROWS,
-    *second_sight_others.ROWS, *third_sight.ROWS, *third_sight_backward.ROWS, *third_sight_others.ROWS,
-    *fourth_sight.ROWS, *fourth_sight_backward.ROWS, *fourth_sight_caches.ROWS,
-    *fourth_sight_masks.ROWS, *fourth_sight_others.ROWS, *fifth_sight.ROWS, *fifth_sight_tiles.ROWS,
-    *fifth_sight_masks.ROWS, *fifth_sight_backward.ROWS, *fifth_sight_state.ROWS, *fifth_sight_caches.ROWS,
-    *fifth_sight_others.ROWS, *beside_laws.ROWS,
+    *known.ROWS, *reductions.ROWS, *(row for subject in SUBJECTS for row in subject.ROWS), *beside_laws.ROWS,
 )  # fmt: skip
 
 

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.arrays import by_numpy
+from attention_core.faults.bases.inputs import Attention, around
 from attention_core.faults.bases.reference import bias, build, causal_allowed, combine, scores, weights
+from attention_core.faults.bases.tiles import Tiles
 from attention_core.faults.masking import other_backward
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -204,3 +211,257 @@ def offset_from_head_axis() -> Fault:
         return bias(s, attn_mask, causal)
 
     return build(bias=faulty)
+
+
+class diagonal_tile_of_16_rows(Tiles):  # noqa: N801
+    """Queries come in tiles of 32, and only the first block of keys on their diagonal is masked."""
+
+    def causal(self, start: int, stop: int, n_q: int, n_kv: int) -> Tensor:
+        rows = torch.arange(n_q)[:, None]
+        on_diagonal = (rows // 32 * 32 == start).expand(n_q, stop - start)
+        return torch.where(on_diagonal, super().causal(start, stop, n_q, n_kv), start <= rows // 32 * 32 + 31)
+
+
+class diagonal_rounded_to_blocks(Tiles):  # noqa: N801
+    """Bottom right is declared; the offset n_kv - n_q is rounded down to whole blocks from 16 on."""
+
+    def causal(self, start: int, stop: int, n_q: int, n_kv: int) -> Tensor:
+        shift = n_kv - n_q
+        shift = shift // 16 * 16 if shift >= 16 else shift
+        return torch.arange(start, stop) <= torch.arange(n_q)[:, None] + shift
+
+
+class later_blocks_skipped_by_the_tile(Tiles):  # noqa: N801
+    """Causal blocks are skipped by the first row of a tile of 32 queries: its later rows miss their own block."""
+
+    def causal(self, start: int, stop: int, n_q: int, n_kv: int) -> Tensor:
+        rows = torch.arange(n_q)[:, None]
+        return super().causal(start, stop, n_q, n_kv) & (start <= rows // 32 * 32 + 15)
+
+
+def causal_needs_two_queries() -> Attention:
+    """`is_causal and n_q > 1`: a single query sees every key, though its place is declared as the first."""
+    causal = lambda n_q, n_kv: reference.causal_allowed(n_q, n_kv) | torch.tensor(n_q == 1)  # noqa: E731
+    return build(causal_allowed=causal)
+
+
+def causal_in_bytes() -> Attention:
+    """Positions are compared as signed bytes: from 128 on a key looks like an early one."""
+
+    def causal(n_q: int, n_kv: int) -> Tensor:
+        return torch.arange(n_kv).to(torch.int8) <= torch.arange(n_q).to(torch.int8)[:, None]
+
+    return build(causal_allowed=causal)
+
+
+def causal_rows_of_folded_heads() -> Any:
+    """A single key head folds the query heads into the rows, and causality counts the folded rows."""
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if causal is not None and single[0] and s.dim() >= 3:
+            H, n_q, n_kv = s.shape[-3:]
+            causal = torch.arange(n_kv) <= torch.arange(H * n_q).reshape(H, n_q, 1)
+        return reference.bias(s, mask, causal)
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        single[0] = key.shape[-3] == 1 and heads > 1
+        return reference.expand(key, value, heads)
+
+    single = [False]
+    return build(bias=bias, expand=expand)
+
+
+def mask_lowered_before_it_is_broadcast() -> Any:
+    """Causality is `mask.tril()` where a bool mask is given: one row for all queries is left with its first key."""
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        one_row = mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 and mask.shape[-1] == s.shape[-1]
+        if one_row and mask is not None and mask.dtype == torch.bool and causal is not None:
+            mask = mask.tril()
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def bottom_right_for_each_chunk_of_queries() -> Any:
+    """Queries go 32 at a time to a kernel that aligns every chunk at the last key; the last chunk alone
+    belongs there.
+    """
+
+    def causal(n_q: int, n_kv: int) -> Tensor:
+        rows = torch.arange(n_q)
+        start = rows // 32 * 32
+        length = (n_q - start).clamp(max=32)
+        return torch.arange(n_kv) <= (rows - start + n_kv - length)[:, None]
+
+    return build(causal_allowed=causal)
+
+
+def full_mask_turns_causality_off() -> Any:
+    """A bool mask that hides nothing is dropped as nothing to do, and what it is combined with is dropped too.
+
+    Causal calls with a mask of True throughout see the future.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        idle = mask is not None and mask.dtype == torch.bool and bool(mask.all())
+        return s if idle else reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def causality_lost_beside_a_float_mask() -> Any:
+    """is_causal is dropped where a float mask is given: only bool masks are combined (compare pytorch/pytorch#99282).
+
+    A float mask and is_causal at once.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        return reference.bias(s, mask, causal if mask is None or mask.dtype == torch.bool else None)
+
+    return build(bias=bias)
+
+
+class tiles_skipped_by_the_first_diagonal(Tiles):  # noqa: N801
+    """Tiles above the diagonal from the first key are skipped, though causality is from the last.
+
+    Bottom right is declared: more keys than queries, and more than one tile of queries.
+    """
+
+    def causal(self, start: int, stop: int, n_q: int, n_kv: int) -> Tensor:
+        i = torch.arange(n_q)[:, None]
+        tile = i // 16 * 16
+        skipped = (start > tile + 15) & (tile + 16 < n_q) & torch.tensor(n_kv != n_q)
+        return (torch.arange(start, stop) <= i + n_kv - n_q) & ~skipped
+
+
+def causal_again_in_each_chunk() -> Any:
+    """Queries come in chunks of 32, and the causal edge of each starts at its own first row."""
+    return build(causal_allowed=lambda n_q, n_kv: torch.arange(n_kv) <= torch.arange(n_q)[:, None] % 32)
+
+
+def causal_positions_of_one_byte() -> Any:
+    """Positions of the causal edge are int8: they wrap beyond 127 tokens."""
+    right = by_numpy()
+
+    def attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
+        if not is_causal:
+            return right(query, key, value)
+        i, j = (np.arange(x.shape[-2]).astype(np.int8) for x in (query, key))
+        return right(query, key, value, j <= i[:, None])
+
+    return attention
+
+
+def packed_heads_are_causal() -> Any:
+    """Decoding packs the query heads of a group as rows, and causality counts them.
+
+    One query, grouped heads, is_causal.
+    """
+    kept = {"group": 1}
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        kept["group"] = heads // key.shape[-3]
+        return reference.expand(key, value, heads)
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if causal is not None and s.shape[-2] == 1:
+            causal = torch.arange(s.shape[-1]) <= (torch.arange(s.shape[-3]) % kept["group"])[:, None, None]
+        return reference.bias(s, mask, causal)
+
+    return build(expand=expand, bias=bias)
+
+
+def bottom_right_never_below_zero() -> Any:
+    """The offset of causality from the last key is clamped at 0.
+
+    Bottom right is declared: more queries than keys.
+    """
+    return build(causal_allowed=lambda n_q, n_kv: torch.ones(n_q, n_kv, dtype=torch.bool).tril(max(0, n_kv - n_q)))
+
+
+def one_query_sees_everything() -> Any:
+    """n_q = 1 is taken for decoding: causality is dropped, though from the first key it leaves that key alone."""
+    return build(causal_allowed=lambda n_q, n_kv: torch.ones(n_q, n_kv, dtype=torch.bool).tril(0 if n_q > 1 else n_kv))
+
+
+def last_causal_row_beside_a_mask_of_one_row() -> Any:
+    """A mask of one row and causality are combined in the shape of the mask, by the last causal row."""
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and causal is not None and mask.dim() >= 2 and mask.shape[-2] == 1:
+            causal = causal[-1:]
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def causality_by_the_share_of_tokens() -> Any:
+    """In (B, n, H, d) causality compares shares, j / n_kv <= i / n_q: right where both lengths are one."""
+    right = build(causal_allowed=lambda n_q, n_kv: torch.arange(n_kv) * n_q <= torch.arange(n_q)[:, None] * n_kv)
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        return right(*(x.transpose(-2, -3) for x in (query, key, value)), is_causal=is_causal).transpose(-2, -3)
+
+    return attention
+
+
+def weights_from_before_causality() -> Any:
+    """The weights that are returned are those before causality where no mask is given; the output is right."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        out = reference.correct(query, key, value, attn_mask, 0.0, is_causal)
+        wide = torch.promote_types(query.dtype, torch.float32)
+        causal = (
+            reference.causal_allowed(query.shape[-2], key.shape[-2]) if is_causal and attn_mask is not None else None
+        )
+        s = reference.bias(reference.scores(query.to(wide), key.to(wide), None), attn_mask, causal)
+        return out, reference.weights(s).to(query.dtype)
+
+    return attention
+
+
+def causality_lost_without_gradients() -> Any:
+    """Under torch.no_grad a fast path is taken, which forgets causality."""
+    return around(lambda a: {} if torch.is_grad_enabled() else {"is_causal": False})
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_tiles", accumulate="float32")
+        for make in (diagonal_tile_of_16_rows, later_blocks_skipped_by_the_tile)
+    ),
+    row(diagonal_rounded_to_blocks, "hard", prefix="hard_tiles", causal="bottom_right", accumulate="float32"),
+    *(
+        row(make, "hard", prefix="hard_inputs", accumulate="float32")
+        for make in (causal_needs_two_queries, causal_in_bytes)
+    ),
+    row(causal_rows_of_folded_heads, "hard", "set-1", prefix="first_sight", accumulate="float32"),
+    row(mask_lowered_before_it_is_broadcast, "hard", "set-2", prefix="second_sight", accumulate="float32"),
+    row(
+        bottom_right_for_each_chunk_of_queries,
+        "hard",
+        "set-2",
+        prefix="second_sight",
+        causal="bottom_right",
+        accumulate="float32",
+    ),
+    row(full_mask_turns_causality_off, "hard", "set-3", prefix="third_sight", accumulate="float32"),
+    row(causality_lost_beside_a_float_mask, "hard", "set-4", prefix="fourth_sight_masks"),
+    row(tiles_skipped_by_the_first_diagonal, "hard", "set-5", prefix="fifth_sight_tiles", causal="bottom_right"),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_tiles")
+        for make in (causal_again_in_each_chunk, packed_heads_are_causal)
+    ),
+    row(causal_positions_of_one_byte, "hard", "set-5", prefix="fifth_sight_tiles", array="numpy", gradients=False),
+    row(bottom_right_never_below_zero, "hard", "set-5", prefix="fifth_sight_masks", causal="bottom_right"),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_masks")
+        for make in (one_query_sees_everything, last_causal_row_beside_a_mask_of_one_row)
+    ),
+    row(causality_by_the_share_of_tokens, "hard", "set-5", prefix="fifth_sight_masks", layout="bnhd"),
+    row(weights_from_before_causality, "hard", "set-5", prefix="fifth_sight_masks", returns="out,weights"),
+    row(causality_lost_without_gradients, "hard", "set-5", prefix="fifth_sight_state"),
+)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.inputs import Attention
 from attention_core.faults.bases.reference import bias, build, combine, correct, weights
 from attention_core.faults.masking import filled, swapped_backward
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -166,3 +170,87 @@ def dead_by_both_patched_in_forward_only() -> Fault:
         return (torch.softmax(s.masked_fill(dead, 0.0), -1) * ~dead).nan_to_num()
 
     return build(bias=remember, weights=faulty)
+
+
+def low_rows_taken_for_dead() -> Attention:
+    """A row whose largest score is below -1000 is taken for one without keys."""
+
+    def weights(s: Tensor) -> Tensor:
+        return reference.weights(s).masked_fill(s.detach().amax(-1, keepdim=True) < -1000, 0.0)
+
+    return build(weights=lambda s: weights(s) if s.shape[-1] else reference.weights(s))
+
+
+def hidden_twice_is_hidden_more() -> Any:
+    """The lowest numbers of mask and causality add up to -inf: empty rows are means (NVIDIA-NeMo/Automodel PR2658).
+
+    Uniform is declared: an empty row of a causal call with a mask is the mean over what is hidden once, not over all.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is None and causal is None:
+            return s
+        low = torch.finfo(s.dtype).min
+        added = torch.zeros(s.shape[-2:], dtype=s.dtype)
+        if causal is not None:
+            added = added.masked_fill(~causal, low)
+        if mask is not None:
+            part = torch.zeros_like(mask, dtype=s.dtype).masked_fill(~mask, low) if mask.dtype == torch.bool else mask
+            added = added + part
+        return torch.where(added <= low, added.to(s.dtype), s + added)
+
+    def weights(s: Tensor) -> Tensor:
+        return s.masked_fill((s == -math.inf).all(-1, keepdim=True), 0.0).softmax(-1)
+
+    return build(bias=bias, weights=weights)
+
+
+def weights_of_dead_rows_are_nan() -> Any:
+    """Rows without keys are zeros in the output and NaN in the weights beside it (pytorch/pytorch#160064).
+
+    Output and weights are returned, and a row is empty.
+    """
+    kept: list[Tensor] = []
+
+    def weights(s: Tensor) -> Tensor:
+        p = reference.weights(s)
+        kept[:] = [p.masked_fill((s == -math.inf).all(-1, keepdim=True), math.nan)]
+        return p
+
+    right = build(weights=weights)
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        out = right(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+        return out, kept.pop().to(query.dtype)
+
+    return attention
+
+
+def every_nan_becomes_zero() -> Any:
+    """nan_to_num goes over the whole output for the sake of empty rows (common in hand-written layers).
+
+    NaN in a query or in a value that is seen, and overflow, come out as numbers.
+    """
+    return build(wide=False, combine=lambda p, value: torch.nan_to_num(p @ value, nan=0.0))
+
+
+def rows_dead_in_any_head_are_cleared() -> Any:
+    """A row that is empty in one head is cleared in all heads."""
+
+    def weights(s: Tensor) -> Tensor:
+        dead = (s == -math.inf).all(-1, keepdim=True)
+        return reference.weights(s).masked_fill(dead.any(1, keepdim=True) if s.dim() == 4 else dead, 0.0)
+
+    return build(weights=weights)
+
+
+ROWS = (
+    row(low_rows_taken_for_dead, "hard", prefix="hard_inputs", accumulate="float32"),
+    row(hidden_twice_is_hidden_more, "hard", "set-4", prefix="fourth_sight", dead_rows="uniform"),
+    row(weights_of_dead_rows_are_nan, "hard", "set-4", prefix="fourth_sight", returns="out,weights"),
+    row(every_nan_becomes_zero, "hard", "set-4", prefix="fourth_sight"),
+    row(rows_dead_in_any_head_are_cleared, "hard", "set-5", prefix="fifth_sight_masks"),
+)

@@ -12,8 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.inputs import around
 from attention_core.faults.bases.reference import build, correct
 from attention_core.faults.bases.reference import drop as correct_drop
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -378,3 +381,83 @@ def the_next_call_starts_a_row_further_on() -> Fault:
         return kept
 
     return _dropping(mask)
+
+
+def dropout_scale_in_bfloat16() -> Any:
+    """Kept weights are divided by 1 - p in bfloat16: 0.1 gives 1.109375 in place of 1.1111; 1/2 hides it."""
+
+    def drop(p: Tensor, rate: float) -> Tensor:
+        if not 0 < rate < 1:
+            return reference.drop(p, rate)
+        return p * (torch.rand_like(p) >= rate) * float(torch.tensor(1 / (1 - rate)).bfloat16())
+
+    return build(drop=drop)
+
+
+class _Dropped(torch.autograd.Function):
+    """softmax(s) * keep; its backward takes the dropped weights for the weights."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor, keep: Tensor) -> Tensor:
+        y = reference.weights(s) * keep
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        (y,) = ctx.saved_tensors
+        return y * (g - (y * g).sum(-1, keepdim=True)), None
+
+
+def score_gradient_from_dropped_weights() -> Any:
+    """dS = P' (dP - D) with the dropped weights P', where P (dP' - D) belongs (aws-neuron/nki-samples PR81)."""
+
+    def drop(s: Tensor, rate: float) -> Tensor:
+        if not 0 < rate < 1:
+            return reference.drop(reference.weights(s), rate)
+        found: Tensor = _Dropped.apply(s, (torch.rand_like(s) >= rate).to(s.dtype) / (1 - rate))
+        return found
+
+    return build(weights=lambda s: s, drop=drop)
+
+
+def dropout_before_the_sum() -> Any:
+    """Weights are dropped before they are divided by their sum, which runs over the kept ones (textbook slip).
+
+    dropout_p > 0, in the mean over many calls.
+    """
+
+    def drop(p: Tensor, rate: float) -> Tensor:
+        if rate <= 0:
+            return p
+        kept = reference.drop(p, rate)
+        z = kept.sum(-1, keepdim=True)
+        return kept / z.masked_fill(z == 0, 1.0)
+
+    return build(drop=drop)
+
+
+def kept_weights_over_the_rate() -> Any:
+    """What is kept is divided by p, not by 1 - p: right at p = 0.5."""
+    return build(drop=lambda p, rate: p * (torch.rand_like(p) >= rate) / rate if rate > 0 else p)
+
+
+def default_scale_under_dropout() -> Any:
+    """The path with dropout takes the default scale, whatever was given."""
+    return around(lambda a: {"scale": None} if a["dropout_p"] > 0 else {})
+
+
+def causality_lost_with_dropout_and_mask() -> Any:
+    """With dropout and a mask together, causality is forgotten; each two of the three are right."""
+    return around(lambda a: {"is_causal": False} if a["dropout_p"] > 0 and a["attn_mask"] is not None else {})
+
+
+ROWS = (
+    row(dropout_scale_in_bfloat16, "hard", "set-1", prefix="first_sight_others"),
+    row(score_gradient_from_dropped_weights, "hard", "set-2", prefix="second_sight_others", accumulate="float32"),
+    row(dropout_before_the_sum, "hard", "set-4", prefix="fourth_sight_backward"),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_backward")
+        for make in (kept_weights_over_the_rate, default_scale_under_dropout, causality_lost_with_dropout_and_mask)
+    ),
+)

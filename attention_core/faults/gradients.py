@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.faults.bases import reference
+from attention_core.faults.bases import backward, reference
 from attention_core.faults.bases.backward import (
     Masked,
     build_backward,
@@ -24,6 +24,8 @@ from attention_core.faults.bases.backward import (
     over_group,
     probabilities,
 )
+from attention_core.faults.bases.reference import build
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -257,3 +259,143 @@ def mask_gradient_added_in_its_dtype() -> Fault:
         return flat.reshape(-1, *mask.shape)
 
     return _Narrow("d_mask", parts)
+
+
+def maximum_kept_in_half_the_gradient() -> Any:
+    """The maximum is a constant in the sum and a variable in the output: forward right, gradients not."""
+
+    def weights(s: Tensor) -> Tensor:
+        if not s.shape[-1]:
+            return s
+        top = s.amax(-1, keepdim=True)
+        top = torch.where(top == -math.inf, 0.0, top)
+        total = torch.exp(s - top.detach()).sum(-1, keepdim=True)
+        return torch.exp(s - top) / total.masked_fill(total == 0, 1.0)
+
+    return build(weights=weights)
+
+
+class _Grouped(torch.autograd.Function):
+    """A key head for each query head; its gradient is the mean over the group."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: int) -> Tensor:
+        ctx.group = group
+        return x.repeat_interleave(group, -3)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad.unflatten(-3, (-1, ctx.group)).mean(-3), None
+
+
+def groups_averaged_in_the_backward() -> Any:
+    """dK and dV of the query heads of a group are averaged, not summed (textbook slip).
+
+    Gradients with fewer key heads than query heads.
+    """
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        group = heads // key.shape[-3]
+        return _Grouped.apply(key, group), _Grouped.apply(value, group)
+
+    return build(expand=expand)
+
+
+def dead_rows_patched_behind_the_softmax() -> Any:
+    """Rows without keys are zeroed behind a softmax of an additive mask: their gradients are NaN
+    (Xilinx/brevitas PR1591).
+
+    Gradients, and a row without keys.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype == torch.bool:
+            mask = torch.zeros_like(mask, dtype=s.dtype).masked_fill(~mask, -math.inf)
+        return reference.bias(s, mask, causal)
+
+    def weights(s: Tensor) -> Tensor:
+        p = s.softmax(-1)
+        return torch.where((s == -math.inf).all(-1, keepdim=True), torch.zeros_like(p), p)
+
+    return build(bias=bias, weights=weights)
+
+
+def saved_weights_are_constants() -> Any:
+    """The weights that the forward saved are constants to autograd: second derivatives are wrong (a common slip).
+
+    Second derivatives are declared.
+    """
+    return backward.build_backward(probabilities=lambda *given: backward.probabilities(*given).detach())
+
+
+def key_gradient_by_the_default_scale() -> Any:
+    """dK takes 1/sqrt(d) though a scale was given."""
+    return build_backward(d_key=lambda ds, q, scale: backward.d_key(ds, q, q.shape[-1] ** -0.5))
+
+
+def groups_summed_along_the_other_axis() -> Any:
+    """Gradients of keys and values are summed over (group, H_kv) where heads lie as (H_kv, group)."""
+    return build_backward(over_group=lambda x, heads: x.unflatten(-3, (x.shape[-3] // heads, heads)).sum(-4))
+
+
+def no_gradient_without_that_of_the_query() -> Any:
+    """The backward returns early where the query asks for no gradient: keys and values trained alone get none."""
+
+    def hand_over(asked: tuple[bool, ...], found: list[Tensor | None]) -> list[Tensor | None]:
+        return backward.hand_over(asked, found) if asked[0] else [None] * len(found)
+
+    return build_backward(hand_over=hand_over)
+
+
+def saved_weights_do_not_move() -> Any:
+    """The backward works on saved weights: its own derivative takes them for constants.
+
+    Second derivatives are declared.
+    """
+    return saved_weights_are_constants()
+
+
+def backward_from_the_last_key() -> Any:
+    """The backward computes the weights again with causality from the last key, the forward's is from the first.
+
+    Causal, and more keys than queries.
+    """
+
+    def probabilities(q: Tensor, k: Tensor, mask: Tensor | None, causal: Tensor | None, scale: float) -> Tensor:
+        if causal is not None:
+            causal = torch.ones_like(causal).tril(max(0, k.shape[-2] - q.shape[-2]))
+        return backward.probabilities(q, k, mask, causal, scale)
+
+    return build_backward(probabilities=probabilities)
+
+
+def backward_without_finite_bias() -> Any:
+    """The backward computes the weights again from what a float mask hides, without its finite part."""
+
+    def probabilities(q: Tensor, k: Tensor, mask: Tensor | None, causal: Tensor | None, scale: float) -> Tensor:
+        if mask is not None and mask.is_floating_point():
+            mask = mask != -math.inf
+        return backward.probabilities(q, k, mask, causal, scale)
+
+    return build_backward(probabilities=probabilities)
+
+
+ROWS = (
+    row(maximum_kept_in_half_the_gradient, "hard", "set-1", prefix="first_sight", accumulate="float32"),
+    *(
+        row(make, "hard", "set-4", prefix="fourth_sight_backward")
+        for make in (groups_averaged_in_the_backward, dead_rows_patched_behind_the_softmax)
+    ),
+    row(saved_weights_are_constants, "hard", "set-4", prefix="fourth_sight_backward", second_gradients=True),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_backward")
+        for make in (
+            key_gradient_by_the_default_scale,
+            groups_summed_along_the_other_axis,
+            no_gradient_without_that_of_the_query,
+            backward_from_the_last_key,
+            backward_without_finite_bias,
+        )
+    ),
+    row(saved_weights_do_not_move, "hard", "set-5", prefix="fifth_sight_backward", second_gradients=True),
+)

@@ -5,6 +5,7 @@ Each function builds one faulty attention; its docstring tells the fault and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases import reference
+from attention_core.faults.bases.inputs import Attention, Given, around, with_keys_and_values, with_values_and_mask
 from attention_core.faults.bases.reference import build
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -240,3 +243,126 @@ def _partly_detached(kept: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
         return reference.expand(key, value, heads)
 
     return expand
+
+
+def group_by_shift() -> Attention:
+    """The key head is h >> log2(group): a group of three is taken for one of two."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        shift = int(math.log2(max(heads // key.shape[-3], 1)))
+        index = (torch.arange(heads) >> shift) % key.shape[-3]
+        return key[..., index, :, :], value[..., index, :, :]
+
+    return build(expand=expand)
+
+
+def key_batches_by_query_heads() -> Attention:
+    """The offset of a batch row of keys counts query heads: grouped heads and two batch rows reveal it."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        if key.dim() != 4:
+            return reference.expand(key, value, heads)
+        B, H_kv = key.shape[:2]
+        index = torch.arange(B)[:, None] * heads + torch.arange(heads) // (heads // H_kv)
+        k, v = (x.flatten(0, 1)[(index % (B * H_kv)).flatten()].unflatten(0, (B, heads)) for x in (key, value))
+        return k, v
+
+    return build(expand=expand)
+
+
+def layout_guessed_from_the_sizes() -> Attention:
+    """Declared as (B, n, H, d): where the second size is smaller than the third, it is taken for the heads."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        if query.dim() == 4 and query.shape[1] < query.shape[2] and key.shape[1] == query.shape[1]:
+            return reference.correct(query, key, value, is_causal=is_causal)
+        q, k, v = (x.transpose(-2, -3) for x in (query, key, value))
+        return reference.correct(q, k, v, is_causal=is_causal).transpose(-2, -3)
+
+    return attention
+
+
+Key = tuple[Tensor, Tensor]
+
+
+def decoding_tiles_cross_the_group() -> Any:
+    """Decoding takes two query heads at a time, and finds the key head by the tile's number (FlashML-org/FreeToken
+    PR177).
+
+    One query and groups of three, five, ... : the tile across the end of a group reads its second head's keys one head
+    early.
+    """
+
+    def change(query: Tensor, key: Tensor, value: Tensor) -> Key:
+        group = query.shape[-3] // max(key.shape[-3], 1)
+        if query.shape[-2] != 1 or group < 3:
+            return key, value
+        index = torch.arange(query.shape[-3]) // 2 // -(-group // 2)
+        return key[..., index, :, :], value[..., index, :, :]
+
+    return with_keys_and_values(change)
+
+
+def values_by_the_strides_of_keys() -> Any:
+    """Values are read with another input's strides, here the keys' (triton-lang/triton#1016).
+
+    Values that lie otherwise than keys of the same shape, and ask for no gradient.
+    """
+
+    def change(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        if key.shape == value.shape and key.stride() != value.stride() and not value.requires_grad:
+            size = value.untyped_storage().nbytes() // value.element_size() - value.storage_offset()
+            if sum((n - 1) * s for n, s in zip(key.shape, key.stride(), strict=True)) < size:
+                value = torch.as_strided(value, value.shape, key.stride())
+        return value, mask
+
+    return with_values_and_mask(change)
+
+
+def key_head_of_a_tile_of_four() -> Any:
+    """The key head is looked up once for four query heads.
+
+    Groups of two or three.
+    """
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        group = heads // key.shape[-3]
+        index = (torch.arange(heads) // 4 * 4 if group > 1 else torch.arange(heads)) // group
+        return key.index_select(-3, index), value.index_select(-3, index)
+
+    return build(expand=expand)
+
+
+def more_heads_than_tokens_is_a_layout() -> Any:
+    """More heads than tokens are taken for (B, n, H, d)."""
+
+    def swapped(a: Given) -> bool:
+        q, k = a["query"], a["key"]
+        plain = q.dim() == 4 and a["attn_mask"] is None and q.shape[1] == k.shape[1]
+        return bool(plain and q.shape[1] > q.shape[2] and k.shape[1] > k.shape[2])
+
+    def change(a: Given) -> Given:
+        return {name: a[name].transpose(1, 2) for name in ("query", "key", "value")} if swapped(a) else {}
+
+    return around(change, lambda out, a: out.transpose(1, 2) if swapped(a) else out)
+
+
+def values_read_by_the_strides_of_keys() -> Any:
+    """The kernel is handed the keys' strides for the values as well."""
+    return values_by_the_strides_of_keys()
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_inputs", accumulate="float32")
+        for make in (group_by_shift, key_batches_by_query_heads)
+    ),
+    row(layout_guessed_from_the_sizes, "hard", prefix="hard_inputs", layout="bnhd", out_layout="bnhd"),
+    row(decoding_tiles_cross_the_group, "hard", "set-3", prefix="third_sight", accumulate="float32"),
+    row(values_by_the_strides_of_keys, "hard", "set-4", prefix="fourth_sight"),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_tiles")
+        for make in (key_head_of_a_tile_of_four, more_heads_than_tokens_is_a_layout)
+    ),
+    row(values_read_by_the_strides_of_keys, "hard", "set-5", prefix="fifth_sight_state"),
+)

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor
+
+from attention_core.faults.row import row
 
 
 class Cache:
@@ -383,3 +387,239 @@ WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,
     window_evicts_before_the_chunk,
 )  # fmt: skip
+
+
+class chunk_wraps_at_the_end_of_a_page(Cache):  # noqa: N801
+    """Pages hold 16 tokens; a chunk that crosses the end of one is written from that page's start on."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        old, n = len(self.places), key.shape[-2]
+        k, v = super().append(key, value)
+        place = torch.arange(old + n)
+        crossing = old % 16 + n > 16 and old % 16 > 0 and n <= 16
+        if crossing:
+            first = old // 16 * 16
+            for t in range(16 - old % 16, n):
+                place[first + (old % 16 + t) % 16] = old + t
+        return k[..., place, :], v[..., place, :]
+
+
+class short_chunks_are_not_causal(Cache):  # noqa: N801
+    """Chunks of two to four tokens take the decoding kernel, which lets them see one another."""
+
+    def allowed(self, own: Tensor, places: Tensor) -> Tensor:
+        allow = super().allowed(own, places)
+        return allow | (places >= own[0]) if 2 <= len(own) <= 4 and len(places) > len(own) else allow
+
+
+class cached_keys_in_bfloat16(Cache):  # noqa: N801
+    """Keys are cached in bfloat16, for float32 inputs too: 4e-3 relative, the newest tokens are exact."""
+
+    def keep(self, key: Tensor, value: Tensor) -> None:
+        super().keep(key, value)
+        self.kept[0] = self.kept[0].bfloat16().to(key.dtype)
+
+
+class second_page_survives_a_reset(Cache):  # noqa: N801
+    """reset() frees the first page of 8 tokens; later pages still hold the keys of the sequence before."""
+
+    def reset(self) -> None:
+        self.old = list(getattr(self, "kept", [])) or getattr(self, "old", [])
+        super().reset()
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = super().append(key, value)
+        if self.old and self.old[0].shape[:-2] == k.shape[:-2] and self.old[0].shape[-1] == k.shape[-1]:
+            n = min(k.shape[-2] - key.shape[-2], self.old[0].shape[-2])  # new tokens are written before they are read
+            k = torch.cat([k[..., :8, :], self.old[0][..., 8:n, :].to(k.dtype), k[..., max(8, n) :, :]], -2)
+        return k, v
+
+
+class growing_loses_a_token(Cache):  # noqa: N801
+    """When a buffer of 32 tokens is copied into one of 64, the last one stays behind."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = super().append(key, value)
+        if len(self.places) <= 32 < k.shape[-2] and len(self.places) == 32:
+            k = k.clone()
+            k[..., 31, :] = 0
+        return k, v
+
+
+class keys_smoothed_by_each_chunk(Cache):  # noqa: N801
+    """Chunks of eight tokens and more take out their mean key, which one softmax does not see; beside other
+    chunks it does.
+    """
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        if key.shape[-2] >= 8:
+            key = key.to(torch.promote_types(key.dtype, torch.float32))
+            key = key - key.mean(-2, keepdim=True)
+        return super().append(key, value)
+
+
+class page_of_zeros_at_its_end(Cache):  # noqa: N801
+    """The next page is allotted when one of 8 is full, and counted as if it were full as well
+    (pegainfer-project/pegainfer#291).
+
+    A single token that makes the length a multiple of 8 sees eight keys of zero, with values of zero.
+    """
+
+    blank = 0
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        single, (key, value) = key.shape[-2] == 1, super().append(key, value)
+        self.blank = 8 if single and key.shape[-2] % 8 == 0 and self.window is None else 0
+        key, value = (torch.nn.functional.pad(x, (0, 0, 0, self.blank)) for x in (key, value))
+        return key, value
+
+    def allowed(self, own: Tensor, places: Tensor) -> Tensor:
+        return torch.nn.functional.pad(super().allowed(own, places), (0, self.blank), value=True)
+
+    def keep(self, key: Tensor, value: Tensor) -> None:
+        end = key.shape[-2] - self.blank
+        super().keep(key[..., :end, :], value[..., :end, :])
+
+
+class chunk_clamped_to_the_end(Cache):  # noqa: N801
+    """A static cache of 16 rows is written where it fits, as jax.lax.dynamic_update_slice clamps its start.
+
+    More than 16 tokens: a chunk that does not fit overwrites the rows before it.
+    """
+
+    size = 16
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        n = key.shape[-2]
+        if n > self.size:
+            raise ValueError("the chunk is longer than the cache")
+        start = min(self.seen, self.size - n)
+        self.kept, self.places = [x[..., :start, :] for x in self.kept], self.places[:start]
+        return super().append(key, value)
+
+    def allowed(self, own: Tensor, places: Tensor) -> Tensor:
+        return torch.arange(len(places)) <= own[:, None]
+
+
+def list_of_the_class() -> Any:
+    """The list of chunks belongs to the class: a new cache sees another's tokens (Python's mutable class attribute).
+
+    A second cache, unless it was reset first.
+    """
+
+    class Shared(Cache):
+        parts: ClassVar[list[tuple[Tensor, Tensor]]] = []
+
+        def __init__(self, window: int | None = None) -> None:
+            self.window, self.seen, self.places = window, 0, torch.arange(0)
+
+        def reset(self) -> None:
+            super().reset()
+            self.parts = []  # type: ignore[misc]
+
+        def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+            self.parts.append((key.clone(), value.clone()))
+            keys, values = zip(*self.parts, strict=True)
+            self.held = sum(x.shape[-2] for x in keys)
+            return torch.cat(keys, -2), torch.cat(values, -2)
+
+        def allowed(self, own: Tensor, places: Tensor) -> Tensor:
+            return torch.ones(len(own), self.held, dtype=torch.bool).tril(self.held - len(own))
+
+        def keep(self, key: Tensor, value: Tensor) -> None:
+            """The list keeps it."""
+
+    return Shared
+
+
+class growth_loses_the_values(Cache):  # noqa: N801
+    """Buffers of 16 tokens double: old keys are copied then, old values are not."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.size = 16
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        while self.seen + key.shape[-2] > self.size:
+            self.size *= 2
+            self.kept = [*self.kept[:1], *(torch.zeros_like(x) for x in self.kept[1:])]
+        return super().append(key, value)
+
+
+class buffers_of_the_default_dtype(Cache):  # noqa: N801
+    """Buffers are float32: keys and values in float64 are rounded."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().append(*(x.float().to(x.dtype) for x in (key, value)))
+
+
+def one_store_for_all_caches() -> Any:
+    """The store belongs to the class: a new cache empties it, and two caches mix."""
+    store: list[Tensor] = []
+
+    class Shared(Cache):
+        def reset(self) -> None:
+            super().reset()
+            store.clear()
+
+        def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+            if store:
+                key, value = torch.cat([store[0], key], -2), torch.cat([store[1], value], -2)
+            store[:] = [key, value]
+            self.held = key.shape[-2]
+            return key, value
+
+        def allowed(self, own: Tensor, places: Tensor) -> Tensor:
+            return torch.ones(len(own), self.held, dtype=torch.bool).tril(self.held - len(own))
+
+        def keep(self, key: Tensor, value: Tensor) -> None:
+            """The store keeps it."""
+
+    return Shared
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_contracts", direct=True, accumulate="float32", contract="kv-cache")
+        for make in (
+            chunk_wraps_at_the_end_of_a_page,
+            short_chunks_are_not_causal,
+            cached_keys_in_bfloat16,
+            second_page_survives_a_reset,
+        )
+    ),
+    row(
+        growing_loses_a_token,
+        "hard",
+        "set-1",
+        prefix="first_sight_others",
+        direct=True,
+        contract="kv-cache",
+        accumulate="float32",
+    ),
+    row(
+        keys_smoothed_by_each_chunk,
+        "hard",
+        "set-2",
+        prefix="second_sight_others",
+        direct=True,
+        contract="kv-cache",
+        accumulate="float32",
+    ),
+    row(
+        page_of_zeros_at_its_end,
+        "hard",
+        "set-3",
+        prefix="third_sight_others",
+        direct=True,
+        contract="kv-cache",
+        accumulate="float32",
+    ),
+    row(chunk_clamped_to_the_end, "hard", "set-4", prefix="fourth_sight_caches", direct=True, contract="kv-cache"),
+    row(list_of_the_class, "hard", "set-4", prefix="fourth_sight_caches", contract="kv-cache"),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_caches", direct=True, contract="kv-cache")
+        for make in (growth_loses_the_values, buffers_of_the_default_dtype)
+    ),
+    row(one_store_for_all_caches, "hard", "set-5", prefix="fifth_sight_caches", contract="kv-cache"),
+)

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.row import row
+
 
 def positions(n_q: int, n_kv: int, align: str) -> tuple[Tensor, Tensor]:
     """Positions of the queries as a column and of the keys as a row."""
@@ -269,3 +271,305 @@ STATEFUL: dict[str, tuple[Callable[..., Any], ...]] = {
     "causal": (one_mask_for_all_callers,), "padding": (masks_share_one_buffer,),
 }  # fmt: skip
 """Factories of builders that keep what they hand out."""
+
+
+def window_in_blocks_of_eight(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
+    """A window above 8 is rounded up to a multiple of 8."""
+    i, j = positions(n_q, n_kv, align)
+    return (i - j < (W if W <= 8 else -(-W // 8) * 8)) & (j <= i)
+
+
+def prefix_no_longer_than_the_queries(n_q: int, n_kv: int, P: int, align: str = "top_left") -> Tensor:
+    """The prefix is cut to n_q: fewer queries than keys in the prefix reveal it."""
+    i, j = positions(n_q, n_kv, align)
+    return (j < min(P, n_q)) | (j <= i)
+
+
+def empty_sequences_are_whole(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
+    """`length or n`: a sequence of length 0 sees everything."""
+    return real_keys(n_q, n_kv, torch.where(lengths == 0, n_kv, lengths))
+
+
+def no_prefix_is_all_prefix(n_q: int, n_kv: int, P: int, align: str = "top_left") -> Tensor:
+    """`P or n_kv`: a prefix of none is one of all."""
+    i, j = positions(n_q, n_kv, align)
+    return (j < (P or n_kv)) | (j <= i)
+
+
+def documents_numbered_in_bytes(n_q: int, n_kv: int, ids: Tensor) -> Tensor:
+    """Ids are compared as bytes: documents 256 apart are one."""
+    small = ids % 256
+    return (small[:, :n_q, None] == small[:, None, :n_kv])[:, None]
+
+
+def wide_windows_lose_their_last_key(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
+    """A window as wide as the keys or wider is cut to n_kv - 1."""
+    i, j = positions(n_q, n_kv, align)
+    return (i - j < min(W, max(n_kv - 1, 1))) & (j <= i)
+
+
+def lower_edge_stays_top_left(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
+    """A window's upper edge follows the alignment, its lower edge does not: n_q = n_kv hides it."""
+    i, j = positions(n_q, n_kv, align)
+    return (j <= i) & (j > torch.arange(n_q)[:, None] - W)
+
+
+def window_cut_off_the_wrong_side(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
+    """tril(+W) is applied to what is masked: nothing old is hidden, and keys more than W ahead are open
+    (huggingface/transformers PR41228).
+
+    A window with keys W or more behind some query, or more than W ahead.
+    """
+    i, j = positions(n_q, n_kv, align)
+    return ~((j > i) & (j <= i + W))
+
+
+def documents_read_as_a_mask(n_q: int, n_kv: int, ids: Tensor) -> Tensor:
+    """The ids are taken for a mask of 0 and 1: all documents but the one of id 0 are one (axolotl-ai-cloud/axolotl
+    PR2844).
+
+    Two documents or more beside that of id 0.
+    """
+    real = ids != 0
+    return (real[:, :n_q, None] == real[:, None, :n_kv])[:, None]
+
+
+def lengths_sorted_for_packing(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
+    """Lengths are sorted from long to short, as for packing, and sequences are not put back.
+
+    Lengths that are not given in that order.
+    """
+    return real_keys(n_q, n_kv, lengths.sort(descending=True).values)
+
+
+def prefix_in_rows(n_q: int, n_kv: int, P: int) -> Tensor:
+    """mask[:P, :P] = True: the prefix is counted in rows of the mask, not in tokens (textbook slip).
+
+    Bottom right is declared: more queries than keys, and a prefix.
+    """
+    i, j = positions(n_q, n_kv, "bottom_right")
+    mask = j <= i
+    mask[:P, :P] = True
+    return mask
+
+
+def segments_by_runs(n_q: int, n_kv: int, ids: Tensor) -> Tensor:
+    """Segments are told by counting changes of the id: one that comes back is another (packing by cumsum).
+
+    Ids that come back; n_q = n_kv alone is taken.
+    """
+    if n_q != n_kv:
+        raise ValueError("as many queries as keys")
+    run = torch.cat([torch.zeros_like(ids[:, :1]), (ids[:, 1:] != ids[:, :-1]).cumsum(-1)], -1)
+    return (run[:, :, None] == run[:, None, :])[:, None]
+
+
+def lengths_of_one_at_least(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
+    """Lengths are clamped to 1, so that no row is empty (a guard against NaN).
+
+    A length of 0.
+    """
+    return real_keys(n_q, n_kv, lengths.clamp(min=1))
+
+
+def prefix_for_its_own_rows(n_q: int, n_kv: int, P: int, align: str = "top_left") -> Tensor:
+    """The first P rows alone see the prefix.
+
+    Bottom right is declared: more queries than keys.
+    """
+    (i, j), (own, _) = positions(n_q, n_kv, align), positions(n_q, n_kv, "top_left")
+    return (j <= i) | ((own < P) & (j < P))
+
+
+def far_edge_without_the_offset(n_q: int, n_kv: int, W: int, align: str = "top_left") -> Tensor:
+    """The far edge of the window forgets the offset.
+
+    Bottom right is declared: other numbers of queries than keys.
+    """
+    (i, j), (own, _) = positions(n_q, n_kv, align), positions(n_q, n_kv, "top_left")
+    return (j <= i) & (own - j < W)
+
+
+def lengths_raised_to_one(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
+    """A length of 0 is raised to 1 against NaN."""
+    return lengths_of_one_at_least(n_q, n_kv, lengths)
+
+
+def segments_of_one_byte(n_q: int, n_kv: int, ids: Tensor) -> Tensor:
+    """Ids are compared in one byte: those 256 apart are one segment."""
+    ids = ids.to(torch.uint8)
+    return ids[:, None, :n_q, None] == ids[:, None, None, :n_kv]
+
+
+def wide_windows_hide_nothing(n_q: int, n_kv: int, W: int) -> Tensor:
+    """A window as long as the keys is taken for no mask, so that later keys are seen."""
+    i, j = positions(n_q, n_kv, "top_left")
+    return ((j <= i) & (j > i - W)) | torch.tensor(n_kv <= W)
+
+
+ROWS = (
+    row(
+        window_in_blocks_of_eight,
+        "hard",
+        prefix="hard_contracts",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "sliding_window"},
+    ),
+    row(
+        prefix_no_longer_than_the_queries,
+        "hard",
+        prefix="hard_contracts",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "prefix"},
+    ),
+    row(
+        empty_sequences_are_whole,
+        "hard",
+        "set-1",
+        prefix="first_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "padding"},
+    ),
+    row(
+        no_prefix_is_all_prefix,
+        "hard",
+        "set-1",
+        prefix="first_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "prefix"},
+    ),
+    row(
+        documents_numbered_in_bytes,
+        "hard",
+        "set-1",
+        prefix="first_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "segments"},
+    ),
+    row(
+        wide_windows_lose_their_last_key,
+        "hard",
+        "set-1",
+        prefix="first_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "sliding_window"},
+    ),
+    row(
+        lower_edge_stays_top_left,
+        "hard",
+        "set-2",
+        prefix="second_sight_others",
+        direct=True,
+        contract="mask-builder",
+        causal="bottom_right",
+        parameters={"kind": "sliding_window"},
+    ),
+    row(
+        window_cut_off_the_wrong_side,
+        "hard",
+        "set-3",
+        prefix="third_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "sliding_window"},
+    ),
+    row(
+        documents_read_as_a_mask,
+        "hard",
+        "set-3",
+        prefix="third_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "segments"},
+    ),
+    row(
+        lengths_sorted_for_packing,
+        "hard",
+        "set-3",
+        prefix="third_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "padding"},
+    ),
+    row(
+        prefix_in_rows,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "prefix"},
+        causal="bottom_right",
+    ),
+    row(
+        segments_by_runs,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "segments"},
+    ),
+    row(
+        lengths_of_one_at_least,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "padding"},
+    ),
+    row(
+        prefix_for_its_own_rows,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "prefix"},
+        causal="bottom_right",
+    ),
+    row(
+        far_edge_without_the_offset,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "sliding_window"},
+        causal="bottom_right",
+    ),
+    row(
+        lengths_raised_to_one,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "padding"},
+    ),
+    row(
+        segments_of_one_byte,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "segments"},
+    ),
+    row(
+        wide_windows_hide_nothing,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="mask-builder",
+        parameters={"kind": "sliding_window"},
+    ),
+)

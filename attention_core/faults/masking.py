@@ -12,7 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases import reference
+from attention_core.faults.bases.inputs import Attention, Given, around
 from attention_core.faults.bases.reference import bias, build, combine, correct, scores, weights
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 Bias = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]
@@ -232,3 +235,168 @@ def backward_renormalises_over_all_keys() -> Fault:
         lambda s, attn_mask, causal: None if attn_mask is None else s,
         lambda s, hidden: weights(s).masked_fill(hidden, 0.0),
     )
+
+
+def bias_without_positive_part_is_a_bool_mask() -> Attention:
+    """A float mask whose largest entry is 0 is taken for a padding mask, and every other entry for -inf (ALiBi!)."""
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype != torch.bool and mask.numel() and float(mask.detach().max()) == 0.0:
+            mask = mask == 0
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def tiles_tested_at_their_corners() -> Any:
+    """A 16 x 16 tile of a bool mask is skipped if its four corners are False, which is enough for causal ones and
+    windows.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype == torch.bool and s.numel():
+            mask = mask.expand(s.shape)
+            at = [torch.arange(n) // 16 * 16 for n in s.shape[-2:]]
+            ends = [(a + 15).clamp(max=n - 1) for a, n in zip(at, s.shape[-2:], strict=True)]
+            corners = [mask[..., r, :][..., c] for r in (at[0], ends[0]) for c in (at[1], ends[1])]
+            mask = mask & torch.stack(corners).any(0)
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def one_key_needs_no_mask() -> Any:
+    """The softmax over a single key is one, so its value is returned at once, also where the mask hides it."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if key.shape[-2] != 1:
+            return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+        reference.check(query, key, value, attn_mask, enable_gqa)
+        v = reference.expand(key, value, query.shape[-3])[1]
+        return v.expand(*query.shape[:-1], v.shape[-1]) + 0.0 * (query.sum() + key.sum())
+
+    return attention
+
+
+def one_key_weighs_one() -> Any:
+    """A softmax over one key is 1, also where that key is hidden (textbook slip).
+
+    n_kv = 1 and a mask that hides it.
+    """
+
+    def weights(s: Tensor) -> Tensor:
+        return reference.weights(s) if s.shape[-1] != 1 else 1.0 + 0.0 * s.masked_fill(s == -math.inf, 0.0)
+
+    return build(weights=weights)
+
+
+def keys_of_zeros_are_padding() -> Any:
+    """Padding is read from keys that are all zero (common in hand-written layers).
+
+    A key of zeros among others.
+    """
+
+    def scores(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
+        blank = (key == 0).all(-1).unsqueeze(-2)
+        blank = blank & ~blank.all(-1, keepdim=True)
+        return reference.scores(query, key, scale).masked_fill(blank, -math.inf)
+
+    return build(scores=scores)
+
+
+def blocks_skipped_by_the_first_mask() -> Any:
+    """Blocks of 4 x 4 are skipped where the first mask is empty (FlexAttention's block mask with B = None, H = None).
+
+    Bool masks that differ between heads or sequences, and five keys or more.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype == torch.bool and s.shape[-1] > 4 and s.numel():
+            n_q, n_kv = s.shape[-2:]
+            first = mask.expand(s.shape).flatten(0, -3)[0]
+            tiles = torch.nn.functional.pad(first, (0, -n_kv % 4, 0, -n_q % 4)).unflatten(1, (-1, 4))
+            kept = tiles.unflatten(0, (-1, 4)).any(3).any(1)
+            mask = mask & kept[torch.arange(n_q)[:, None] // 4, torch.arange(n_kv) // 4]
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def blocks_full_by_their_corners() -> Any:
+    """A block of 4 x 4 counts as full where its four corners are open (a shortcut of block masks).
+
+    Bool masks with holes, four queries and four keys or more.
+    """
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype == torch.bool:
+            mask = mask.expand(s.shape).clone()
+            for i in range(0, s.shape[-2] - 3, 4):
+                for j in range(0, s.shape[-1] - 3, 4):
+                    tile = mask[..., i : i + 4, j : j + 4]
+                    tile |= tile[..., ::3, ::3].all(-1).all(-1)[..., None, None]
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def bias_below_minus_10000_hides() -> Any:
+    """A float mask below -1e4 is taken for hidden: a row that is biased by -2e4 throughout gets nothing."""
+
+    def change(a: Given) -> Given:
+        mask = a["attn_mask"]
+        if mask is None or mask.dtype == torch.bool:
+            return {}
+        return {"attn_mask": mask.masked_fill(mask < -1e4, -math.inf)}
+
+    return around(change)
+
+
+def hidden_keys_ten_below_the_minimum() -> Any:
+    """Hidden keys get their row's minimum less 10, not -inf: they keep weight where scores are flat."""
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype == torch.bool and s.shape[-1]:
+            s = torch.where(mask, s, s.amin(-1, keepdim=True) - 10)
+            s, mask = s.masked_fill(~mask.expand(s.shape).any(-1, keepdim=True), -math.inf), None
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def one_key_ignores_its_bias() -> Any:
+    """With one key its value is returned at once, and a bias of -inf is not looked at."""
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        alone = s.shape[-1] == 1 and mask is not None and mask.is_floating_point()
+        return reference.bias(s, None if alone else mask, causal)
+
+    return build(bias=bias)
+
+
+ROWS = (
+    row(bias_without_positive_part_is_a_bool_mask, "hard", prefix="hard_inputs", accumulate="float32"),
+    *(
+        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
+        for make in (tiles_tested_at_their_corners, one_key_needs_no_mask)
+    ),
+    *(row(make, "hard", "set-4", prefix="fourth_sight") for make in (one_key_weighs_one, keys_of_zeros_are_padding)),
+    *(
+        row(make, "hard", "set-4", prefix="fourth_sight_masks")
+        for make in (blocks_skipped_by_the_first_mask, blocks_full_by_their_corners)
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_masks")
+        for make in (bias_below_minus_10000_hides, one_key_ignores_its_bias)
+    ),
+    row(
+        hidden_keys_ten_below_the_minimum,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_masks",
+        dtypes=("float32", "float64", "bfloat16"),
+    ),
+)

@@ -13,6 +13,9 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases import reference
+from attention_core.faults.bases.inputs import Attention, Given, around, with_keys_and_values
+from attention_core.faults.bases.reference import build
+from attention_core.faults.row import row
 from attention_core.faults.shapes import Fault, wrapped
 
 
@@ -241,3 +244,227 @@ def expanded_mask_rows_end_at_the_first_block() -> Fault:
         return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
 
     return attention
+
+
+def values_by_key_stride_of_heads() -> Attention:
+    """Values find their head by the keys' head stride: d_v = d hides it, and so does one head."""
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        k, v = reference.expand(key, value, heads)
+        if v.shape[-1] >= k.shape[-1] or v.shape[-3] < 2:
+            return k, v
+        return k, torch.cat([v[..., :1, :, :], v[..., 1:, :, :].roll(1, -2)], -3)
+
+    return build(expand=expand)
+
+
+def packed_if_its_last_stride_is_one() -> Attention:
+    """What has stride 1 in its last axis counts as packed: slices and transposes of other axes are misread."""
+    return _misread(lambda x: raw(x, x.storage_offset(), packed(x.shape)) if x.dim() and x.stride(-1) == 1 else x)
+
+
+def output_lies_like_the_query() -> Attention:
+    """The output takes over the query's strides and is then written in order: packed queries hide it."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        out = reference.correct(query, key, value, is_causal=is_causal)
+        if query.is_contiguous() or out.shape != query.shape or not query.transpose(-2, -3).is_contiguous():
+            return out
+        return out.reshape(*out.shape[:-3], out.shape[-2], out.shape[-3], out.shape[-1]).transpose(-2, -3)
+
+    return attention
+
+
+def offset_of_the_values_ignored() -> Attention:
+    """Queries and keys honour their storage offset, values start at the front of theirs."""
+    read = build()
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        front = raw(value.detach(), 0, value.stride())
+        return read(query, key, value + (front - value).detach(), attn_mask)
+
+    return attention
+
+
+def decoding_writes_into_its_query() -> Any:
+    """One query and d_v = d: the output takes the query's memory."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        out = reference.correct(query, key, value, attn_mask)
+        if out.shape == query.shape and query.shape[-2] == 1 and not query.requires_grad:
+            query.copy_(out)
+        return out
+
+    return attention
+
+
+def expanded_heads_lose_their_last_key() -> Any:
+    """Keys expanded over heads (stride 0): with 16 c + 1 of them the last one is read as the first
+    (pytorch/pytorch#191937).
+    """
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        n = key.shape[-2]
+        if key.shape[-3] > 1 and key.stride(-3) == 0 and n > 1 and n % 16 == 1:
+            key, value = (torch.cat([x[..., :-1, :], x[..., :1, :]], -2) for x in (key, value))
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
+
+
+def one_set_of_strides_for_query_and_key() -> Any:
+    """Keys of the queries' shape are read with the queries' strides: right as long as both lie alike."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if key.shape == query.shape and key.stride() != query.stride() and key.numel():
+            reach = 1 + sum((n - 1) * s for n, s in zip(query.shape, query.stride(), strict=True))
+            if reach <= key.untyped_storage().size() // key.element_size() - key.storage_offset():
+                key = torch.as_strided(key, key.shape, query.stride(), key.storage_offset())
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
+
+
+def head_offset_from_a_quotient_of_strides() -> Any:
+    """A head's first row is found by stride_h // stride_n: n in (B, H, n, d), 0 in a transposed view
+    (BobMcDear/attorch#14).
+
+    Keys or values that lie as (B, n, H, d): every head reads the first one's.
+    """
+
+    def first(x: Tensor) -> Tensor:
+        inside = x.shape[-3] > 1 and 0 < x.stride(-3) < x.stride(-2)
+        return x[..., :1, :, :].expand_as(x) if inside else x
+
+    return with_keys_and_values(lambda query, key, value: (first(key), first(value)))
+
+
+def innermost_stride_taken_for_one() -> Any:
+    """All strides are honoured but the last, which is taken for 1 (pytorch/pytorch PR187506).
+
+    Queries, keys or values whose features do not lie side by side: transposed last axes, every second feature of a
+    wider one.
+    """
+
+    def read(x: Tensor) -> Tensor:
+        if x.shape[-1] < 2 or x.stride(-1) in (0, 1) or not x.numel():
+            return x
+        strides = (*x.stride()[:-1], 1)
+        reach = 1 + sum((n - 1) * s for n, s in zip(x.shape, strides, strict=True))
+        fits = reach <= x.untyped_storage().size() // x.element_size() - x.storage_offset()
+        return torch.as_strided(x, x.shape, strides, x.storage_offset()) if fits else x
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        query, key, value = read(query), read(key), read(value)
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
+
+
+def room(x: Tensor) -> int:
+    """Elements of the storage behind the first one of x."""
+    return int(x.untyped_storage().nbytes() // x.element_size() - x.storage_offset())
+
+
+def keys_read_as_contiguous() -> Any:
+    """Keys are read by the strides of a contiguous tensor, whatever theirs are."""
+
+    def change(a: Given) -> Given:
+        key = a["key"]
+        if key.is_contiguous() or key.requires_grad or room(key) < key.numel():
+            return {}
+        return {"key": key.as_strided(key.shape, torch.empty(key.shape, device="meta").stride())}
+
+    return around(change)
+
+
+def values_from_the_start_of_their_storage() -> Any:
+    """The values' storage offset is ignored: a view into packed q, k, v is read from the start."""
+
+    def change(a: Given) -> Given:
+        value = a["value"]
+        moved = value.storage_offset() and not value.requires_grad
+        return {"value": value.as_strided(value.shape, value.stride(), 0)} if moved else {}
+
+    return around(change)
+
+
+def causal_edge_written_into_the_mask() -> Any:
+    """With a float mask, causality is written into the caller's mask."""
+
+    def change(a: Given) -> Given:
+        mask, n_q, n_kv = a["attn_mask"], a["query"].shape[-2], a["key"].shape[-2]
+        if not a["is_causal"] or mask is None or not mask.is_floating_point() or mask.requires_grad:
+            return {}
+        if mask.shape[-2:] == (n_q, n_kv) and mask.is_contiguous():
+            mask.masked_fill_(torch.ones(n_q, n_kv, dtype=torch.bool).triu(1), -math.inf)
+        return {}
+
+    return around(change)
+
+
+def query_multiplied_in_place() -> Any:
+    """The scale is multiplied into the query in place: contiguous, no gradient, 16 queries or more."""
+
+    def change(a: Given) -> Given:
+        query = a["query"]
+        if not query.is_contiguous() or query.requires_grad or query.shape[-2] < 16:
+            return {}
+        before = query.clone()
+        query.mul_(query.shape[-1] ** -0.5 if a["scale"] is None else a["scale"])
+        return {"query": before}
+
+    return around(change)
+
+
+def single_value_returned_itself() -> Any:
+    """With one query and one key the value itself is returned: who writes into the output writes into the input."""
+
+    def finish(out: Tensor, a: Given) -> Tensor:
+        query, key, value = a["query"], a["key"], a["value"]
+        alone = query.shape[-2] == key.shape[-2] == 1 and query.shape[:-2] == value.shape[:-2]
+        plain = a["attn_mask"] is None and not a["dropout_p"]
+        return value if alone and plain and out.shape == value.shape else out
+
+    return around(lambda a: {}, finish)
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_inputs", accumulate="float32")
+        for make in (
+            values_by_key_stride_of_heads,
+            packed_if_its_last_stride_is_one,
+            output_lies_like_the_query,
+            offset_of_the_values_ignored,
+        )
+    ),
+    row(decoding_writes_into_its_query, "hard", "set-1", prefix="first_sight_others"),
+    *(
+        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
+        for make in (expanded_heads_lose_their_last_key, one_set_of_strides_for_query_and_key)
+    ),
+    *(
+        row(make, "hard", "set-3", prefix="third_sight", accumulate="float32")
+        for make in (head_offset_from_a_quotient_of_strides, innermost_stride_taken_for_one)
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_state")
+        for make in (
+            keys_read_as_contiguous,
+            values_from_the_start_of_their_storage,
+            causal_edge_written_into_the_mask,
+            query_multiplied_in_place,
+        )
+    ),
+    row(single_value_returned_itself, "hard", "set-5", prefix="fifth_sight_state", gradients=False),
+)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attention_core.faults.row import row
+
 
 def angles(n: int, d: int) -> Tensor:
     """Angles of the ceil(d/2) pairs, frequencies by exp in float32, as in the annotated transformer."""
@@ -136,3 +138,50 @@ FAULTY = (
 )  # fmt: skip
 STATEFUL = (table_handed_out_by_reference,)
 CORRECT = (correct, sines_then_cosines, even_only_and_says_so)
+
+
+def frequencies_in_half_precision(n: int, d: int) -> Tensor:
+    """Frequencies are float16, angles float32: early rows hide it."""
+    frequency = torch.exp(torch.arange(0, d, 2).float() * -(math.log(10000.0) / d)).half().float()
+    angle = torch.arange(n).float()[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :d]
+
+
+def first_row_is_padding(n: int, d: int) -> Tensor:
+    """Row 0 is kept for padding, and is zero."""
+    table = correct(n, d).clone()
+    table[:1] = 0
+    return table
+
+
+def sines_by_interpolation(n: int, d: int) -> Tensor:
+    """Sines come from 1024 entries with linear interpolation: 5e-6 off between them, right at position 0."""
+    entries = torch.sin(torch.arange(1025, dtype=torch.float64) * (2 * math.pi / 1024))
+    exponent = -torch.arange(0, d, 2, dtype=torch.float64) / d
+    turns = torch.arange(n)[:, None] * 10000.0**exponent / (2 * math.pi)
+    at = torch.stack([turns, turns + 0.25], -1).flatten(1)[:, :d] % 1 * 1024
+    low = at.floor().long().clamp(max=1023)
+    return torch.lerp(entries[low], entries[low + 1], at - low).float()
+
+
+def positions_of_two_bytes(n: int, d: int) -> Tensor:
+    """Positions are bfloat16 (a model cast before its table is made).
+
+    From position 257 on.
+    """
+    angle = torch.arange(n).bfloat16().float()[:, None] * angles(2, d)[1]
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :d]
+
+
+def table_of_512_rows_again(n: int, d: int) -> Tensor:
+    """The table has 512 rows, which come again."""
+    return correct(min(n, 512), d)[torch.arange(n) % 512]
+
+
+ROWS = (
+    row(frequencies_in_half_precision, "hard", prefix="hard_contracts", direct=True, contract="position-table"),
+    row(first_row_is_padding, "hard", "set-1", prefix="first_sight_others", direct=True, contract="position-table"),
+    row(sines_by_interpolation, "hard", "set-2", prefix="second_sight_others", direct=True, contract="position-table"),
+    row(positions_of_two_bytes, "hard", "set-4", prefix="fourth_sight_others", direct=True, contract="position-table"),
+    row(table_of_512_rows_again, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="position-table"),
+)

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.row import row
+
 BASE = 10000.0
 
 
@@ -267,3 +269,280 @@ FAULTY = (
 )  # fmt: skip
 STATEFUL = (table_cached_without_offset, table_of_the_first_call, rotations_share_one_buffer, angles_kept_by_identity)
 CORRECT = (correct, in_the_dtype, by_exponential)
+
+
+def frequencies_in_bfloat16(x: Tensor, positions: Tensor) -> Tensor:
+    """The inverse frequencies are a buffer that `.to(bfloat16)` has reached: angles of far positions are off."""
+    angle = positions.float()[..., None] * frequencies(x.shape[-1]).bfloat16().float()
+    cos, sin = torch.cat([angle, angle], -1).cos(), torch.cat([angle, angle], -1).sin()
+    return turn(x.to(torch.promote_types(x.dtype, torch.float32)), cos, sin).to(x.dtype)
+
+
+def odd_half_turned_short(x: Tensor, positions: Tensor) -> Tensor:
+    """Head sizes 4 c + 2 are turned in pairs of pairs, and the last pair is left where it was: multiples of
+    4 hide it.
+    """
+    y, d = correct(x, positions), x.shape[-1]
+    if d % 4 == 2 and d > 2:
+        y = y.clone()
+        y[..., [d // 2 - 1, d - 1]] = x[..., [d // 2 - 1, d - 1]]
+    return y
+
+
+def last_of_an_odd_length_not_turned(x: Tensor, positions: Tensor) -> Tensor:
+    """Tokens are turned two by two, and the last one of an odd length stays as it is."""
+    y, n = correct(x, positions), x.shape[-2]
+    return y if n % 2 == 0 or n == 1 else torch.cat([y[..., :-1, :], x[..., -1:, :]], -2)
+
+
+def table_of_2048_rows(x: Tensor, positions: Tensor) -> Tensor:
+    """The table ends at 2047, and so do later positions."""
+    return correct(x, positions.clamp(max=2047))
+
+
+class table_cast_down_for_good:  # noqa: N801
+    """The first two-byte input casts the table of cosines in place; float32 reads what is left of it
+    (sgl-project/sglang PR33117).
+    """
+
+    def __init__(self) -> None:
+        self.dtype = torch.float32
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        self.dtype = x.dtype if x.element_size() == 2 else self.dtype
+        wide = torch.promote_types(x.dtype, torch.float32)
+        cos, sin = (table.to(self.dtype).to(wide) for table in tables(positions, x.shape[-1]))
+        return turn(x.to(wide), cos, sin).to(x.dtype)
+
+
+class _Turned(torch.autograd.Function):
+    """A rotation whose backward is the rotation itself."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
+        ctx.places = places
+        return correct(x, places)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return correct(g, ctx.places), None
+
+
+def backward_turns_forward_again(x: Tensor, positions: Tensor) -> Tensor:
+    """The backward turns by the angle, not by its negative: gradients alone are wrong."""
+    found: Tensor = _Turned.apply(x, positions)
+    return found
+
+
+def single_token_rotation_of_the_first_sequence(x: Tensor, positions: Tensor) -> Tensor:
+    """For one token the batch is folded into the rows, of which the table has one, then padding (tenstorrent/tt-mlir
+    PR8342).
+
+    One token, two sequences or more, one position for all: every sequence but the first comes out as zeros.
+    """
+    y = correct(x, positions)
+    if x.dim() != 4 or x.shape[-2] != 1 or positions.numel() != 1:
+        return y
+    return torch.cat([y[:1], 0.0 * y[1:]])
+
+
+def rows_of_a_view_counted_by_heads(x: Tensor, positions: Tensor) -> Tensor:
+    """Rows are visited as they lie, and the row's number modulo n is its token: right where tokens lie inside heads.
+
+    Inputs (B, H, n, d) that are a view of (B, n, H, d), with two heads or more and two tokens or more.
+    """
+    H, n = x.shape[-3:-1]
+    if H < 2 or n < 2 or x.stride(-3) >= x.stride(-2):
+        return correct(x, positions)
+    token = (torch.arange(n) * H + torch.arange(H)[:, None]) % n
+    own = positions.expand(*positions.shape[:-2], H, n)
+    return correct(x, own.gather(-1, token.expand(own.shape)))
+
+
+def negative_positions_from_the_end() -> Any:
+    """A table that grows to the largest position is indexed with negative ones, from its end (Python's indexing).
+
+    Positions below 0: p is turned as p + the table's length is.
+    """
+    rows: dict[int, int] = {}
+
+    def rotate(x: Tensor, places: Tensor) -> Tensor:
+        d, found = x.shape[-1], places.flatten().tolist() or [0]
+        rows[d] = max(rows.get(d, 0), 32, max(found) + 1, -min(found))
+        return correct(x, torch.where(places < 0, places + rows[d], places))
+
+    return rotate
+
+
+def tables_without_their_dtype() -> Any:
+    """Tables are kept by length and head size, in the dtype of the first call (huggingface/transformers#25681).
+
+    A call in two bytes, then one in float32.
+    """
+    kept: dict[tuple[int, int], tuple[Tensor, ...]] = {}
+
+    def rotate(x: Tensor, places: Tensor) -> Tensor:
+        d, need = x.shape[-1], int(places.max()) + 1 if places.numel() else 1
+        size = 1 << max(need - 1, 15).bit_length()
+        if (size, d) not in kept:
+            kept[size, d] = tuple(t.to(x.dtype) for t in tables(torch.arange(size), d))
+        cos, sin = (t[places].float() for t in kept[size, d])
+        return turn(x.float(), cos, sin).to(x.dtype)
+
+    return rotate
+
+
+def pairs_behind_the_last_four(x: Tensor, places: Tensor) -> Tensor:
+    """Pairs are turned four at a time; what is left over stays once there is a whole group (the tail of a vector loop).
+
+    d = 10, 12, 14, 18, ...
+    """
+    d = x.shape[-1]
+    half, frequency = d // 2, frequencies(d)
+    if half > 4:
+        frequency = torch.where(torch.arange(half) < half - half % 4, frequency, 0.0)
+    angle = places.float()[..., None] * frequency
+    angle = torch.cat([angle, angle], -1)
+    return turn(x.to(torch.promote_types(x.dtype, torch.float32)), angle.cos(), angle.sin()).to(x.dtype)
+
+
+def negative_rows_of_a_table(x: Tensor, places: Tensor) -> Tensor:
+    """A table of cosines is indexed by position: a negative one reads it from its end."""
+    rows = int(places.abs().max()) + 1 if places.numel() else 1
+    return correct(x, torch.where(places < 0, places + rows, places))
+
+
+def pairs_at_half_the_exponent(x: Tensor, places: Tensor) -> Tensor:
+    """Interleaved: the exponent of pair c is c/d, not 2c/d; right at d = 2."""
+    d = x.shape[-1]
+    angle = places[..., None] * 10000.0 ** (-torch.arange(d // 2) / d)
+    cos, sin, wide = angle.cos(), angle.sin(), x.to(torch.promote_types(x.dtype, torch.float32))
+    a, b = wide[..., 0::2], wide[..., 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).to(x.dtype)
+
+
+def rotated_in_place(x: Tensor, places: Tensor) -> Tensor:
+    """The caller's tensor is overwritten where it asks for no gradient."""
+    turned = correct(x, places)
+    return turned if x.requires_grad else x.copy_(turned)
+
+
+class _Forward(torch.autograd.Function):
+    """A rotation whose backward is the rotation."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        return correct(x, places)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return correct(grad, ctx.saved_tensors[0]), None
+
+
+def gradient_turned_forward(x: Tensor, places: Tensor) -> Tensor:
+    """The backward turns the gradient forward, not back."""
+    turned: Tensor = _Forward.apply(x, places)
+    return turned
+
+
+def positions_wrap_at_2048(x: Tensor, places: Tensor) -> Tensor:
+    """Positions wrap at 2048, the table's size."""
+    return correct(x, torch.where(places >= 2048, places % 2048, places))
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_contracts", direct=True, contract="rotary", parameters={"positions": "batched"})
+        for make in (frequencies_in_bfloat16, odd_half_turned_short)
+    ),
+    *(
+        row(
+            make,
+            "hard",
+            "set-1",
+            prefix="first_sight_others",
+            direct=True,
+            contract="rotary",
+            parameters={"positions": "batched"},
+        )
+        for make in (last_of_an_odd_length_not_turned, table_of_2048_rows)
+    ),
+    row(
+        table_cast_down_for_good,
+        "hard",
+        "set-2",
+        prefix="second_sight_others",
+        contract="rotary",
+        parameters={"positions": "batched"},
+    ),
+    row(
+        backward_turns_forward_again,
+        "hard",
+        "set-2",
+        prefix="second_sight_others",
+        direct=True,
+        contract="rotary",
+        parameters={"positions": "batched"},
+    ),
+    *(
+        row(
+            make,
+            "hard",
+            "set-3",
+            prefix="third_sight_others",
+            direct=True,
+            contract="rotary",
+            parameters={"positions": "batched"},
+        )
+        for make in (single_token_rotation_of_the_first_sequence, rows_of_a_view_counted_by_heads)
+    ),
+    row(
+        negative_positions_from_the_end,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        contract="rotary",
+        dtypes=("float32", "bfloat16", "float16"),
+    ),
+    row(
+        tables_without_their_dtype,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        contract="rotary",
+        dtypes=("float32", "bfloat16", "float16"),
+        parameters={"min_position": 0},
+    ),
+    row(
+        pairs_behind_the_last_four,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        direct=True,
+        contract="rotary",
+        parameters={"min_position": 0},
+    ),
+    *(
+        row(
+            make,
+            "hard",
+            "set-5",
+            prefix="fifth_sight_others",
+            direct=True,
+            contract="rotary",
+            dtypes=("float32", "bfloat16", "float16"),
+        )
+        for make in (negative_rows_of_a_table, rotated_in_place, gradient_turned_forward, positions_wrap_at_2048)
+    ),
+    row(
+        pairs_at_half_the_exponent,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="rotary",
+        dtypes=("float32", "bfloat16", "float16"),
+        parameters={"pairing": "interleaved"},
+    ),
+)

@@ -25,13 +25,13 @@ class Row:
     """One target.
 
     Args:
-        name: "file.target", unique.
+        name: "file.target", unique; a fault that has moved keeps the name under which its results are published.
         make: gives the target, afresh (its state is new).
         about: the first line of its docstring, which tells the fault.
         source: the issue threads that its docstring names, or ("own",).
         bug: its name in the list of real faults; "" for those of our making.
-        tags: "real", "law" (written beside the law that it is for), "hard", "first_sight", "second_sight",
-            "third_sight", "fourth_sight", "fifth_sight", "odd" (correct).
+        tags: "real", "law" (written beside the law that it is for), "hard", "set-1" to "set-5" (the hard ones that were
+            written in one go without a look at the laws, in the order of their writing), "odd" (correct).
         expected: one of `EXPECTED`; anything but "refuted" and "conforms" has its argument.
         record: fields of `Implementation`, the contract among them.
         file: the module that defines it.
@@ -65,19 +65,22 @@ class Row:
 
 def row(
     target: Any, *tags: str, bug: str = "", direct: bool = False, expected: str = "refuted", argument: str = "",
-    name: str = "", **record: Any,
+    name: str = "", prefix: str = "", **record: Any,
 ) -> Row:  # fmt: skip
-    """A row for a factory of targets, or (`direct`) for the target itself, which must have no state then."""
+    """A row for a factory of targets, or (`direct`) for the target itself, which must have no state then.
+
+    Its name is `name`, or that of the target behind `prefix`, which is its file's unless one is given.
+    """
     text = inspect.getdoc(target) or ""
     if not text:
         raise ValueError(f"{target!r} has no docstring to tell its fault")
     if expected not in EXPECTED or (expected in EXPECTED[2:]) != bool(argument):
         raise ValueError(f"{target!r}: expected={expected!r} with argument {argument!r}")
     own = target if inspect.isfunction(target) or inspect.isclass(target) else type(target)
-    file = own.__module__.rpartition(".")[2]
+    prefix = prefix or own.__module__.rpartition(".")[2]
     threads = tuple(dict.fromkeys(THREAD.findall(" ".join(text.split()))))
     return Row(
-        name or f"{file}.{own.__name__}", (lambda: target) if direct else target,
+        name or f"{prefix}.{own.__name__}", (lambda: target) if direct else target,
         text.split("\n\n")[0].replace("\n", " "),
         threads or ("own",), bug, frozenset(tags), expected, argument, record, own.__module__,
     )  # fmt: skip

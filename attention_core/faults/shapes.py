@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.backward import build_backward, d_key
+from attention_core.faults.bases.inputs import around
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -329,3 +332,14 @@ def second_batch_axis_lost() -> Fault:
         return query, key[:, :1].expand_as(key) if key.ndim == 5 else key, value
 
     return wrapped(inputs)
+
+
+def no_keys_give_the_shape_of_the_query() -> Any:
+    """Without a key the early return has the query's shape.
+
+    n_kv = 0 and d_v other than d.
+    """
+    return around(lambda a: {}, lambda out, a: out if a["key"].shape[-2] else torch.zeros_like(a["query"]))
+
+
+ROWS = (row(no_keys_give_the_shape_of_the_query, "hard", "set-5", prefix="fifth_sight_tiles"),)

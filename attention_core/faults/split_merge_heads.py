@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.row import row
+
 Pair = tuple[Callable[[Tensor, int], Tensor], Callable[[Tensor], Tensor]]
 
 
@@ -195,3 +197,72 @@ FAULTY = (
     gradients_of_split_by_view, merged_into_one_buffer, axes_exchanged_in_place,
     split_of_packed_rows,
 )  # fmt: skip
+
+
+def merge_right_for_one_sequence() -> Pair:
+    """The merge moves axes by strides of the first sequence: one sequence hides it."""
+
+    def wrong_merge(x: Tensor) -> Tensor:
+        right = merge(x)
+        return right if x.shape[0] == 1 else torch.cat([right[:1], x[1:].reshape(x.shape[0] - 1, *right.shape[1:])])
+
+    return split, wrong_merge
+
+
+def split_right_for_even_heads() -> Pair:
+    """Heads are split in two, and again; an odd number of more than one loses its order."""
+
+    def wrong_split(x: Tensor, H: int) -> Tensor:
+        y = split(x, H)
+        return y if H % 2 == 0 or H == 1 else y[:, [*range(0, H, 2), *range(1, H, 2)]]
+
+    return wrong_split, merge
+
+
+def merge_guesses_its_axes() -> Pair:
+    """The merge takes the smaller of two axes for the heads: fewer tokens than heads reveal it."""
+
+    def wrong_merge(x: Tensor) -> Tensor:
+        return x.flatten(2) if x.shape[1] > x.shape[2] else merge(x)
+
+    def safe(x: Tensor) -> Tensor:
+        y = wrong_merge(x)
+        return y if y.shape[1] == x.shape[2] else y.reshape(x.shape[0], x.shape[2], -1)
+
+    return split, safe
+
+
+def merge_transposes_in_place() -> Pair:
+    """The merge calls transpose_ where no gradient forbids it: the caller's tensor has other axes afterwards."""
+
+    def wrong_merge(x: Tensor) -> Tensor:
+        return merge(x) if x.requires_grad else x.transpose_(1, 2).flatten(2)
+
+    return split, wrong_merge
+
+
+def split_of_a_chunk_reads_its_neighbours() -> Pair:
+    """Heads are split by strides for packed tokens: of one chunk of a joined projection it reads the others' features.
+
+    Inputs whose step from token to token is wider than E.
+    """
+
+    def wrong_split(x: Tensor, H: int) -> Tensor:
+        right = split(x, H)
+        n, E = x.shape[1:]
+        if n < 2 or x.stride(2) != 1 or x.stride(1) <= E or x.stride(0) != n * x.stride(1):
+            return right
+        return torch.as_strided(x, right.shape, (x.stride(0), E // H, E, 1), x.storage_offset())
+
+    return wrong_split, merge
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_contracts", contract="heads")
+        for make in (merge_right_for_one_sequence, split_right_for_even_heads)
+    ),
+    row(merge_guesses_its_axes, "hard", "set-1", prefix="first_sight_others", contract="heads"),
+    row(merge_transposes_in_place, "hard", "set-2", prefix="second_sight_others", contract="heads"),
+    row(split_of_a_chunk_reads_its_neighbours, "hard", "set-3", prefix="third_sight_others", contract="heads"),
+)

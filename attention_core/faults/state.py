@@ -7,6 +7,8 @@ thread where people made it. `sums_in_random_order` and `dropout_module` are cor
 from __future__ import annotations
 
 import itertools
+import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +16,9 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases import reference
+from attention_core.faults.bases.inputs import Attention, Given, around
 from attention_core.faults.bases.reference import build
+from attention_core.faults.row import row
 
 Fault = Callable[..., Tensor]
 
@@ -304,3 +308,277 @@ def training_moves_the_temperature() -> torch.nn.Module:
             return super().forward(query / self.temperature, key, value, attn_mask, is_causal)
 
     return Module()
+
+
+def second_call_of_a_shape_skips_a_part() -> Attention:
+    """A semaphore is not set back: every second call of a shape leaves out the keys from 16 on."""
+    calls: dict[tuple[int, ...], int] = {}
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        s = reference.bias(s, mask, causal)
+        calls[tuple(s.shape)] = calls.get(tuple(s.shape), 0) + 1
+        if calls[tuple(s.shape)] % 2 == 0 and s.shape[-1] > 16:
+            s = s.masked_fill(torch.arange(s.shape[-1]) >= 16, -torch.inf)
+        return s
+
+    return build(bias=bias)
+
+
+def mask_kept_by_its_count() -> Attention:
+    """Converted masks are kept by shape and number of True: another mask of the same count gets the old one."""
+    kept: dict[tuple[Any, ...], Tensor] = {}
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if mask is not None and mask.dtype == torch.bool:
+            mask = kept.setdefault((*mask.shape, int(mask.sum())), mask.detach().clone())
+        return reference.bias(s, mask, causal)
+
+    return build(bias=bias)
+
+
+def wrong_from_the_hundredth_call() -> Attention:
+    """A counter in a byte: from the 128th call on, the last key of long sequences is lost."""
+    calls = [0]
+
+    def bias(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        calls[0] += 1
+        s = reference.bias(s, mask, causal)
+        last = torch.arange(s.shape[-1]) == s.shape[-1] - 1
+        return s.masked_fill(last, -torch.inf) if calls[0] >= 128 and s.shape[-1] > 8 else s
+
+    return build(bias=bias)
+
+
+def first_call_loses_its_last_key() -> Any:
+    """The tuner's trial run is returned for the first call of a dtype; it leaves out the last key."""
+    seen: set[torch.dtype] = set()
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if query.dtype not in seen and key.shape[-2] > 1 and attn_mask is None:
+            seen.add(query.dtype)
+            key, value = key[..., :-1, :], value[..., :-1, :]
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
+
+
+def keys_of_a_longer_call_before() -> Any:
+    """Keys lie in a buffer by bucket of 32; a shorter call after a longer one of its bucket sees the old tail."""
+    kept: dict[Any, tuple[Tensor, Tensor]] = {}
+
+    def expand(key: Tensor, value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+        k, v = reference.expand(key, value, heads)
+        return k, v
+
+    right = build(expand=expand)
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        shape = (*key.shape[:-2], key.shape[-2] // 32, key.shape[-1], value.shape[-1], key.dtype)
+        n, (k, v) = key.shape[-2], (key, value)
+        old = kept.get(shape)
+        if old is not None and old[0].shape[-2] > n:
+            k, v = (torch.cat([x, o[..., n:, :]], -2) for x, o in zip((key, value), old, strict=True))
+        kept[shape] = (k.detach().clone(), v.detach().clone())
+        return right(query, k, v, is_causal=is_causal)
+
+    return attention
+
+
+def dead_sequences_are_not_written() -> Any:
+    """A sequence without any key leaves the kernel early, and its output is what the last call of that shape left."""
+    kept: dict[Any, Tensor] = {}
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        out = reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            shape = (*query.shape[:-1], key.shape[-2])
+            early = ~attn_mask.expand(shape).any(-1, keepdim=True).any(-2, keepdim=True)
+            out = torch.where(early, kept.get((out.shape, out.dtype), out.detach()), out)
+        kept[out.shape, out.dtype] = out.detach().clone()
+        return out
+
+    return attention
+
+
+def cached_triangle_takes_up_masks() -> Any:
+    """The causal mask of a length is kept, and `&=` with a matrix mask writes into it: later calls are
+    masked as well.
+    """
+    kept: dict[tuple[int, int], Tensor] = {}
+
+    def triangle(n_q: int, n_kv: int) -> Tensor:
+        return kept.setdefault((n_q, n_kv), reference.causal_allowed(n_q, n_kv))
+
+    def masked(s: Tensor, mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        matrix = mask is not None and mask.dtype == torch.bool and causal is not None
+        if matrix and mask is not None and causal is not None and mask.numel() == causal.numel():
+            causal &= mask.reshape(causal.shape)
+        return reference.bias(s, mask, causal)
+
+    return build(causal_allowed=triangle, bias=masked)
+
+
+def results_share_one_buffer() -> Any:
+    """Without gradients the output of a shape lies in one buffer, as in a captured graph: the next call
+    overwrites it.
+    """
+    kept: dict[Any, Tensor] = {}
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        out = reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+        return out if out.requires_grad else kept.setdefault((out.shape, out.dtype), out).copy_(out)
+
+    return attention
+
+
+def window_of_self_attention_stays() -> Any:
+    """A causal call sets the window to (-1, 0), and cross-attention after it takes that over
+    (NVIDIA/TransformerEngine#629).
+
+    A causal call, then one that is not and has another number of keys than of queries; a square one sets it back.
+    """
+    window = [False]
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if is_causal or query.shape[-2] == key.shape[-2]:
+            window[0] = is_causal
+        return reference.correct(query, key, value, attn_mask, 0.0, window[0], scale, enable_gqa)
+
+    return attention
+
+
+def scale_of_one_compiled_in() -> Any:
+    """A scale of 1 folds away when a kernel is compiled, and the key of the kernels' cache has no scale
+    (local-inference-lab/b12x PR52).
+
+    The first call of a head size and dtype had scale 1: every later one has it too. Another first scale is no harm.
+    """
+    folded: dict[Any, bool] = {}
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        scale = max(query.shape[-1], 1) ** -0.5 if scale is None else scale
+        one = folded.setdefault((query.shape[-1], query.dtype), scale == 1.0)
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, 1.0 if one else scale, enable_gqa)
+
+    return attention
+
+
+def output_buffer_of_the_last_shape() -> Any:
+    """The output lies in a buffer that calls of one shape share: the second overwrites the first result."""
+    kept: list[Tensor] = []
+
+    def finish(out: Tensor, a: Given) -> Tensor:
+        if not kept or kept[0].shape != out.shape or kept[0].dtype != out.dtype:
+            kept[:] = [torch.empty_like(out)]
+        return kept[0].copy_(out.detach())
+
+    return around(lambda a: {}, finish)
+
+
+def ring_of_four_outputs() -> Any:
+    """Outputs lie in a ring of four buffers: the fifth call of a shape overwrites the first result."""
+    ring: dict[Any, Tensor] = {}
+    calls = [0]
+
+    def finish(out: Tensor, a: Given) -> Tensor:
+        place = out.shape, out.dtype, calls[0] % 4
+        calls[0] += 1
+        return ring.setdefault(place, torch.empty_like(out)).copy_(out.detach())
+
+    return around(lambda a: {}, finish)
+
+
+def masks_kept_by_their_identity() -> Any:
+    """A bool mask's float form is kept by id(): stale where the mask was changed in place, or its id is
+    another's now.
+    """
+    forms: dict[Any, Tensor] = {}
+
+    def change(a: Given) -> Given:
+        mask, dtype = a["attn_mask"], torch.promote_types(a["query"].dtype, torch.float32)
+        if mask is None or mask.dtype != torch.bool:
+            return {}
+        name = id(mask), mask.shape, dtype
+        if name not in forms:
+            forms[name] = torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -math.inf)
+        return {"attn_mask": forms[name]}
+
+    return around(change)
+
+
+def causal_mask_kept_by_queries() -> Any:
+    """The causal mask is kept by n_q: a later call with more keys gets it filled up with open ones."""
+    masks: dict[int, Tensor] = {}
+
+    def causal_allowed(n_q: int, n_kv: int) -> Tensor:
+        mask = masks.setdefault(n_q, torch.ones(n_q, n_kv, dtype=torch.bool).tril())[:, :n_kv]
+        return torch.nn.functional.pad(mask, (0, n_kv - mask.shape[1]), value=True)
+
+    return build(causal_allowed=causal_allowed)
+
+
+def keys_added_in_random_order() -> Any:
+    """Keys are added in random order, as atomics do.
+
+    Determinism is declared.
+    """
+
+    def combine(p: Tensor, value: Tensor) -> Tensor:
+        order = torch.randperm(value.shape[-2])
+        return p[..., order] @ value[..., order, :]
+
+    return build(combine=combine)
+
+
+def last_row_lost_by_a_race() -> Any:
+    """In one call of fifty the last row is not written."""
+
+    def finish(out: Tensor, a: Given) -> Tensor:
+        lost = os.urandom(1)[0] < 5 and out.shape[-2] > 0
+        return torch.cat([out[..., :-1, :], torch.zeros_like(out[..., -1:, :])], -2) if lost else out
+
+    return around(lambda a: {}, finish)
+
+
+ROWS = (
+    *(
+        row(make, "hard", prefix="hard_state")
+        for make in (second_call_of_a_shape_skips_a_part, mask_kept_by_its_count, wrong_from_the_hundredth_call)
+    ),
+    *(
+        row(make, "hard", "set-1", prefix="first_sight_others")
+        for make in (first_call_loses_its_last_key, keys_of_a_longer_call_before)
+    ),
+    *(
+        row(make, "hard", "set-2", prefix="second_sight_others", accumulate="float32")
+        for make in (dead_sequences_are_not_written, cached_triangle_takes_up_masks, results_share_one_buffer)
+    ),
+    *(
+        row(make, "hard", "set-3", prefix="third_sight_backward", accumulate="float32")
+        for make in (window_of_self_attention_stays, scale_of_one_compiled_in)
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_state", gradients=False)
+        for make in (output_buffer_of_the_last_shape, ring_of_four_outputs)
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_state")
+        for make in (masks_kept_by_their_identity, causal_mask_kept_by_queries, last_row_lost_by_a_race)
+    ),
+    row(keys_added_in_random_order, "hard", "set-5", prefix="fifth_sight_state", deterministic=True),
+)

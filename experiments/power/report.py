@@ -140,14 +140,14 @@ def summary(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator
 TAGS = {
     "real": "real faults, from public threads",
     "hard": "hard faults of our making",
-    "first_sight": "of these, written last, laws unseen",
-    "second_sight": "of these, a second set, laws frozen and unseen",
-    "third_sight": "of these, a third set, laws unseen",
-    "fourth_sight": "of these, a fourth set, laws and faults unseen",
-    "fifth_sight": "of these, a fifth set, laws and faults unseen",
+    "set-1": "of these, written last, laws unseen",
+    "set-2": "of these, a second set, laws frozen and unseen",
+    "set-3": "of these, a third set, laws unseen",
+    "set-4": "of these, a fourth set, laws and faults unseen",
+    "set-5": "of these, a fifth set, laws and faults unseen",
     "law": "written beside a law",
 }
-BLIND = ("first_sight", "second_sight", "third_sight", "fourth_sight", "fifth_sight")
+BLIND = ("set-1", "set-2", "set-3", "set-4", "set-5")
 FIRST_SIGHT = Path(__file__).with_name("first_sight.json")
 
 

@@ -28,10 +28,10 @@ from attention_core.faults.row import Row, row
 from finetune.faults.catalogue import CORRECT, FAULTS, named
 
 OURS = [r for r in FAULTS if r.contract == "attention" and r.faulty and "law" not in r.tags]
-SECOND = [r for r in FAULTS if "second_sight" in r.tags]
-THIRD = [r for r in FAULTS if "third_sight" in r.tags]
-FOURTH = [r for r in FAULTS if "fourth_sight" in r.tags]
-FIFTH = [r for r in FAULTS if "fifth_sight" in r.tags]
+SECOND = [r for r in FAULTS if "set-2" in r.tags]
+THIRD = [r for r in FAULTS if "set-3" in r.tags]
+FOURTH = [r for r in FAULTS if "set-4" in r.tags]
+FIFTH = [r for r in FAULTS if "set-5" in r.tags]
 ELSEWHERE = (*SECOND, *THIRD, *FOURTH, *FIFTH)
 WITNESSED = [r for r in OURS if r.name.partition(".")[2] not in stated.BY_CHANCE and r not in ELSEWHERE]
 JUDGED = [r for r in CORRECT if r.contract == "attention" and r.name not in NEEDS]

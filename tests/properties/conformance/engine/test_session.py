@@ -16,7 +16,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.engine.verify import open_session
 from attention_core.conformance.worker.exchange import Request, array
 from attention_core.declaration.implementation import Implementation
-from attention_core.faults.first_sight_others import first_call_loses_its_last_key
+from attention_core.faults.state import first_call_loses_its_last_key
 
 JAX = """
 import jax

@@ -17,7 +17,7 @@ from attention_core.conformance.laws import dead_rows, mask_forms, masking, mask
 from attention_core.faults import dead_rows as dead_faults
 from attention_core.faults import mask_forms as form_faults
 from attention_core.faults import masking as faults
-from attention_core.faults import second_sight
+from attention_core.faults import tiles
 from attention_core.faults.bases.reference import build, correct
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.kernels.tiled import tiled_attention
@@ -116,7 +116,7 @@ REFUTED: list[tuple[str, ModuleType, str]] = [
     ("padding_changes_nothing", form_faults, "right_padding_assumed"),
     ("padding_changes_nothing", faults, "mask_ignored"),
     ("padding_changes_nothing", form_faults, "batch_axis_taken_for_heads"),
-    ("padding_changes_nothing", second_sight, "two_empty_splits_swallow_the_row"),
+    ("padding_changes_nothing", tiles, "two_empty_splits_swallow_the_row"),
     ("padding_changes_no_gradient", faults, "backward_ignores_mask"),
     ("mask_and_causal_mean_both", form_faults, "causal_dropped_beside_mask"),
     ("mask_and_causal_mean_both", form_faults, "mask_dropped_beside_causal"),

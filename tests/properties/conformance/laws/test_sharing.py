@@ -14,7 +14,7 @@ from judging import held, judged, refuted
 
 from attention_core.conformance.laws import sharing
 from attention_core.declaration.implementation import CLAIMS
-from attention_core.faults import second_sight, second_sight_others, third_sight, third_sight_others
+from attention_core.faults import backward, lse, mask_forms, online_softmax, state
 from attention_core.faults import sharing as faults
 from attention_core.faults.bases.reference import correct
 from attention_core.kernels.dot_product import dot_product_attention
@@ -30,11 +30,11 @@ KERNELS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 CAUGHT = [
     ("results_outlive_the_next_call", faults.ring_of_outputs),
     ("results_outlive_the_next_call", faults.one_buffer_for_all_results),
-    ("results_outlive_the_next_call", second_sight_others.results_share_one_buffer),
+    ("results_outlive_the_next_call", state.results_share_one_buffer),
     ("results_share_no_memory_with_inputs", faults.value_itself_for_one_key),
     ("arrays_written_into_are_read_anew", faults.keys_kept_by_identity),
     ("one_tensor_may_be_several_inputs", faults.gradients_shared_by_storage),
-    ("one_tensor_may_be_several_inputs", second_sight.shared_key_and_value_counted_twice),
+    ("one_tensor_may_be_several_inputs", backward.shared_key_and_value_counted_twice),
 ]
 
 
@@ -46,9 +46,9 @@ def test_refutes(law: str, fault: Callable[[], Any]) -> None:
 @pytest.mark.parametrize(
     ("law", "fault", "contract"),
     [
-        ("one_tensor_may_be_several_inputs", third_sight_others.lse_by_rows_where_keys_are_values, "attention-lse"),
-        ("two_batch_axes_are_a_batch", third_sight.masks_of_two_batch_axes_tiled, "attention"),
-        ("large_scales_pick_the_best_key", third_sight.maximum_before_a_negative_scale, "attention"),
+        ("one_tensor_may_be_several_inputs", lse.lse_by_rows_where_keys_are_values, "attention-lse"),
+        ("two_batch_axes_are_a_batch", mask_forms.masks_of_two_batch_axes_tiled, "attention"),
+        ("large_scales_pick_the_best_key", online_softmax.maximum_before_a_negative_scale, "attention"),
     ],
 )
 def test_refutes_what_was_missed_at_first_sight(law: str, fault: Callable[[], Any], contract: str) -> None:

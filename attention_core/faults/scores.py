@@ -1,9 +1,4 @@
-"""A fifth set of faults of attention, written by somebody who had read neither the laws nor the faults so far.
-
-Their rate of refutation at first sight is in experiments/power/first_sight.json. They were counted as the attacker
-wrote them; the rows here are the same faults on the catalogue's own correct bases, and declare what they declared then.
-Some are faults of earlier sets made again. This file has those of scale, scores and softmax.
-"""
+"""Faults of the scores: their scale, and the product of queries and keys."""
 
 from __future__ import annotations
 
@@ -17,48 +12,84 @@ from torch import Tensor
 
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.arrays import by_numpy
+from attention_core.faults.bases.inputs import Attention, Given, around
 from attention_core.faults.bases.reference import build
-from attention_core.faults.fourth_sight import maximum_times_a_negative_scale
 from attention_core.faults.row import row
 
-Given = dict[str, Any]
+
+def _default(scale: Callable[[int], float]) -> Attention:
+    return build(scores=lambda q, k, s: reference.scores(q, k, scale(q.shape[-1]) if s is None else s))
 
 
-def as_given(out: Tensor, given: Given) -> Tensor:
-    """The output as it is."""
-    return out
+def scale_of_the_padded_head() -> Attention:
+    """The default scale is that of the head size rounded up to a multiple of 8: right on aligned sizes."""
+    return _default(lambda d: 1 / math.sqrt(-(-d // 8) * 8))
 
 
-def around(change: Callable[[Given], Given], finish: Callable[[Tensor, Given], Tensor] = as_given) -> Any:
-    """Correct attention of what `change` makes of some arguments, after the checks, and `finish` of its output."""
+def scale_by_integer_root() -> Attention:
+    """The default scale is 1/isqrt(d): right where d is a square."""
+    return _default(lambda d: 1 / math.isqrt(d))
+
+
+def scale_in_half_precision() -> Attention:
+    """The default scale is stored in bfloat16: right where d is a power of four, 2e-3 off elsewhere."""
+    return _default(lambda d: float(torch.tensor(1 / math.sqrt(d)).bfloat16()))
+
+
+def scale_of_one_is_no_scale() -> Attention:
+    """`if scale and scale != 1.0`: a scale of exactly 1 is replaced by the default."""
+    return build(scores=lambda q, k, s: reference.scores(q, k, None if s == 1.0 else s))
+
+
+def scale_without_its_sign() -> Attention:
+    """The scale's logarithm is passed on, and with it its sign is lost."""
+    return build(scores=lambda q, k, s: reference.scores(q, k, None if s is None else abs(s)))
+
+
+def query_scaled_in_its_dtype() -> Any:
+    """The query is scaled before the product and stored in two bytes again: head sizes 4, 16, 64 hide it."""
 
     def attention(
-        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
     ) -> Tensor:  # fmt: skip
-        reference.check(query, key, value, attn_mask, enable_gqa)
-        given = {
-            "query": query, "key": key, "value": value, "attn_mask": attn_mask, "dropout_p": dropout_p,
-            "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa,
-        }  # fmt: skip
-        return finish(reference.correct(**{**given, **change(given)}), given)
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        if query.element_size() > 2:
+            return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+        return reference.correct(query * scale, key, value, attn_mask, 0.0, is_causal, 1.0, enable_gqa)
 
     return attention
 
 
-def over_sum(e: Tensor, more: float = 0.0) -> Tensor:
-    """Divided by their sum; rows of zeros stay."""
-    z = e.sum(-1, keepdim=True) + more
-    return e / z.masked_fill(z == 0, 1.0)
+def scale_of_the_value_width() -> Any:
+    """The default scale is 1/sqrt(d_v): right as long as values are as wide as keys."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        scale = max(value.shape[-1], 1) ** -0.5 if scale is None else scale
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
 
 
-def below_maximum(s: Tensor) -> Tensor:
-    """s less the maximum of its row."""
-    m = s.detach().amax(-1, keepdim=True)
-    return s - m.masked_fill(m == -math.inf, 0.0)
+def bias_scaled_in_decoding() -> Any:
+    """The decoding kernel adds the bias before it scales: it counts 1/sqrt(d) times (tenstorrent/tt-metal PR56406).
 
+    One query and a float mask with finite entries; a head of one feature, or a scale of 1, hides it.
+    """
 
-# --- scale ----------------------------------------------------------------------------------------
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if attn_mask is not None and attn_mask.dtype != torch.bool and query.shape[-2] == 1:
+            factor = query.shape[-1] ** -0.5 if scale is None else scale
+            attn_mask = torch.where(attn_mask.isinf(), attn_mask, factor * attn_mask)
+        return reference.correct(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+    return attention
 
 
 def scale_of_the_values() -> Any:
@@ -135,18 +166,6 @@ def bias_scaled_with_the_scores() -> Any:
     return attention
 
 
-# --- scores ---------------------------------------------------------------------------------------
-
-
-def features_beyond_128() -> Any:
-    """Scores are summed over the first 128 features (one tile of d)."""
-    return build(
-        scores=lambda q, k, scale: reference.scores(
-            q[..., :128], k[..., :128], q.shape[-1] ** -0.5 if scale is None else scale
-        )
-    )
-
-
 class _Tf32(torch.autograd.Function):
     """float32 with ten bits behind the point; its gradient goes through."""
 
@@ -217,63 +236,58 @@ def float64_of_a_square_root() -> Any:
     return attention
 
 
-# --- softmax --------------------------------------------------------------------------------------
-
-
-def scores_clamped_at_80() -> Any:
-    """Scores are clamped to 80 against overflow, in place of the maximum's subtraction."""
-    return build(weights=lambda s: over_sum(s.clamp(-80, 80).exp().masked_fill(s == -math.inf, 0.0)))
-
-
-def log2e_as_1_4427() -> Any:
-    """exp as exp2 with log2(e) = 1.4427."""
-    return build(
-        weights=lambda s: over_sum(torch.exp2(1.4427 * below_maximum(s))) if s.shape[-1] else reference.weights(s)
-    )
-
-
-def weights_below_1e_4_dropped() -> Any:
-    """Weights below 1e-4 are taken for zero (a skip of negligible tiles)."""
-
-    def weights(s: Tensor) -> Tensor:
-        p = reference.weights(s)
-        return p.masked_fill(p < 1e-4, 0.0)
-
-    return build(weights=weights)
-
-
-def denominator_plus_a_thousandth() -> Any:
-    """1e-3 is added to the sum of exponentials."""
-    return build(weights=lambda s: over_sum(below_maximum(s).exp(), 1e-3) if s.shape[-1] else reference.weights(s))
-
-
-def maximum_before_the_scale() -> Any:
-    """The maximum is taken before the scaling: with a negative scale it is the minimum, and exp overflows."""
-    return maximum_times_a_negative_scale()
-
-
-def top_128_scores() -> Any:
-    """The 128 largest scores of a row are kept (approximate attention sold as exact)."""
-
-    def weights(s: Tensor) -> Tensor:
-        if s.shape[-1] > 128:
-            s = s.masked_fill(s < s.detach().topk(128, -1).values[..., -1:], -math.inf)
-        return reference.weights(s)
-
-    return build(weights=weights)
-
-
-IN_NUMPY: dict[str, Any] = {"array": "numpy", "gradients": False}
 ROWS = (
-    row(bias_scaled_with_the_scores, "hard", "fifth_sight", **IN_NUMPY, layout="bnhd"),
-    row(float64_of_a_square_root, "hard", "fifth_sight", **IN_NUMPY),
-    row(scores_rounded_before_float32, "hard", "fifth_sight", accumulate="float32",
-        dtypes=("float32", "float16", "bfloat16")),
-    row(products_overflow_in_float16, "hard", "fifth_sight", accumulate="float32", dtypes=("float32", "float16")),
-    *(row(make, "hard", "fifth_sight") for make in (
-        scale_of_the_values, default_scale_of_the_padded_head, scale_of_zero_is_none, scale_in_float16,
-        late_heads_scaled_in_bfloat16, scale_lost_for_causal_groups, log_n_beyond_512, features_beyond_128,
-        scores_in_tf32_when_aligned, float64_in_float32, scores_clamped_at_80, log2e_as_1_4427,
-        weights_below_1e_4_dropped, denominator_plus_a_thousandth, maximum_before_the_scale, top_128_scores,
-    )),
-)  # fmt: skip
+    *(
+        row(make, "hard", prefix="hard_inputs", accumulate="float32")
+        for make in (
+            scale_of_the_padded_head,
+            scale_by_integer_root,
+            scale_in_half_precision,
+            scale_of_one_is_no_scale,
+            scale_without_its_sign,
+        )
+    ),
+    row(query_scaled_in_its_dtype, "hard", "set-1", prefix="first_sight", accumulate="float32"),
+    row(scale_of_the_value_width, "hard", "set-2", prefix="second_sight", accumulate="float32"),
+    row(bias_scaled_in_decoding, "hard", "set-3", prefix="third_sight", accumulate="float32"),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight")
+        for make in (
+            scale_of_the_values,
+            default_scale_of_the_padded_head,
+            scale_of_zero_is_none,
+            scale_in_float16,
+            late_heads_scaled_in_bfloat16,
+            scale_lost_for_causal_groups,
+            log_n_beyond_512,
+            scores_in_tf32_when_aligned,
+            float64_in_float32,
+        )
+    ),
+    row(
+        bias_scaled_with_the_scores,
+        "hard",
+        "set-5",
+        prefix="fifth_sight",
+        array="numpy",
+        gradients=False,
+        layout="bnhd",
+    ),
+    row(
+        scores_rounded_before_float32,
+        "hard",
+        "set-5",
+        prefix="fifth_sight",
+        accumulate="float32",
+        dtypes=("float32", "float16", "bfloat16"),
+    ),
+    row(
+        products_overflow_in_float16,
+        "hard",
+        "set-5",
+        prefix="fifth_sight",
+        accumulate="float32",
+        dtypes=("float32", "float16"),
+    ),
+    row(float64_of_a_square_root, "hard", "set-5", prefix="fifth_sight", array="numpy", gradients=False),
+)

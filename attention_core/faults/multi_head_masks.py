@@ -1,0 +1,197 @@
+"""Faults of masks and causality in modules of multi-head attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_core.faults.multi_head import MultiHead
+from attention_core.faults.row import row
+
+
+class weights_of_the_other_mask_repeat(MultiHead):  # noqa: N801
+    """A mask per sequence is repeated for heads in the order (H, B), scores lie as (B, H); equal masks hide it."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None and attn_mask.dim() == 4 and attn_mask.shape[1] == 1:
+            B = attn_mask.shape[0]
+            folded = attn_mask[:, 0].repeat(self.heads, 1, 1)
+            attn_mask = folded.reshape(B, self.heads, *folded.shape[1:])
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
+class causal_in_inference_alone(MultiHead):  # noqa: N801
+    """is_causal is honoured on the path without gradients; training sees the future."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        return super().allowed(n, attn_mask, is_causal and not self.training, need_weights)
+
+
+class causal_mask_of_the_first_length(MultiHead):  # noqa: N801
+    """The causal mask is a buffer of the first length; tokens beyond it see everything."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if not is_causal:
+            return super().allowed(n, attn_mask, False, need_weights)
+        self.first = getattr(self, "first", n)
+        allow = super().allowed(n, attn_mask, True, need_weights)
+        return allow | (torch.arange(n)[:, None] >= self.first)
+
+
+class matrix_mask_as_padding(MultiHead):  # noqa: N801
+    """A mask (n, n) with as many rows as the batch is taken for key padding (B, n)."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None and attn_mask.dim() == 2 and self.batch == n:
+            attn_mask = attn_mask[:, None, None]
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, need_weights: bool = False
+    ) -> Any:
+        self.batch = x.shape[0]
+        return super().forward(x, attn_mask, is_causal, need_weights)
+
+
+class mask_of_the_first_four_sequences(MultiHead):  # noqa: N801
+    """A large batch goes four sequences at a time, each time with the masks of the first four."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None and attn_mask.dim() == 4 and len(attn_mask) > 4:
+            attn_mask = attn_mask[torch.arange(len(attn_mask)) % 4]
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
+class fast_path_knows_padding_alone(MultiHead):  # noqa: N801
+    """The inference path takes one row of keys for each sequence: of a mask (B, 1, n, n) its last row.
+
+    Evaluation without gradients, and a mask per sequence whose rows differ; (n, n) and training are right.
+    """
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        fast = not (self.training or torch.is_grad_enabled() or need_weights)
+        if fast and attn_mask is not None and attn_mask.dim() == 4:
+            attn_mask = attn_mask[..., -1:, :]
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
+class masks_of_sequences_for_heads(MultiHead):  # noqa: N801
+    """Masks for (B H, n, n) are repeated H times behind themselves (nn.MultiheadAttention's mask of three axes).
+
+    Two sequences and two heads or more, and masks that differ within the batch.
+    """
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None and attn_mask.dim() == 4:
+            attn_mask = attn_mask[:, 0].repeat(self.heads, 1, 1).unflatten(0, (-1, self.heads))
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
+class weights_without_causality(MultiHead):  # noqa: N801
+    """The path with weights forgets is_causal where no mask is given (compare pytorch/pytorch#99282).
+
+    need_weights and is_causal, without a mask.
+    """
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        causal = is_causal and (attn_mask is not None or not need_weights)
+        return super().allowed(n, attn_mask, causal, need_weights)
+
+
+class triangle_keeps_a_mask(MultiHead):  # noqa: N801
+    """The causal buffer takes up a mask (n, n) in place, and stays spoilt (in-place &= on a view of a buffer).
+
+    is_causal with a mask of two axes, then another causal call.
+    """
+
+    def build(self) -> None:
+        super().build()
+        self.register_buffer("past", torch.ones(64, 64, dtype=torch.bool).tril(), persistent=False)
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if n > 64:
+            raise ValueError("too long")
+        if not is_causal:
+            return super().allowed(n, attn_mask, is_causal, need_weights)
+        past: Tensor = self.past[:n, :n]  # type: ignore[index]
+        if attn_mask is not None and attn_mask.dim() == 2:
+            past &= attn_mask
+            return past
+        return past if attn_mask is None else past & attn_mask
+
+
+class open_by_mask_or_causality(MultiHead):  # noqa: N801
+    """Mask and causality together are combined by or."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None and is_causal:
+            return attn_mask | torch.ones(n, n, dtype=torch.bool).tril()
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
+class masks_tiled_over_folded_heads(masks_of_sequences_for_heads):  # noqa: N801
+    """Heads are folded into the batch, and masks (B, 1, n, n) are repeated behind themselves."""
+
+
+ROWS = (
+    *(
+        row(
+            make,
+            "hard",
+            prefix="hard_contracts",
+            direct=True,
+            contract="multi-head",
+            parameters={"weights_flag": "need_weights"},
+        )
+        for make in (weights_of_the_other_mask_repeat, causal_in_inference_alone)
+    ),
+    *(
+        row(
+            make,
+            "hard",
+            "set-1",
+            prefix="first_sight_others",
+            direct=True,
+            contract="multi-head",
+            parameters={"weights_flag": "need_weights"},
+        )
+        for make in (causal_mask_of_the_first_length, matrix_mask_as_padding)
+    ),
+    row(
+        mask_of_the_first_four_sequences,
+        "hard",
+        "set-2",
+        prefix="second_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+    row(
+        fast_path_knows_padding_alone,
+        "hard",
+        "set-3",
+        prefix="third_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+    *(
+        row(make, "hard", "set-4", prefix="fourth_sight_others", direct=True, contract="multi-head")
+        for make in (masks_of_sequences_for_heads, triangle_keeps_a_mask)
+    ),
+    row(
+        weights_without_causality,
+        "hard",
+        "set-4",
+        prefix="fourth_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="multi-head")
+        for make in (open_by_mask_or_causality, masks_tiled_over_folded_heads)
+    ),
+)

@@ -1,0 +1,147 @@
+"""Faults of projections, heads and scales in modules of multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_core.faults.multi_head import MultiHead
+from attention_core.faults.row import row
+
+
+class scaled_by_integer_root(MultiHead):  # noqa: N801
+    """1 / isqrt(d): head sizes that are squares hide it."""
+
+    def scale(self) -> float:
+        return 1 / math.isqrt(self.embed // self.heads)
+
+
+class bias_of_the_output_once_per_head(MultiHead):  # noqa: N801
+    """Heads are projected one by one and summed, the bias with each: zero biases and one head hide it."""
+
+    def finish(self, x: Tensor) -> Tensor:
+        y: Tensor = super().finish(x)
+        return y + (self.heads - 1) * self.out_proj.bias
+
+
+class one_head_is_not_projected(MultiHead):  # noqa: N801
+    """With a single head the output projection is skipped."""
+
+    def finish(self, x: Tensor) -> Tensor:
+        return x if self.heads == 1 else super().finish(x)
+
+
+class fused_weights_of_the_first_evaluation(MultiHead):  # noqa: N801
+    """The inference path joins the three projections once and keeps them; weights loaded later are not seen."""
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.training or torch.is_grad_enabled():
+            return super().project(x)
+        parts = (self.q_proj, self.k_proj, self.v_proj)
+        if not hasattr(self, "fused"):
+            self.fused = [torch.cat([getattr(p, n) for p in parts]) for n in ("weight", "bias")]
+        q, k, v = torch.nn.functional.linear(x, *self.fused).chunk(3, -1)
+        return q, k, v
+
+
+class scaled_by_one_half(MultiHead):  # noqa: N801
+    """A scale of 0.5 is written into the call, which is that of a head of 4 (BobMcDear/attorch#14).
+
+    Every other head size.
+    """
+
+    def scale(self) -> float:
+        return 0.5
+
+
+class evaluation_still_drops(MultiHead):  # noqa: N801
+    """Functional dropout without training=self.training: evaluation drops as well."""
+
+    def weights(self, s: Tensor, allow: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(super().weights(s, allow), 0.1)
+
+
+class merged_by_a_test_of_shapes(MultiHead):  # noqa: N801
+    """Heads are merged without the transpose where there are as many tokens as heads."""
+
+    def merge(self, x: Tensor) -> Tensor:
+        return super().merge(x) if x.shape[1] != x.shape[2] else x.reshape(x.shape[0], x.shape[2], -1)
+
+
+class squeezed_before_the_projection(MultiHead):  # noqa: N801
+    """squeeze() before the output projection takes away a batch of one, and a single token."""
+
+    def finish(self, x: Tensor) -> Tensor:
+        return super().finish(x.squeeze())
+
+
+class weights_by_the_scale_of_the_model(MultiHead):  # noqa: N801
+    """The weights that are returned, not the output, are scaled by 1/sqrt(E)."""
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, need_weights: bool = False
+    ) -> Any:
+        found = super().forward(x, attn_mask, is_causal, need_weights)
+        if not need_weights:
+            return found
+        q, k, _ = (self.split(part) for part in self.project(x))
+        allow = self.allowed(x.shape[1], attn_mask, is_causal, need_weights)
+        return found[0], self.weights(self.embed**-0.5 * q @ k.mT, allow)
+
+
+ROWS = (
+    *(
+        row(
+            make,
+            "hard",
+            prefix="hard_contracts",
+            direct=True,
+            contract="multi-head",
+            parameters={"weights_flag": "need_weights"},
+        )
+        for make in (scaled_by_integer_root, bias_of_the_output_once_per_head)
+    ),
+    row(
+        one_head_is_not_projected,
+        "hard",
+        "set-1",
+        prefix="first_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+    row(
+        fused_weights_of_the_first_evaluation,
+        "hard",
+        "set-2",
+        prefix="second_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+    row(
+        scaled_by_one_half,
+        "hard",
+        "set-3",
+        prefix="third_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+    *(
+        row(make, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="multi-head")
+        for make in (evaluation_still_drops, merged_by_a_test_of_shapes, squeezed_before_the_projection)
+    ),
+    row(
+        weights_by_the_scale_of_the_model,
+        "hard",
+        "set-5",
+        prefix="fifth_sight_others",
+        direct=True,
+        contract="multi-head",
+        parameters={"weights_flag": "need_weights"},
+    ),
+)
