@@ -31,6 +31,7 @@ from attention_core.conformance.laws import (
     kv_cache,
     laws_of,
     mask_builder,
+    merge,
     module_calls,
     module_weights,
     multi_head,
@@ -46,6 +47,7 @@ from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
 from attention_core.conformance.subjects.law import Law, with_comparisons
+from attention_core.conformance.subjects.merge_subject import Merger
 from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     ParameterSubject,
@@ -229,6 +231,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, kv_cache, kv_cache.Cache),
     seed_contract,
     partial(parameter_contract, seed_steps, seed_steps.StepFunction),
+    partial(parameter_contract, merge, Merger),
 )
 
 

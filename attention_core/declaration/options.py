@@ -91,6 +91,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "kv-cache": _BUILT | {"accumulate", "scale"},
     "self-attention": _ALWAYS | {"accumulate", "scale", "axes"},
     "self-attention-steps": _ALWAYS | {"scale"},
+    "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -99,7 +100,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
-    "self-attention": (), "self-attention-steps": ("kind",),
+    "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
@@ -107,8 +108,10 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
 }  # fmt: skip
 """Parameters that are numbers: their type, the least of them, and what to write."""
-WORDS: Mapping[str, str] = {"inputs": "kept", "results": "shared"}
-"""Parameters with one value: whose memory it is that a cache keeps, or that a builder hands out."""
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "inputs": ("kept",), "results": ("shared",), "form": ("pair", "stacked", "in_place"),
+}  # fmt: skip
+"""Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 
 
 def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
@@ -149,9 +152,10 @@ def check_numbers(parameters: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < float("inf"):
             raise TargetError(f"--parameter {name}={value}: {name} is {words}")
-    for name, word in WORDS.items():
-        if parameters.get(name) not in (None, word):
-            raise TargetError(f"--parameter {name}={parameters[name]}: {name} is {word}, or not declared")
+    for name, choices in WORDS.items():
+        if parameters.get(name) not in (None, *choices):
+            known = ", ".join(choices)
+            raise TargetError(f"--parameter {name}={parameters[name]}: {name} is {known}, or not declared")
     first, last = parameters.get("min_position"), parameters.get("max_position")
     if last is not None and last < (first or 0):
         raise TargetError(f"--parameter max_position={last} lies before the first position, {first or 0}")

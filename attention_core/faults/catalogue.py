@@ -19,6 +19,7 @@ from attention_core.faults import (
     mask_forms,
     masking,
     memory,
+    merge,
     multi_head_masks,
     multi_head_projections,
     online_softmax,
@@ -40,7 +41,7 @@ __all__ = ["CORRECT", "FAULTS", "named"]
 SUBJECTS = (
     tiles, online_softmax, scores, masking, mask_forms, causality, dead_rows, heads_and_batch, shapes, memory,
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
-    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
+    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections, merge,
 )  # fmt: skip
 """The files of faults that were written apart from the laws: each lists its own."""
 FAULTS: tuple[Row, ...] = (

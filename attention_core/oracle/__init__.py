@@ -6,7 +6,7 @@ Definitions are written out from the formulas; speed comes only from whole-array
 
 from __future__ import annotations
 
-from attention_core.oracle.gradients import Gradients, gradients, second_gradients
+from attention_core.oracle.gradients import Gradients, gradients, merge_gradients, second_gradients
 from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window
 from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
 from attention_core.oracle.truth import Truth, attention, merge
@@ -20,6 +20,7 @@ __all__ = [
     "causal_mask",
     "gradients",
     "merge",
+    "merge_gradients",
     "padding",
     "prefix",
     "rotary",

@@ -19,6 +19,7 @@ from attention_core.oracle.truth import (
     group_rows,
     grouped_allow,
     masked_matmul,
+    merge,
     prepare,
     ungroup_rows,
 )
@@ -163,3 +164,30 @@ def second_gradients(
         d_key = masked_matmul(back[0], q, turned) + masked_matmul(back[1], wq, turned)
         d_value = masked_matmul(p_dot.swapaxes(-1, -2), cot, turned)
     return Gradients(factor * ungroup_rows(d_query, H, n_q), factor * d_key, d_value)
+
+
+def merge_gradients(
+    outs: npt.ArrayLike, lses: npt.ArrayLike, *, out: npt.ArrayLike | None = None, lse: npt.ArrayLike | None = None
+) -> tuple[Array, Array]:
+    """Gradients of <merged out, c> or <merged lse, c> by the parts, from their closed form.
+
+    With q_a = exp(lse_a - lse), dP_a = <out_a, c> and D = sum_b q_b dP_b: d out_a = q_a c, d lse_a = q_a (dP_a - D);
+    of the log-sum-exp d lse_a = q_a c. An empty part has q_a = 0, and a row of empty parts gives zeros.
+
+    Args: outs (parts, *rows, d_v), lses (parts, *rows); the cotangent of out (*rows, d_v), or of lse (*rows).
+    Returns: gradients like outs and like lses.
+    Example: merge_gradients([[[1.0]], [[3.0]]], [[0.0], [0.0]], out=[[1.0]])[1] is [[-0.5], [0.5]].
+    Source: derivations/merged_parts.md (given-gradient); the derivative of the softmax.
+    """
+    parts, logs = np.asarray(outs, dtype=np.float64), np.asarray(lses, dtype=np.float64)
+    _, total = merge(parts, logs)
+    with np.errstate(invalid="ignore"):
+        q = np.where(logs == -np.inf, 0.0, np.exp(logs - total))
+    by_out, by_lse = np.zeros(parts.shape), np.zeros(logs.shape)
+    if out is not None:
+        c = np.asarray(out, dtype=np.float64)
+        inner = (np.where((q > 0)[..., None], parts, 0.0) * c).sum(axis=-1)
+        by_out, by_lse = q[..., None] * c, q * (inner - (q * inner).sum(axis=0))
+    if lse is not None:
+        by_lse = by_lse + q * np.asarray(lse, dtype=np.float64)
+    return by_out, by_lse

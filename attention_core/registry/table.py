@@ -170,6 +170,7 @@ OTHER_CONTRACTS = (
     other("prefix_mask", f"{BUILDERS}:prefix_mask", "open within a prefix, causal after", MASKS, kind="prefix"),
     other("padding_mask", f"{BUILDERS}:padding_mask", "the real keys of each sequence", MASKS, kind="padding"),
     other("segments_mask", f"{BUILDERS}:segments_mask", "packed documents kept apart", MASKS, kind="segments"),
+    other("merge", "kernels.split_merge:merge", "two parts of the keys, joined by their log-sum-exps", "merge"),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(
         "rotary",

@@ -138,11 +138,14 @@ class Program:
         request = shown.request
         watching = evidence.kind in ("mutated", "shares")
         earlier = request.earlier
-        variables = self.arguments(earlier or request, number, fresh=watching or earlier is not None)
+        fresh = watching or earlier is not None or bool(request.written)
+        variables = self.arguments(earlier or request, number, fresh=fresh)
         out = "out" if number == 0 else "other" if number == 1 else f"out{number + 1}"
         target = self.target(request)
         places = [variables[str(i)] for i in range(len(request.args))]
         call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
+        if request.written:  # the results are what it wrote into its arguments
+            call = f"({', '.join([call, *(variables[name] for name in request.written)])})[1:]"
         off = switched_off(request, evidence)
         if earlier is not None:
             self.lines.append(f"{off}earlier = {call}")

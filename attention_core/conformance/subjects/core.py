@@ -27,6 +27,7 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
     "self-attention": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
     "self-attention-steps": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
     "kv-cache": ({"B": 2, "H": 4, "n": 8, "d": 8}, {"B": 3, "H": 3, "n": 5, "d": 7}),
+    "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
 heads that divide them, as many queries as keys."""
@@ -124,7 +125,13 @@ def _step(subject: Any, case: ParameterCase) -> None:
     subject.step(case)
 
 
+def _merge(subject: Any, case: ParameterCase) -> None:
+    case = subject.adapt_case(case)
+    subject.merge(case, subject.parts(case))
+
+
 PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "mask-builder": _mask, "heads": _heads, "multi-head": _module, "rotary": _rotary, "bias": _bias,
     "position-table": _table, "kv-cache": _cache, "self-attention": _attention, "self-attention-steps": _step,
+    "merge": _merge,
 }  # fmt: skip

@@ -27,7 +27,7 @@ from attention_core.conformance.worker.exchange import NDArray, Request, Respons
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
 
-FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention", "self-attention-steps")
+FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention", "self-attention-steps", "merge")
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)
 """The numbers of built objects."""

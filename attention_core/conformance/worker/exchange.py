@@ -171,7 +171,8 @@ class Request:
     asks for their states, and for everything else that a call may change in its process. `apart` calls a copy of the
     target, where it is a module that can be copied: what the call leaves behind is not there for those that follow.
     `earlier` is a call that is made before this one with the very arrays of this one, which hold its numbers then:
-    the caller writes this call's numbers into them afterwards.
+    the caller writes this call's numbers into them afterwards. `written` names the arguments that the call writes its
+    results into, in their order; what it returns does not count then.
     """
 
     args: tuple[Any, ...] = ()
@@ -197,6 +198,7 @@ class Request:
     loose: bool = False
     apart: bool = False
     earlier: Request | None = None
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,8 @@ class Executor:
             outputs, first, second, has_graph = self._run_jax(lib, target, request, built)
         else:
             result = lib.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
+            if request.written:
+                result = tuple(built[name] for name in request.written)
             outputs = self._arrays_first(result) if request.loose else as_outputs(result)
             first, second, has_graph = [], [], True
             alive = [self._between(target, request.between) for _ in range(request.betweens)]
@@ -123,6 +125,7 @@ class Executor:
                 with self.process.preserve(request.watch is not None):
                     first, second, has_graph = self._differentiate(request, outputs, built)
             del alive
+        arrays = [name for name in arrays if name not in request.written]
         shared = self._find_shared_memory(outputs, {name: built[name] for name in arrays})
         values = tuple(self._read(o) for o in outputs)
         mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])

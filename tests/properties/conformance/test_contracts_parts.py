@@ -151,7 +151,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mask-builder", "heads", "multi-head", "rotary", "bias", "position-table", "kv-cache"]
+    "name", ["mask-builder", "heads", "multi-head", "rotary", "bias", "position-table", "kv-cache", "merge"]
 )
 def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contract = built_in()[name]

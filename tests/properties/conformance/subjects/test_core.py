@@ -17,7 +17,7 @@ from attention_core.conformance.contracts import built_in
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.core import PLAIN, SIZES
-from attention_core.faults import bias, kv_cache, multi_head, position_table, rotary, split_merge_heads
+from attention_core.faults import bias, kv_cache, merge, multi_head, position_table, rotary, split_merge_heads
 from attention_core.faults.bases.reference import correct
 from attention_core.modules import self_attention as ours
 
@@ -38,6 +38,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "heads": {"dtypes": ("float32",)},
     "rotary": {"dtypes": ("float32",)},
     "kv-cache": {"dtypes": ("float32",), "accumulate": "input"},
+    "merge": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
 }
@@ -46,6 +47,7 @@ RIGHT: dict[str, Any] = {
     "multi-head": multi_head.MultiHead, "rotary": rotary.correct, "bias": bias.correct,
     "position-table": position_table.correct, "kv-cache": kv_cache.Cache,
     "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
+    "merge": merge.correct,
 }  # fmt: skip
 
 
