@@ -121,8 +121,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     TARGET is package.module:name, path/to/file.py:name, or a row of the kernel table such as torch:flash
     (`attention-core kernels` lists them; `all` means every row).
     """
-    from attention_core.conformance.engine.thrift import be_thrifty
-    from attention_core.conformance.engine.verify import exit_status, verify_target
+    from attention_core.conformance.engine.verify import be_thrifty, exit_status, verify_target
     from attention_core.declaration.known_failures import load_known_failures
     from attention_core.declaration.options import HELP, fields_from_text
 

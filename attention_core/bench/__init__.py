@@ -14,9 +14,9 @@ Rooms, in the order of the data:
   (`timing.statistics`), the machine and its limit (`timing.machine`, `timing.roofline`).
 * `report`: `report.results` as plain JSON, `report.growth` with n, and what is printed, drawn or written from them.
 
-`run` holds these together, and `resume` goes on with what `files` wrote. `cli` is `attention-core bench`:
-`cli_validation` checks its options, `exit_status` says how it ends. `tune` writes the table of choices; `selftest` puts
-a kernel beside itself and publishes the false-alarm rate.
+`run` holds these together, and goes on with what `files` wrote. `cli` is `attention-core bench` and says how it ends;
+`cli_validation` checks its options. `tune` writes the table of choices; `selftest` puts a kernel beside itself and
+publishes the false-alarm rate.
 
     from attention_core.bench import Workload, Settings, run_benchmark
     results = run_benchmark(["torch:default", "core:tiled"], [Workload(n_q=128, n_kv=128)], Settings(seconds=1.0))

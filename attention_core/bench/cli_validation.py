@@ -41,7 +41,7 @@ def cells_of(options: dict[str, Any]) -> list[Workload]:
 
 def parse_whole_numbers(text: str | None) -> list[int]:
     """`128,256` as numbers. Raises: TargetError."""
-    from attention_core.bench.parsing import parse_whole_number, shorten
+    from attention_core.bench.json_fields import parse_whole_number, shorten
     from attention_core.declaration.implementation import TargetError
 
     found = [parse_whole_number(p.strip()) or 0 for p in text.split(",")] if text is not None else []
@@ -63,7 +63,7 @@ def known_failures(path: str | None, names: Sequence[str]) -> dict[str, dict[str
 
     Raises: TargetError where the file cannot be read.
     """
-    from attention_core.bench.known_failures import unused_targets
+    from attention_core.bench.verdicts import unused_targets
     from attention_core.declaration.known_failures import load_known_failures
 
     listed = load_known_failures(path) if path is not None else {}

@@ -1,6 +1,8 @@
 """JSON values as what dataclasses declare: every value is of its field's type and in its range, or it is told where.
 
 All of a file is looked at when it is opened: what is shown of it at the end of a run of hours must not fail then.
+
+Numbers and words in what people write: on the command line of `bench`, in shapes, in saved results.
 """
 
 from __future__ import annotations
@@ -13,8 +15,22 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from attention_core.bench.parsing import parse_whole_number, shorten
 from attention_core.declaration.implementation import TargetError
+
+DIGITS = 15
+
+
+def parse_whole_number(text: str) -> int | None:
+    """A number of at most `DIGITS` decimal digits; None for other texts.
+
+    Example: parse_whole_number("12") is 12, parse_whole_number("-1") is None.
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else None
+
+
+def shorten(text: str) -> str:
+    """A text that fits a line. Example: shorten("n=1") is "n=1"."""
+    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from attention_core.conformance.laws import (
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
-from attention_core.conformance.subjects.law import Law, with_comparisons
+from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
 from attention_core.conformance.subjects.merge_subject import Merger
 from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
@@ -55,7 +55,6 @@ from attention_core.conformance.subjects.parameter_case import (
     draw_parameters,
     restrict_parameters,
 )
-from attention_core.conformance.subjects.roles import with_roles
 from attention_core.conformance.subjects.session_subject import SessionSubject
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.runner import Runner

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from attention_core.masking.builders import causal_mask, padding_mask, prefix_mask, segments_mask, sliding_window_mask
+from attention_core.masking.builders import (
+    causal_mask,
+    padding_mask,
+    prefix_mask,
+    segments_mask,
+    sliding_window_mask,
+    to_additive,
+    to_bool,
+)
 from attention_core.masking.checks import Align
-from attention_core.masking.convert import to_additive, to_bool
 from attention_core.masking.structured import (
     And,
     Causal,

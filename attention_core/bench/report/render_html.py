@@ -12,8 +12,7 @@ from attention_core.bench.report.growth import QUANTITIES, series_of
 from attention_core.bench.report.numbers import duration, factor, format_end
 from attention_core.bench.report.pictures import as_svg, pictures
 from attention_core.bench.report.render_text import largest, size, sort_by_time, what_ran
-from attention_core.bench.report.results import Cell, Column, Results
-from attention_core.bench.report.warnings import doubts
+from attention_core.bench.report.results import Cell, Column, Results, doubts
 from attention_core.bench.timing.machine import busy_words
 from attention_core.bench.timing.statistics import Interval
 from attention_core.bench.workloads.workload import as_gib

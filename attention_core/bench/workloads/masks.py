@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from attention_core.bench.parsing import DIGITS, parse_whole_number, shorten
+from attention_core.bench.json_fields import DIGITS, parse_whole_number, shorten
 from attention_core.declaration.implementation import TargetError
 
 if TYPE_CHECKING:

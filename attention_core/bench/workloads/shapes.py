@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention_core.bench.parsing import DIGITS, parse_whole_number, shorten
+from attention_core.bench.json_fields import DIGITS, parse_whole_number, shorten
 from attention_core.bench.workloads.masks import MaskSpec, read_mask
 from attention_core.bench.workloads.workload import SIZES, Workload
 from attention_core.declaration.implementation import TargetError

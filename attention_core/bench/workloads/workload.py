@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
-from attention_core.bench.json_fields import Within, parse_fields
-from attention_core.bench.parsing import DIGITS
+from attention_core.bench.json_fields import DIGITS, Within, parse_fields
 from attention_core.bench.workloads.masks import MaskSpec, read_mask
 from attention_core.declaration.implementation import DTYPES, TargetError
 

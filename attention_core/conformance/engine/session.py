@@ -18,8 +18,14 @@ from typing import Any
 
 from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.contracts import Contract, find_contract
-from attention_core.conformance.engine.advice import known_of_others, nan_in_dead_rows, other_library, unjudged_masks
-from attention_core.conformance.engine.other_arrays import array_advice, own_library
+from attention_core.conformance.engine.advice import (
+    array_advice,
+    known_of_others,
+    nan_in_dead_rows,
+    other_library,
+    own_library,
+    unjudged_masks,
+)
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
@@ -37,10 +43,9 @@ from attention_core.conformance.search.search import EFFORTS, Search, judge_one,
 from attention_core.conformance.search.small_search import warm_up
 from attention_core.conformance.subjects.core import what_the_core_lacks
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
-from attention_core.conformance.subjects.law import DIAGNOSE, Law
+from attention_core.conformance.subjects.law import DIAGNOSE, Law, detectors_first
 from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.subjects.parameter_case import FUNCTIONS
-from attention_core.conformance.subjects.roles import detectors_first
 from attention_core.conformance.worker.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError, summarize_error
 from attention_core.declaration.known_failures import KnownFailure, as_known_failure

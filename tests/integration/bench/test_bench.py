@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from attention_core.bench.cli import judge_column, status_of
 from attention_core.bench.cli_validation import default_kernels, parse_whole_numbers
-from attention_core.bench.exit_status import judge_column, status_of
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.run import Settings
 from attention_core.bench.timing.statistics import Comparison

@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 
 from attention_core.bench import run as running
-from attention_core.bench.exit_status import status_of, way_out
-from attention_core.bench.known_failures import as_words, check_known_failure, known_of, unused_targets
+from attention_core.bench.cli import status_of, way_out
 from attention_core.bench.report.results import Cell, Column, Results
-from attention_core.bench.resume import check_sources
+from attention_core.bench.run import check_sources
 from attention_core.bench.targets import read_target
-from attention_core.bench.verdicts import shadowing_files, verdict
+from attention_core.bench.verdicts import (
+    as_words,
+    check_known_failure,
+    known_of,
+    shadowing_files,
+    unused_targets,
+    verdict,
+)
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.known_failures import KnownFailure

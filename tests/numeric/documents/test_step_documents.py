@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance.budgets.error_merge import merge_errors
+from attention_core.conformance.budgets.error_rows import merge_errors
 from attention_core.conformance.budgets.second_budget import _roundings, second_bound
 from attention_core.conformance.modules.normalised_heads import (
     EPS,

@@ -135,7 +135,7 @@ def test_every_formula_named_in_the_code_is_derived() -> None:
     document = "".join((root / "derivations" / f"{name}.md").read_text() for name in ("error_budget", "merged_parts"))
     derived = set(re.findall(r"\\tag\{([\w-]+)\}|\(([a-zA-Z][\w-]*)\)", document))
     names = set()
-    for module in ("budget", "error_rows", "error_backward", "error_merge", "merge_bound"):
+    for module in ("budget", "error_rows", "error_backward", "merge_bound"):
         code = (root / "attention_core" / "conformance" / "budgets" / f"{module}.py").read_text()
         for comment in re.findall(r'#.*|""".*', code):
             names |= set(re.findall(r"\(([a-zA-Z][\w-]*)\)", comment))

@@ -1,6 +1,11 @@
 """Benchmarks in the terminal.
 
 The table in the terminal: an order, a reason where there is no time, and figures that people can read.
+
+Progress of benchmarks.
+
+What is told while a benchmark runs: now and then in a log, on one changing line in a terminal, and nothing if that is
+asked.
 """
 
 from __future__ import annotations
@@ -10,9 +15,9 @@ import io
 import pytest
 from rich.console import Console
 
-from attention_core.bench.exit_status import way_out
+from attention_core.bench.cli import way_out
 from attention_core.bench.report.numbers import duration, factor, format_end
-from attention_core.bench.report.render_text import outcome, print_results
+from attention_core.bench.report.render_text import EVERY, Telling, outcome, print_results
 from attention_core.bench.report.results import Cell, Column, Results
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
@@ -143,3 +148,56 @@ def test_a_refuted_kernel_comes_with_a_way_out(name: str, hint: str, words: str)
 def test_verify_is_named_only_where_it_would_show_the_fault(name: str, verdict: str) -> None:
     """A kernel may be wrong on the timed inputs alone, and `auto` is no target."""
     assert way_out(name, Results({}, {}, {}, {}, {name: {"verdict": verdict, "reason": ""}}, [])) == ""
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def log(*, quiet: bool = False, terminal: bool = False) -> tuple[Telling, Clock, io.StringIO]:
+    stream, clock = io.StringIO(), Clock()
+    return Telling(quiet, Console(file=stream, force_terminal=terminal, width=80), clock), clock, stream
+
+
+def test_a_log_gets_the_first_word_and_then_one_now_and_then() -> None:
+    telling, clock, stream = log()
+    clock.now += 50  # what passed before it began does not count
+    with telling as told:
+        told("cell 1 of 2: [3d] tensors")
+        told("too soon")
+        clock.now += EVERY - 1
+        told("still too soon")
+        clock.now += 1.5
+        told("torch:flash: is it right?")
+        clock.now += EVERY - 1
+        told("too soon again")
+    assert stream.getvalue().splitlines() == ["[0 s] cell 1 of 2: [3d] tensors", "[10 s] torch:flash: is it right?"]
+
+
+def test_a_long_line_is_one_line() -> None:
+    telling, _, stream = log()
+    with telling as told:
+        told("word " * 40)
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_nothing_is_told_where_that_is_asked(terminal: bool) -> None:
+    telling, _, stream = log(quiet=True, terminal=terminal)
+    with telling as told:
+        told("cell 1 of 2")
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_has_one_line_that_changes() -> None:
+    telling, _, stream = log(terminal=True)
+    assert telling.status is not None
+    with telling as told:
+        told("cell 1 of [3d]")
+        assert str(telling.status.status) == "cell 1 of [3d]"
+    assert "[0 s]" not in stream.getvalue()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attention_core import oracle
-from attention_core.bench.parsing import DIGITS, parse_whole_number
+from attention_core.bench.json_fields import DIGITS, parse_whole_number
 from attention_core.bench.workloads.masks import ROWS, MaskSpec, read_mask, segment_ids
 from attention_core.declaration.implementation import TargetError
 

@@ -2,10 +2,15 @@
 
 Targets by name: one report each whatever happens, exit statuses, and saved cases there and back.
 No process is started here, save where a test says so; the command line itself is in tests/integration/verify/test_cli.py.
+
+Settings of a process that only judges.
+
+The settings are of a process; they are put back, since this one runs other tests.
 """
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -27,6 +32,8 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.engine import verify
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.engine.verify import (
+    COLLECTED_AFTER,
+    be_thrifty,
     ended_by_signals,
     exit_status,
     failed_report,
@@ -345,3 +352,14 @@ def test_a_helper_whose_answer_nobody_awaits_ends_in_silence() -> None:
     answer.close()
     options = {"effort": "quick", "seed": 0, "timeout": 5.0, "known": None, "shrink": True}
     run_share(sender, "attention_core.faults.bases.reference:none", {}, options, ["stays_finite"])
+
+
+def test_garbage_is_collected_seldom_and_still_found() -> None:
+    before = gc.get_threshold()
+    try:
+        be_thrifty()
+        assert gc.get_threshold() == (COLLECTED_AFTER, *before[1:]) and gc.isenabled()
+        assert gc.get_freeze_count()
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -18,8 +18,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.faults import multi_head as faults
-from attention_core.modules.self_attention import MultiHeadSelfAttention
-from attention_core.modules.shared_projection import shared_projection_attention
+from attention_core.modules.self_attention import MultiHeadSelfAttention, shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
 
 WEIGHTS = {"weights_flag": "need_weights"}

@@ -13,8 +13,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import verify_target
-from attention_core.conformance.subjects.law import DIAGNOSE
-from attention_core.conformance.subjects.roles import BESIDE_OTHERS, LEAST_REFUTED, detectors_first
+from attention_core.conformance.subjects.law import BESIDE_OTHERS, DIAGNOSE, LEAST_REFUTED, detectors_first
 from attention_core.faults.bases import reference
 
 DATA = Path(__file__).resolve().parents[4] / "docs" / "data"
