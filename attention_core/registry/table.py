@@ -200,7 +200,7 @@ OTHER_CONTRACTS = (
     ),
     other(
         "self_attention_shared",
-        "modules.shared_projection:shared_projection_attention",
+        "modules.self_attention:shared_projection_attention",
         "multi-head self-attention with one projection for all three",
         "multi-head",
         **WEIGHTS,
