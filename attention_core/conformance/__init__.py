@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attention_core.conformance.engine.check import check_implementation as check_implementation
+    from attention_core.conformance.engine.verify import check_implementation as check_implementation
     from attention_core.conformance.report.law_result import Counterexample as Counterexample
     from attention_core.conformance.report.law_result import LawResult as LawResult
     from attention_core.conformance.report.results import Report as Report
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attention_core.declaration.implementation import TargetError as TargetError
 
 _HOMES = {
-    "check_implementation": "attention_core.conformance.engine.check",
+    "check_implementation": "attention_core.conformance.engine.verify",
     "Implementation": "attention_core.declaration.implementation",
     "TargetError": "attention_core.declaration.implementation",
     "Counterexample": "attention_core.conformance.report.law_result",

@@ -23,7 +23,7 @@ The rooms, in the order in which a document passes through them::
     decision     the verdict of a step, and advice
     report       checked documents as HTML
 
-`check` takes a document through them; `records` are its results, `effort` and `cpu_limit` what a step may cost;
+`check` takes a document through them; `records` are its results, `effort` says what a step may cost;
 `cli` is `attention-core derive`; `collection` makes pytest items of steps.
 
 Specification of the text that is read: docs/derivations.md.

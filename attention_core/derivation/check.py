@@ -15,10 +15,9 @@ from pathlib import Path
 
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.cpu_limit import OutOfTime, ceiling
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.document.source import MAX_CHARACTERS
-from attention_core.derivation.effort import CEILING, LATE, Effort
+from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step, Unread, steps_of

@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("attention_core/conformance", "attention_core/declaration", "attention_core/oracle", "attention_core/worker")
-LISTED = ("finetune_contracts", "tuning_contracts", "classifier_contracts")
+LISTED = ("finetune_contracts", "classifier_contracts")
 FINETUNE = (tuple(f"finetune.faults.{name}" for name in LISTED), "finetune/laws")
 """The modules that list the faults of finetune's contracts, and the folder of their laws, which they follow, too."""
 ALIKE: dict[str, str] = {}

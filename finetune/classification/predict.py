@@ -15,8 +15,7 @@ import torch
 from finetune.characters.evaluate import wilson
 from finetune.classification.config import ClassifyConfig
 from finetune.classification.pretrained import Pretrained
-from finetune.classification.report import report
-from finetune.classification.result import config_of_run, load_trained
+from finetune.classification.result import config_of_run, load_trained, report
 from finetune.classification.scores import evaluating
 from finetune.data.collate import collate
 from finetune.data.corpus import read_text

@@ -110,8 +110,7 @@ def check_options(text_path: str, options: dict[str, Any]) -> None:
 def read_vocabulary(text_path: str, options: dict[str, Any]) -> tuple[str, Any]:
     """Return the text and the vocabulary of its characters or words. Raises: BadInput."""
     from finetune.data.corpus import read_text
-    from finetune.data.vocabulary import Vocabulary
-    from finetune.data.words import WordVocabulary
+    from finetune.data.vocabulary import Vocabulary, WordVocabulary
 
     text = read_text(text_path)
     if not text:

@@ -152,7 +152,7 @@ def is_first_process() -> bool:
 
 def show(result: Mapping[str, Any], folder: str | None) -> None:
     """Print what came out: the best by dev, the test set with a table of its classes, and where it is written."""
-    from finetune.classification.report import lines
+    from finetune.classification.result import lines
 
     best = result["best"]
     click.echo(f"best on dev: accuracy {best['dev_accuracy']:.4f} at epoch {best['epochs']:.2f}, step {best['step']}")

@@ -37,8 +37,7 @@ def predict(
     check_writable(output, read=[data])
     click.echo(f"finetune predict: {data} by the classifier in {folder}")
     from finetune.classification import predict as predictions
-    from finetune.classification.report import lines
-    from finetune.classification.result import config_of_run
+    from finetune.classification.result import config_of_run, lines
     from finetune.data.tables import Columns
     from finetune.models.quiet import quiet_libraries
     from finetune.pictures import confusion_matrix

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from attention_core.faults import catalogue
 from attention_core.faults.row import Row
-from finetune.faults import classifier_contracts, finetune_contracts, tuning_contracts
+from finetune.faults import classifier_contracts, finetune_contracts
 
 FAULTS: tuple[Row, ...] = (
-    *catalogue.FAULTS, *finetune_contracts.ROWS, *classifier_contracts.ROWS, *tuning_contracts.ROWS,
+    *catalogue.FAULTS, *finetune_contracts.ROWS, *classifier_contracts.ROWS,
 )  # fmt: skip
 CORRECT: tuple[Row, ...] = (
-    *catalogue.CORRECT, *finetune_contracts.CORRECT, *tuning_contracts.CORRECT, *classifier_contracts.CORRECT,
+    *catalogue.CORRECT, *finetune_contracts.CORRECT, *classifier_contracts.CORRECT,
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""Rows of the contracts that `finetune` adds: faults of its data, models, trainers and checkpoints, and
-correct ones.
+"""Rows of the contracts that `finetune` adds: faults of its data, models, trainers, checkpoints, training
+steps and adapters, and correct ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from attention_core.faults.row import Row, row
-from finetune.faults import causal_lm, checkpoints, span_corruption, trainers, vocabulary
+from finetune.faults import (
+    adapter_faults,
+    adapters,
+    causal_lm,
+    checkpoints,
+    span_corruption,
+    trainers,
+    training_steps,
+    vocabulary,
+)
 
 DECLARED: Mapping[Any, dict[str, Any]] = {
     **causal_lm.DECLARED,
@@ -43,6 +52,8 @@ ROWS: tuple[Row, ...] = (
     *(of(made, "causal-lm", "law") for made in causal_lm.FAULTY),
     *(of(made, "trainer", "law") for made in trainers.FAULTY),
     *(of(made, "checkpoint", "law") for made in checkpoints.FAULTY),
+    *(of(made, "training-step", "law") for made in training_steps.FAULTY),
+    *(of(made, "peft", "law") for made in adapter_faults.FAULTY),
 )
 CORRECT: tuple[Row, ...] = (
     *(of(made, "span-corruption", "odd", expected="conforms") for made in span_corruption.CORRECT),
@@ -51,4 +62,6 @@ CORRECT: tuple[Row, ...] = (
     *(of(made, "causal-lm", "odd", expected="conforms") for made in causal_lm.CORRECT),
     *(of(made, "trainer", "odd", expected="conforms") for made in trainers.CORRECT),
     *(of(made, "checkpoint", "odd", expected="conforms") for made in checkpoints.CORRECT),
+    *(of(made, "training-step", "odd", expected="conforms") for made in training_steps.CORRECT),
+    *(of(made, "peft", "odd", expected="conforms") for made in adapters.CORRECT),
 )

@@ -32,9 +32,8 @@ from pathlib import Path
 from torch import nn
 
 from finetune.errors import BadInput
-from finetune.peft.bias import Bias
 from finetune.peft.files import read_adapter
-from finetune.peft.head import Head
+from finetune.peft.head import Bias, Head
 from finetune.peft.lora import LoRA
 from finetune.peft.names import export, own_names
 from finetune.peft.prefix import Prefix

@@ -1,4 +1,7 @@
-"""Head tuning: everything is frozen but the head. The base has no gradient, and keeps nothing for a backward pass."""
+"""Head tuning: everything is frozen but the head. The base has no gradient, and keeps nothing for a backward pass.
+
+Bias-only tuning: the vectors that are added, and the head; every matrix stays.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,33 @@ from finetune.errors import BadInput
 from finetune.peft.files import Saved
 from finetune.peft.protocol import Adapter, Method
 from finetune.peft.targets import head_of
+
+
+@dataclass(frozen=True)
+class Bias(Method):
+    """Train the parameters called `bias` (those of norms too), and the head.
+
+    An encoder of ours has (7 d + h) L + d of them: query, key, value, projection, two norms and the end of the
+    feed-forward part with d in each layer, its middle with h, and the norm of the embeddings.
+
+    Source: Ben Zaken et al., "BitFit" (2022).
+    """
+
+    name = "bias"
+    peft_types = ("FINETUNE_BIAS",)  # no word of the library's
+
+    def inject(self, model: nn.Module) -> Adapter:
+        """Freeze all but the biases. Raises: BadInput for a model without any."""
+        head = head_of(model)
+        found = [n for n, _ in model.named_parameters() if n.rpartition(".")[2] == "bias" and n not in head]
+        if not found:
+            raise BadInput(f"{type(model).__name__} has no biases")
+        return Adapter(model, self, head, inner=found)
+
+    @classmethod
+    def of_config(cls, saved: Saved, model: nn.Module) -> Bias:
+        """There are no options."""
+        return cls()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
 """A trainer that knows no model: it is given one, a loss that returns (sum, tokens), and a source of batches.
 
 Everything that decides the next step is in `state()`; a run that was interrupted goes on to the same bits.
+
+The states of all random generators that a training step may draw from, as values that a checkpoint can hold.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,7 +25,29 @@ from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
 from finetune.training.optimizer import OPTIMIZERS, rate
 from finetune.training.processes import OneProcess, processes
-from finetune.training.random_states import random_states, restore_random_states
+
+
+def random_states() -> dict[str, Any]:
+    """The states of the generators that a step may draw from: torch's, NumPy's and Python's."""
+    kind, words, place, has_gauss, gauss = np.random.get_state(legacy=True)
+    state = np.asarray(words).astype(np.int64)
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": list(torch.cuda.get_rng_state_all()) if torch.cuda.is_available() else [],
+        "numpy": (str(kind), torch.from_numpy(state), int(place), int(has_gauss), float(gauss)),
+        "python": random.getstate(),
+    }  # fmt: skip
+
+
+def restore_random_states(states: Mapping[str, Any]) -> None:
+    """Put the generators back where `random_states` found them."""
+    torch.set_rng_state(states["torch"])
+    if states["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+    kind, words, *rest = states["numpy"]
+    np.random.set_state((kind, words.numpy().astype(np.uint32), *rest))
+    random.setstate(states["python"])
+
 
 Batch = Mapping[str, Tensor]
 Loss = Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]

@@ -131,7 +131,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} pytest_suite",
     ),
     "attention_core.derivation": (
-        "cpu_limit records effort",
+        "records effort",
         "latex graph",
         "document algebra",
         "limits",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.generate import draw
-from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.cases.problem import Site
 from attention_core.derivation.graph.choices import Choices, shrink
 from attention_core.derivation.graph.compare import Outcome, compare, exact_text
 from attention_core.derivation.graph.nodes import TooLarge, Undefined

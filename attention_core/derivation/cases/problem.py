@@ -2,30 +2,148 @@
 
 One claim under its hypotheses: the sizes it can be tried at, the sites that were made, and what has been seen so far.
 Searches and proofs read and write this record; none of them sees the one that calls it.
+
+The places where a relation is tried.
+
+A relation at one tuple of sizes and indices, ready to be compared at cases.
+Values that no precision can tell apart are told from those that a case was merely drawn too large for.
+
+The record of a search for a counterexample.
+
+What the cases of a relation have shown so far, and which of them a search may go on from.
+Nothing is decided here.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flint import arb, fmpq
 
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.generate import draw
-from attention_core.derivation.cases.sites import Site
-from attention_core.derivation.cases.tally import Tally
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.choices import Choices
+from attention_core.derivation.graph.compare import Outcome
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
-from attention_core.derivation.graph.numbers import Case
+from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, evaluate, exact, precision
+from attention_core.derivation.limits.evaluate import slower
+from attention_core.derivation.limits.scales import Scale
+from attention_core.derivation.lowering.limits import approaches
 from attention_core.derivation.lowering.lower import Infeasible, Lowering
 from attention_core.derivation.lowering.plans import CasePlan, plan
-from attention_core.derivation.lowering.reach import approaches
 from attention_core.derivation.lowering.size_ties import constants, whole_marks
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.probability.operations import register
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import find_connected_names, relevant
 from attention_core.derivation.terms.terms import Relation
+
+CLIMBS = 2
+FRUITLESS = 12  # altered cases with equal sides after which no other is expected
+
+
+@dataclass
+class Tally:
+    """What has been seen so far."""
+
+    cases: int = 0
+    undefined: int = 0
+    bits: int = 0
+    margin: float | None = None
+    tuples: list[dict[str, int]] = field(default_factory=list)
+    unclear: dict[str, Any] | None = None
+    note: str = ""
+    enclosed: int = 0
+    outsized: int = 0
+    rate: Scale | None = None
+    barren: list[str] = field(default_factory=list)
+    impossible: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seen: bool = False
+    why: str = ""
+    altered: int = 0  # cases that differ a little from a tight one
+    far: bool = False  # whether only far larger sizes refute
+    reached: dict[str, int] = field(default_factory=dict)  # the largest sizes that were probed
+    swept: dict[str, int] = field(default_factory=dict)  # sizes up to which all were tried, of a claim about sizes
+    further: dict[str, str] = field(default_factory=dict)  # still larger ones, at plain arrays alone
+
+    def add(self, outcome: Outcome) -> None:
+        self.cases += 1
+        self.bits = max(self.bits, outcome.bits)
+        if outcome.margin is not None:
+            self.margin = outcome.margin if self.margin is None else min(self.margin, outcome.margin)
+        if outcome.rate is not None:
+            self.rate = slower(self.rate, outcome.rate)
+
+
+@dataclass
+class Best:
+    """Where a search for a counterexample of an inequality may go on: the last case with equal sides, and the tightest
+    cases with sides that differ.
+
+    Equality at a degenerate point (both sides 0) says nothing about where the inequality is tightest elsewhere, so
+    neither stands in for the other. Two of the tightest go on each for itself, since one may end in a corner.
+    """
+
+    equal: list[int] | None = None
+    strict: list[tuple[float, list[int]]] = field(default_factory=list)
+    origin: int | None = None  # which of the tightest the case that is judged was made from
+
+    def add(self, made: list[int], slack: float) -> None:
+        """A case that holds, with its slack."""
+        if slack == 0:
+            self.equal = made
+        elif self.origin is None:
+            self.strict = sorted([*self.strict, (slack, made)], key=lambda one: one[0])[:CLIMBS]
+        elif slack <= self.strict[self.origin][0]:
+            self.strict[self.origin] = slack, made
+
+    def start(self, step: int) -> list[int] | None:
+        """The case to go on from: one with equal sides in every fourth step, a few times where there is no other."""
+        if not self.strict:
+            return self.equal if step < FRUITLESS else None
+        if step % 4 == 0 and self.equal is not None:
+            self.origin = len(self.strict) - 1
+            return self.equal
+        self.origin = step % len(self.strict)
+        return self.strict[self.origin][1]
+
+
+ORDINARY = 5  # larger values are drawn in some cases only
+
+
+@dataclass
+class Site:
+    """A relation at one tuple of sizes and indices: its graph, how cases are made, the pairs to compare."""
+
+    env: dict[str, int]
+    low: Lowering
+    plan: CasePlan
+    pairs: list[tuple[int, int]]
+    order: list[int]
+    identical: bool | None = None
+
+
+def is_outsized(site: Site, case: Case) -> bool:
+    """Whether a case was drawn large, or has a side that is beyond all numbers."""
+    if any(isinstance(v, fmpq) and abs(v) > ORDINARY for v in case.values()):
+        return True
+    try:
+        with precision(MAX_PRECISION):
+            values = evaluate(site.low.graph, [n for p in site.pairs for n in p], case, site.order)
+    except Imprecise:
+        return False
+    return any(not exact(v) and (not v.is_finite() or _beyond(v)) for v in values)
+
+
+def _beyond(value: arb) -> bool:
+    """Whether a ball at the highest precision has no certain digit and reaches further than its bits count."""
+    return bool(value.rel_accuracy_bits() <= 0 and value.abs_upper() > arb(2) ** MAX_PRECISION)
+
 
 register()
 

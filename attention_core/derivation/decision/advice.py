@@ -16,9 +16,8 @@ from flint import fmpq
 from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
-from attention_core.derivation.cpu_limit import OutOfTime, ceiling, on_time
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.effort import CEILING, Effort
+from attention_core.derivation.effort import CEILING, Effort, OutOfTime, ceiling, on_time
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.compare import format_value
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled

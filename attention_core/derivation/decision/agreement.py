@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from attention_core.derivation.cases.counterexamples import describe
-from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.cases.problem import Site
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.graph.numbers import MAX_PRECISION
 from attention_core.derivation.proofs.contradiction import impossible, is_never_defined

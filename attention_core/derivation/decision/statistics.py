@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Sequence
 
 from attention_core.derivation.cases.counterexamples import case_values, describe
-from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.cases.problem import Problem, Site
 from attention_core.derivation.decision.agreement import explain_silence
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.compare import format_value

@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import fmpq
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 
 MAX_NODES = 120_000
 MAX_BITS = 200_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flint import arb, ctx, fmpq
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 from attention_core.derivation.graph.nodes import MAX_BITS, Graph, TooLarge, Undefined, cannot_be_negative, square_root
 
 if TYPE_CHECKING:

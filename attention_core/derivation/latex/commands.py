@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.latex.tables import (
+from attention_core.derivation.latex.tokens import (
     ACCENTS,
     ALPHABETS,
     ARROWS,
@@ -25,8 +25,8 @@ from attention_core.derivation.latex.tables import (
     RELATIONS,
     STYLES,
     WORDS,
+    depth_zero,
 )
-from attention_core.derivation.latex.tokens import depth_zero
 
 if TYPE_CHECKING:
     from attention_core.derivation.latex.lexer import Lexer

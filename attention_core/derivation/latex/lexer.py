@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from attention_core.derivation.latex.commands import read_command
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.latex.tables import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES
-from attention_core.derivation.latex.tokens import Tok
+from attention_core.derivation.latex.tokens import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES, Tok
 
 MAX_TOKENS = 8000
 MAX_NESTING = 60

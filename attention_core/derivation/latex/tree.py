@@ -1,6 +1,6 @@
 """The syntax tree, built rule by rule.
 
-What each rule of `grammar` builds: the nodes of `syntax`.
+What each rule of the grammar (in `parse`) builds: the nodes of `syntax`.
 Numbers are exact, and the order of a derivative is counted in its variables.
 """
 

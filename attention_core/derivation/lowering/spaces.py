@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.lowering.lower import Lowering
 from attention_core.derivation.lowering.size_ties import FEW, TRIED, constants, is_met, whole_marks

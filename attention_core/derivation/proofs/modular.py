@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.graph.nodes import Graph, TooLarge
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
 
 PRIME = 2**61 - 1
 RATIONAL = frozenset({"const", "leaf", "add", "mul", "inv", "powi"})

@@ -11,8 +11,7 @@ from flint import fmpq
 
 from attention_core.derivation.algebra.frames import Surd
 from attention_core.derivation.algebra.normal import Facts, is_nonnegative, is_zero
-from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.cases.problem import Problem, Site
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.numbers import Case
 from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, inf
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import Relation, Term
 

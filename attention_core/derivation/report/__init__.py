@@ -1,4 +1,4 @@
 """Checked documents as HTML.
 
-`page`, with `page_prose`, `page_steps` and `page_conditions`.
+`page`, with `page_steps` and `page_conditions`.
 """

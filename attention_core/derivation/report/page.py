@@ -17,8 +17,7 @@ from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.latex.mathml import math, statement
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step, Unread, steps_of
-from attention_core.derivation.report.page_conditions import conditions
-from attention_core.derivation.report.page_prose import prose
+from attention_core.derivation.report.page_conditions import conditions, prose
 from attention_core.derivation.report.page_steps import problem, problem_rows, step_row
 
 if TYPE_CHECKING:

@@ -2,23 +2,59 @@
 
 Where the document has the conditions of a statement: in front of it, behind a premise or behind the conclusion, and
 with which words. A page shows them there; what a step assumes is read elsewhere.
+
+Prose with inline formulas as HTML.
+
+Words of a document as HTML: formulas between dollar signs become MathML, and one that cannot be read stays as it is
+written. Everything else is escaped.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.connectives import ARROWS, bare
 from attention_core.derivation.document.display import _without_frames, relation_lines
 from attention_core.derivation.document.rows import split_statements
 from attention_core.derivation.latex.lexer import tokenize
-from attention_core.derivation.latex.mathml import chain, operator, words
+from attention_core.derivation.latex.mathml import chain, math, operator, row, statement, words
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.words.paragraphs import cut_at_commas
+
+_SPANS = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$|`([^`\n]+)`|\*\*(.+?)\*\*", re.DOTALL)
+
+
+def prose(text: str) -> str:
+    """Words with formulas between dollar signs, code between backquotes and bold words."""
+    out, at = [], 0
+    for found in _SPANS.finditer(text):
+        out.append(escape(text[at : found.start()]))
+        formula, code, bold = found.groups()
+        out.append(inline(formula) if formula else f"<code>{escape(code)}</code>" if code else f"<b>{prose(bold)}</b>")
+        at = found.end()
+    return "".join(out) + escape(text[at:])
+
+
+def inline(formula: str) -> str:
+    """A formula between dollar signs; one that cannot be read is shown as it is written."""
+    read = readable(formula)
+    return f"<code>{escape(formula)}</code>" if read is None else math(read)
+
+
+def readable(formula: str) -> str | None:
+    """A formula without its dollar signs, None if it cannot be read."""
+    try:
+        parts = [statement(parse_tokens(tokens)) for tokens in cut_at_commas(tokenize(formula))]
+    except (Unreadable, RecursionError):
+        return None
+    return row(*(operator(",") * bool(i) + part for i, part in enumerate(parts)))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.latex.mathml import amount, chain, math, mathml, name, operator, relation, row, words
 from attention_core.derivation.reading.steps import Step, Unread
 from attention_core.derivation.records import GOOD
-from attention_core.derivation.report.page_conditions import Conditions, place_conditions
-from attention_core.derivation.report.page_prose import inline, prose, readable
+from attention_core.derivation.report.page_conditions import Conditions, inline, place_conditions, prose, readable
 
 if TYPE_CHECKING:
     from attention_core.derivation.records import StepReport

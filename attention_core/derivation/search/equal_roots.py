@@ -19,8 +19,7 @@ from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, 
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
 
 MOST = 8
 

@@ -22,8 +22,7 @@ from attention_core.derivation.graph.numbers import Case, Imprecise
 from attention_core.derivation.lowering.size_ties import constants
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
     from attention_core.derivation.records import Finding
 
 EXACT = (10, 40, 100, 400, 1_400, 4_000, 14_000)  # powers of two that are tried as rationals

@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.graph.numbers import APPLY, COMPARE, Imprecise, Value, ball, exact, sign_of
 from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flint import fmpq
 
 from attention_core.derivation.cases.counterexamples import describe_counterexample
-from attention_core.derivation.graph.compare import apart, exact_text, relation
-from attention_core.derivation.graph.long_numbers import long_text
+from attention_core.derivation.graph.compare import apart, exact_text, long_text, relation
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, precision
 from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity

@@ -23,8 +23,7 @@ from attention_core.derivation.lowering.plans import CasePlan
 from attention_core.derivation.search.larger_sizes import HEAVY
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
     from attention_core.derivation.records import Finding
 
 SIZES = (5, 8, 13, 16)

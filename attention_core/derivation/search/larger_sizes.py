@@ -24,8 +24,7 @@ from attention_core.derivation.lowering.size_ties import constants
 from attention_core.derivation.terms.terms import Relation
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
     from attention_core.derivation.records import Finding
 
 NODES = 3_500  # of one tuple

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Site
 
 SCALES = (1.0, 10.0, 0.1, -1.0)
 

@@ -24,8 +24,7 @@ from attention_core.derivation.graph.numbers import Imprecise
 if TYPE_CHECKING:
     import numpy as np
 
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
     from attention_core.derivation.records import Finding
 
 CERTIFIED = 6  # exact comparisons at one tuple

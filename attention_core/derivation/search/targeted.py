@@ -23,8 +23,7 @@ from attention_core.derivation.search.patterns import patterns
 from attention_core.derivation.search.point_search import CERTIFIED, Points, Search, search_of
 
 if TYPE_CHECKING:
-    from attention_core.derivation.cases.problem import Problem
-    from attention_core.derivation.cases.sites import Site
+    from attention_core.derivation.cases.problem import Problem, Site
     from attention_core.derivation.records import Finding
 
 SITES = 6

@@ -13,9 +13,7 @@ from dataclasses import replace
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.counterexamples import shrink_and_report
 from attention_core.derivation.cases.generate import draw
-from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.cases.sites import Site, is_outsized
-from attention_core.derivation.cases.tally import Best
+from attention_core.derivation.cases.problem import Best, Problem, Site, is_outsized
 from attention_core.derivation.graph.choices import Choices, alter
 from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined

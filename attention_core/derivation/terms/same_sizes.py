@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import ONE, Relation, Size, Term, Type
 

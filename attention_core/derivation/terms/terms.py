@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.cpu_limit import on_time
+from attention_core.derivation.effort import on_time
 
 Monomial = tuple[tuple[str, int], ...]
 

@@ -1,10 +1,20 @@
 """Laws of sequence classifiers: a class `(vocab_size, length, classes) -> model`, see `classified.Classified`.
 
 Shapes and batches stand here; padding, modes, pooling (which vectors are read) and gradients in files of their own.
+
+Laws of a classifier's gradients, for models that have `gradients` (see `logits_probe`).
+
+Laws of sequence classifiers: evaluation, training, and logits that are looked at later.
+
+Laws of the pooling of a classifier, seen from outside: which tokens may change places without changing the logits.
+
+Without positions an encoder treats its tokens alike, so that what remains is what the pooling does.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,22 +22,19 @@ import numpy as np
 from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.subjects.evidence import (
     Evidence,
+    NotApplicable,
     Result,
     Shown,
     Violation,
+    require_close,
     require_finite,
     require_same,
 )
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, require_same_later
+from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.model import Held, noise
-from finetune.laws.classifier.classified import Classified, row
-from finetune.laws.classifier.gradients import padding_adds_nothing_to_gradients, what_moves_the_logits_has_a_gradient
-from finetune.laws.classifier.modes import (
-    evaluation_gives_the_same_logits,
-    logits_outlive_the_next_batch,
-    training_draws_after_an_evaluation,
-)
+from finetune.laws.classifier.classified import Batch, Classified, row
 from finetune.laws.classifier.padding import (
     an_empty_text_spoils_no_other,
     no_mask_means_no_padding,
@@ -35,7 +42,197 @@ from finetune.laws.classifier.padding import (
     padding_in_front_changes_nothing,
     the_ids_of_padding_do_not_matter,
 )
-from finetune.laws.classifier.pooling import a_text_said_twice_has_the_same_mean, the_pooling_is_the_stated_one
+
+MORE_ROWS = 4
+"""So many rows more than tokens a table of positions may have (RoBERTa's has two)."""
+MOVES = {"first": ("first",), "last": ("last",), "mean": ()}
+"""Pooling -> the places whose token cannot change places with one in the middle."""
+
+
+def without_positions(subject: Classified, case: ParameterCase) -> Held:
+    """A model whose tables of positions are zero: those with as many rows as it takes tokens, or a few more."""
+    held, length = subject.new_model(case), case["length"]
+    for name, weight in held.weights.items():
+        if weight.ndim == 2 and length <= weight.shape[0] <= length + MORE_ROWS:
+            held.weights[name] = np.zeros_like(weight)
+    subject.fill(held)
+    return held
+
+
+def text_of(subject: Classified, case: ParameterCase) -> NDArray:
+    """n different words."""
+    return case.rng("distinct").choice(subject.words(case), case["n"], replace=False)
+
+
+def swap_tokens(
+    subject: Classified, case: ParameterCase, held: Held, ids: NDArray, i: int, j: int
+) -> tuple[bool, list[Result]]:
+    """Whether the logits change when two tokens change places, and the two calls."""
+    swapped = ids.copy()
+    swapped[[i, j]] = ids[[j, i]]
+    one, two = (subject.score(case, held, whole(each)) for each in (swapped, ids))
+    return float(np.abs(one.values - two.values).max()) > noise(one, two), [one, two]
+
+
+def whole(ids: NDArray) -> Batch:
+    """One text without padding."""
+    return Batch(ids[None], np.ones_like(ids[None]), np.zeros_like(ids[None]))
+
+
+def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> None:
+    """The logits are made of the first token, the last, or the mean over all, as declared.
+
+    Formula: without positions, swapping x_0 and x_2 changes z for pool=first alone, x_n and x_2 for pool=last alone
+    Source: Devlin et al. (2019), section 4.1 (the first token); Reimers and Gurevych (2019), section 3 (the mean)
+    Fault: first_in_place_of_the_mean
+    """
+    pool = str(subject.parameters["pool"])
+    if pool not in MOVES:
+        raise NotApplicable(f"pool={pool!r} is none of {', '.join(MOVES)}")
+    held, ids = without_positions(subject, case), text_of(subject, case)
+    if swap_tokens(subject, case, held, ids, 1, 2)[0]:
+        raise NotApplicable("without its tables of positions it still tells places apart")
+    for name, place in (("first", 0), ("last", case["n"] - 1)):
+        changed, calls = swap_tokens(subject, case, held, ids, place, 2)
+        if changed is not (name in MOVES[pool]):
+            got, want = ("other", "the same") if changed else ("the same", "other")
+            message = f"the {name} token and one in the middle change places: got {got} logits, but should be {want}"
+            with held.report_calls():
+                shown = Evidence(tuple(Shown(r.request) for r in calls), kind="crash")
+                raise Violation(f"pool={pool}, without positions: {message}", shown)
+
+
+def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase) -> None:
+    """Without positions a text said twice has the logits of the text, where the mean over its tokens is pooled.
+
+    Formula: z(x x) = z(x) for pool=mean without positions: attention over doubled keys, and the mean, are as before
+    Source: Reimers and Gurevych (2019), section 3; a sum grows with the text
+    Fault: sum_in_place_of_the_mean
+    """
+    held, ids = without_positions(subject, case), text_of(subject, case)
+    if swap_tokens(subject, case, held, ids, 1, 2)[0]:
+        raise NotApplicable("without its tables of positions it still tells places apart")
+    once, twice = (subject.score(case, held, whole(each)) for each in (ids, np.tile(ids, 2)))
+    with held.report_calls():
+        require_same(twice, once, noise(once, twice), "logits of a text said twice, without positions")
+
+
+DRAWS = 8
+"""Passes in training mode, of which one at least must differ."""
+
+
+def evaluation_gives_the_same_logits(subject: Classified, case: ParameterCase) -> None:
+    """In evaluation the same batch gives the same logits, twice in turn, after other texts, and after training.
+
+    Formula: z_eval(x) = z_eval(x), z_eval(x') or z_train(x) before them
+    Source: huggingface/pytorch-image-models PR1978 (dropout in evaluation); running statistics that drift
+    Fault: dropout_in_evaluation
+    """
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
+    other = subject.batch(subject.texts(case, "others"))
+    first = subject.score(case, held, batch)
+    between = subject.score(case, held, other)
+    again = subject.score(case, held, batch)
+    with held.report_calls():
+        require_same_later(again, first, [between], noise(first, again), "logits of the same batch again")
+    trained = subject.score(case, held, batch, mode="train")
+    later, last = (subject.score(case, held, batch) for _ in range(2))
+    with held.report_calls(), after([trained]):
+        require_same_later(last, later, [], noise(later, last), "logits of the same batch twice after training")
+
+
+def training_draws_after_an_evaluation(subject: Classified, case: ParameterCase) -> None:
+    """A model that draws in training mode does so after an evaluation, too; with dropout=True declared, it must draw.
+
+    Formula: z_train(x) != z_train(x), before z_eval(x) and after it
+    Source: NVIDIA/Megatron-LM PR411 (evaluation sets p to 0 for ever)
+    Fault: evaluation_ends_dropout
+    """
+    held, batch = subject.new_model(case, mode="train"), subject.batch(subject.texts(case))
+
+    def draws() -> tuple[bool, list[Result]]:
+        # Seeds of their own: two draws at p = 0.1 may otherwise be the same in a model as small as this.
+        found = [subject.score(case, held, batch, mode="train", seed_=case.seed + n) for n in range(DRAWS)]
+        return any(float(np.abs(r.values - found[0].values).max()) > noise(r, found[0]) for r in found[1:]), found
+
+    before, calls = draws()
+    if not before and not subject.parameters.get("dropout"):
+        raise NotApplicable("passes in training mode are the same: nothing is drawn")
+    calls.append(subject.score(case, held, batch))
+    later, more = draws()
+    if not (before and later):
+        evidence = Evidence(tuple(Shown(r.request) for r in more[:2]), kind="crash")
+        with after([*held.before, *calls[-1:]]):
+            when = "after an evaluation" if before else f"in {DRAWS} passes"
+            raise Violation(f"training: got the same logits {when}, but should be drawn", evidence)
+
+
+def logits_outlive_the_next_batch(subject: Classified, case: ParameterCase) -> None:
+    """Logits still hold their numbers after the next batch.
+
+    Formula: y = z(x), z(x'), then y = z(x)
+    Source: the definition of a function; a buffer that is reused is not one
+    Fault: logits_in_one_buffer
+    """
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
+    plain = subject.score(case, held, batch)
+    between = subject.build_request(case, held, **subject.arguments(subject.batch(subject.texts(case, "others"))))
+    late = subject.score(case, held, batch, between_=between)
+    with held.report_calls():
+        require_same(late, plain, noise(plain, late), "logits, looked at after another batch")
+
+
+def parts(held: Held) -> Iterator[tuple[str, int, int]]:
+    """Name, start and end of each parameter in the row of all gradients."""
+    start = 0
+    for name, weight in held.weights.items():
+        yield name, start, start + weight.size
+        start += weight.size
+
+
+def what_moves_the_logits_has_a_gradient(subject: Classified, case: ParameterCase) -> None:
+    """A parameter that asks for a gradient, and whose numbers move the logits, gets one.
+
+    Formula: z(theta + e_p) != z(theta) implies dL/dtheta_p is there, for every parameter p that is not frozen
+    Source: gradient checkpointing with frozen inputs, a detached head: what is not trained, and nobody says so
+    Fault: encoder_under_no_grad
+    """
+    held, batch = subject.new_model(case), subject.batch(subject.texts(case))
+    got, flags = subject.gradients(case, held, batch, subject.classes(case))
+    before = subject.score(case, held, batch)
+    for (name, _, _), flag in zip(parts(held), flags, strict=True):
+        if flag != 0:
+            continue
+        own = held.weights[name]
+        spread = 1 / math.sqrt(max(1, *own.shape, 0))
+        held.weights[name] = own + spread * case.rng(f"moved {name}").standard_normal(own.shape)
+        subject.fill(held)
+        after = subject.score(case, held, batch)
+        held.weights[name] = own
+        if float(np.abs(after.values - before.values).max()) > noise(after, before):
+            subject.fill(held)
+            with held.report_calls():
+                message = f"{name}: got no gradient, but should have one, since its numbers move the logits"
+                raise Violation(message, Evidence((Shown(got.request),), kind="crash"))
+
+
+def padding_adds_nothing_to_gradients(subject: Classified, case: ParameterCase) -> None:
+    """The gradient of a padded batch is the sum of those of its texts, each alone and without padding.
+
+    Formula: dL(x padded)/dtheta = sum_b dL(x_b)/dtheta for the summed loss L, tables of tokens and positions included
+    Source: padding that is cut out of the forward pass by numbers alone still takes part in the backward pass
+    Fault: padding_in_the_gradient
+    """
+    held, texts, labels = subject.new_model(case), subject.texts(case), subject.classes(case)
+    whole, _ = subject.gradients(case, held, subject.batch(texts, case["n"] + case["more"]), labels)
+    alone = [subject.gradients(case, held, subject.batch([text]), labels[b : b + 1])[0] for b, text in enumerate(texts)]
+    want = np.sum([result.values for result in alone], axis=0)
+    for name, start, end in parts(held):
+        part = Result(whole.values[start:end], whole.request)
+        part.expression = lambda i, start=start: f"{{out}}[{start + i}].item()"
+        with held.report_calls():
+            require_close(part, want[start:end], noise(whole, *alone), f"gradient of {name}")
+
 
 CONTRACT = "classifier"
 FLOATS = ("float64", "float32", "float16", "bfloat16")

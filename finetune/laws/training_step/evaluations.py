@@ -6,7 +6,7 @@ import numpy as np
 
 from attention_core.conformance.subjects.evidence import Violation, require_close
 from attention_core.conformance.subjects.parameter_case import ParameterCase
-from finetune.laws.trainer.probe_layout import name_of
+from finetune.laws.trainer.probe import name_of
 from finetune.laws.training_step.steps import Batches, Event, Happened, Steps, split
 
 

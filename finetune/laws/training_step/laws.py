@@ -15,7 +15,7 @@ from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.subjects.evidence import Evidence, Violation, require_close
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
-from finetune.laws.trainer.probe_layout import FROZEN, name_of, where
+from finetune.laws.trainer.probe import FROZEN, name_of, where
 from finetune.laws.training_step.evaluations import (
     evaluation_changes_no_number,
     evaluation_is_the_mean_over_all_targets,

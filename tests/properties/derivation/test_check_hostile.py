@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from attention_core.derivation import check_document
 from attention_core.derivation.check import report_step
-from attention_core.derivation.cpu_limit import OutOfTime, ceiling
-from attention_core.derivation.effort import Effort
+from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Graph
 from attention_core.derivation.graph.numbers import evaluate
 from attention_core.derivation.reading.steps import steps_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.cases.sites import Site
+from attention_core.derivation.cases.problem import Problem, Site
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.search.patterns import patterns

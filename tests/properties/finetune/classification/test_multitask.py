@@ -16,8 +16,8 @@ from torch import Tensor
 from finetune.classification.multitask import Joint, JointTrainer
 from finetune.data.collate import LabelledTexts
 from finetune.data.labelled import read_splits
+from finetune.data.masked_lm import MaskedTexts
 from finetune.data.texts import encode, load_tokenizer
-from finetune.data.unlabelled import MaskedTexts
 from finetune.errors import BadInput
 from finetune.models.classifier import Classifier, MaskedLM, classification_loss, masked_lm_loss
 from finetune.models.encoder import Encoder

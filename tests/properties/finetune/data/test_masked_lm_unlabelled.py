@@ -1,6 +1,6 @@
 """Text for masked-LM training.
 
-finetune.data.unlabelled: lines and blocks, and that what is hidden depends on seed, epoch and block alone.
+finetune.data.masked_lm: lines and blocks, and that what is hidden depends on seed, epoch and block alone.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+from finetune.data.masked_lm import MaskedTexts, read_unlabelled_texts
 from finetune.data.texts import TextTokenizer, load_tokenizer
-from finetune.data.unlabelled import MaskedTexts, read_unlabelled_texts
 from finetune.errors import BadInput
 from finetune.models.classifier import IGNORED
 from tests.tiny_encoders import NEUTRAL, VOCABULARY, write_tokenizer

@@ -9,7 +9,7 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.derivation.graph.long_numbers import SHORT, long_text
+from attention_core.derivation.graph.compare import SHORT, long_text
 
 POWERS = st.tuples(st.integers(-(10**6), 10**6), st.sampled_from([2, 10]), st.integers(-900, 900))
 

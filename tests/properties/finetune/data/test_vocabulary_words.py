@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finetune.data.vocabulary import PAD
-from finetune.data.words import PIECES, WordVocabulary
+from finetune.data.vocabulary import PAD, PIECES, WordVocabulary
 from finetune.errors import BadInput
 
 TEXT = "The cat's hat, the mat; the cat!\nThe end."
