@@ -6,7 +6,6 @@ Whatever comes from a kernel's name or a file is escaped; the page loads nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
 from attention_core.bench.report.numbers import duration, factor, format_end
@@ -16,38 +15,51 @@ from attention_core.bench.report.results import Cell, Column, Results, doubts
 from attention_core.bench.timing.machine import busy_words
 from attention_core.bench.timing.statistics import Interval
 from attention_core.bench.workloads.workload import as_gib
-from attention_core.conformance.report.render_html import STYLE
+from attention_core.html_page import STYLE, render_page
 
 HEADS = ("kernel", "time", "ratio", "", "of limit", "memory", "process", "error", "largest", "what ran")
+GROWTH_HEADS = ("workload", "kernel", "time ~ n^", "allocator ~ n^", "process ~ n^", "at the longest")
+VERDICTS = ("FASTER", "SLOWER", "AMBIGUOUS")
 TITLES = {"growth": "Growth with n", "pareto": "Time against error", "roofline": "Roofline"}
-MORE = """
+COLOURS = """
 .FASTER { color: #197a35; } .SLOWER { color: #c22; } .AMBIGUOUS { color: #a60; }
 svg { max-width: 100%; height: auto; }
+"""
+TEMPLATE = """\
+<h1>Attention kernels side by side</h1>
+<p>{{ machine }}, {{ threads }} threads; {{ versions }}</p>
+{% if busy %}<p>Measured while {{ busy }}.</p>{% endif %}
+{% for name, limit, heads, rows, doubtful in cells %}
+<h2>{{ name }}</h2>
+{% if limit %}<p>{{ limit }}</p>{% endif %}
+{{ table(heads, rows) }}
+{% for line in doubtful %}<p class="SLOWER">{{ line }}</p>{% endfor %}
+{% endfor %}
+{% for title, picture in drawn %}<h2>{{ title }}</h2>{{ picture }}{% endfor %}
+{% if exponents %}<h2>Exponents</h2>{{ table(growth_heads, exponents) }}{% endif %}
 """
 
 
 def to_html(results: Results) -> str:
     """The page."""
-    machine, settings = results.machine, results.settings
-    body = ["<h1>Attention kernels side by side</h1>"]
-    body.append(f"<p>{escape(str(machine.get('processor')))}, {escape(str(settings.get('threads')))} threads; ")
-    body.append(escape(", ".join(f"{k} {v}" for k, v in results.versions.items())) + "</p>")
-    if words := busy_words(machine.get("busy")):
-        body.append(f"<p>Measured while {escape(words)}.</p>")
-    for cell in results.cells:
-        body += [section(cell), *(f"<p class='SLOWER'>{escape(line)}</p>" for line in doubts(cell, results.limits))]
-    for name, make in pictures(results).items():
-        body.append(f"<h2>{TITLES[name]}</h2>{as_svg(make)}")
-    body.append(growth_table(results))
-    head = f"<meta charset='utf-8'><title>attention-core bench</title><style>{STYLE}{MORE}</style>"
-    return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>\n"
+    from markupsafe import Markup
+
+    machine = results.machine
+    return render_page(
+        "attention-core bench", STYLE + COLOURS, TEMPLATE, machine=machine.get("processor"),
+        threads=results.settings.get("threads"), versions=", ".join(f"{k} {v}" for k, v in results.versions.items()),
+        busy=busy_words(machine.get("busy")),
+        cells=[section(cell, doubts(cell, results.limits)) for cell in results.cells],
+        drawn=[(TITLES[name], Markup(as_svg(make))) for name, make in pictures(results).items()],
+        growth_heads=with_classes(GROWTH_HEADS), exponents=[with_classes(row) for row in growth_rows(results)],
+    )  # fmt: skip
 
 
-def section(cell: Cell) -> str:
-    """One cell."""
-    limit = "" if cell.limit is None else f"<p>limit here {duration(cell.limit)} ({escape(cell.binding)})</p>"
-    rows = [row(name, column, cell.baseline) for name, column in sort_by_time(cell)]
-    return f"<h2>{escape(cell.workload.name())}</h2>{limit}{table(HEADS, rows)}"
+def section(cell: Cell, doubtful: Sequence[str]) -> tuple[object, ...]:
+    """One cell: its name, its limit, its table, and what is doubtful about it."""
+    limit = "" if cell.limit is None else f"limit here {duration(cell.limit)} ({cell.binding})"
+    rows = [with_classes(row(name, column, cell.baseline)) for name, column in sort_by_time(cell)]
+    return cell.workload.name(), limit, with_classes(HEADS), rows, doubtful
 
 
 def row(name: str, column: Column, baseline: str) -> Sequence[str]:
@@ -64,16 +76,13 @@ def row(name: str, column: Column, baseline: str) -> Sequence[str]:
     )  # fmt: skip
 
 
-def growth_table(results: Results) -> str:
+def growth_rows(results: Results) -> list[Sequence[str]]:
     """The exponents of time and memory."""
-    rows = []
+    rows: list[Sequence[str]] = []
     for one in series_of(results):
         ends = [as_gib(one.values["allocator"][-1]) if one.values["allocator"][-1] > 0 else ""]
         rows.append((one.workload, one.kernel, *(grown(one.exponent(q)) for q in QUANTITIES), *ends))
-    if not rows:
-        return ""
-    heads = ("workload", "kernel", "time ~ n^", "allocator ~ n^", "process ~ n^", "at the longest")
-    return f"<h2>Exponents</h2>{table(heads, rows)}"
+    return rows
 
 
 def grown(found: Interval | None) -> str:
@@ -81,15 +90,6 @@ def grown(found: Interval | None) -> str:
     return "" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts, each escaped; verdicts have their colour."""
-    head = "".join(f"<th>{escape(h)}</th>" for h in heads)
-    lines = []
-    for cells in rows:
-        marked = [f"<td{_class(c)}>{escape(c)}</td>" for c in cells]
-        lines.append(f"<tr>{''.join(marked)}</tr>")
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
-
-
-def _class(text: str) -> str:
-    return f" class='{text}'" if text in ("FASTER", "SLOWER", "AMBIGUOUS") else ""
+def with_classes(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Texts with the class that colours verdicts."""
+    return [(text, text if text in VERDICTS else "") for text in texts]

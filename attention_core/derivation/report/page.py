@@ -19,6 +19,7 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step, Unread, steps_of
 from attention_core.derivation.report.page_conditions import conditions, prose
 from attention_core.derivation.report.page_steps import problem, problem_rows, step_row
+from attention_core.html_page import render_page
 
 if TYPE_CHECKING:
     from attention_core.derivation.records import DocumentReport, StepReport
@@ -45,10 +46,11 @@ _SECTION = re.compile(r"^\\[a-z]+\*?\{(.*)\}.*$")  # of a TeX document
 
 def page(documents: Sequence[tuple[DocumentReport, str]]) -> str:
     """The page for reports with the texts they are about."""
+    from markupsafe import Markup
+
     title = ", ".join(report.file for report, _ in documents)
     body = "".join(document(report, text) for report, text in documents)
-    head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{STYLE}</style>"
-    return f"<!doctype html>\n<html lang='en'><head>{head}</head><body>{body}</body></html>\n"
+    return render_page(title, STYLE, "{{ body }}", body=Markup(body))
 
 
 def document(report: DocumentReport, text: str) -> str:
