@@ -7,6 +7,7 @@ Nothing is expanded and nothing is run; a command that is not in the tables is r
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from attention_core.derivation.latex.commands import read_command
@@ -146,27 +147,10 @@ class Lexer:
         """Brackets, scripts, relations and signs of one character."""
         if (typed := self.text[self.at : self.at + 2]) in _TYPED:
             raise Unreadable(f"'{typed}' is not LaTeX: write {_TYPED[typed]}", self.line)
-        if value in "([":
-            self.open("LPAR" if value == "(" else "LBRACK", value)
-        elif value in ")]":
-            self.close("RPAR" if value == ")" else "RBRACK", value, ("LPAR", "LBRACK"))
-        elif value == "{":
-            self.held.append((len(self.stack), self.tight))
-            self.tight = 0  # inside braces a number has all its digits
-            self.open("LBRACE", value)
-        elif value == "}":
-            self.close("RBRACE", value, ("LBRACE",))
-            if self.held and self.held[-1][0] == len(self.stack):
-                self.tight = self.held.pop()[1]
-        elif value == "|":
-            bar(self, "BAR")
+        if value in _SIGNS:
+            _SIGNS[value](self)
         elif value == "^":
             return self.superscript(end)
-        elif value == "_":
-            self.emit("UNDER")
-            self.tight = 1
-        elif value == "&":
-            self.emit("AMP")
         elif value in RELATIONS:
             self.emit("REL", RELATIONS[value])
         elif value in OPERATORS:
@@ -174,16 +158,36 @@ class Lexer:
         elif value == "." and self.text.startswith("...", self.at):
             self.emit("DOTS")
             return self.at + 3
-        elif value in ".~":
-            if value == ".":
-                self.emit("STOP")
+        elif value == ".":
+            self.emit("STOP")
         elif value.isalpha():
             self.emit("NAME", value)
-        elif value == "!":
-            raise Unreadable("factorials (!) are not understood: write \\prod_{k=1}^{n} k", self.line)
-        else:
-            raise Unreadable(f"the character {value!r} is not understood in a formula", self.line)
+        elif value != "~":
+            raise self.refusal(value)
         return end
+
+    def refusal(self, value: str) -> Unreadable:
+        """The error for a character without a meaning."""
+        if value == "!":
+            return Unreadable("factorials (!) are not understood: write \\prod_{k=1}^{n} k", self.line)
+        return Unreadable(f"the character {value!r} is not understood in a formula", self.line)
+
+    def open_brace(self) -> None:
+        """`{`: inside braces a number has all its digits."""
+        self.held.append((len(self.stack), self.tight))
+        self.tight = 0
+        self.open("LBRACE", "{")
+
+    def close_brace(self) -> None:
+        """`}`: outside, it is as it was before the brace."""
+        self.close("RBRACE", "}", ("LBRACE",))
+        if self.held and self.held[-1][0] == len(self.stack):
+            self.tight = self.held.pop()[1]
+
+    def subscript(self) -> None:
+        """`_`: the start of an index, which is one character unless it stands in braces."""
+        self.emit("UNDER")
+        self.tight = 1
 
     def superscript(self, end: int) -> int:
         """`^`: a transpose, or the start of an exponent."""
@@ -209,39 +213,32 @@ class Lexer:
         if value in SPACES:
             if value in ("\\ ", r"\quad", r"\qquad", r"\;"):
                 self.emit("GAP", value)
-            return end
-        if value == r"\\":
-            self.emit("NEWROW")
-            found = re.compile(r"\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]").match(self.text, end)
-            return found.end() if found else end
-        for table, kind in ((RELATIONS, "REL"), (ARROWS, "ARROW")):
-            if value in table:
-                self.emit(kind, table[value])
-                return end
-        if value in OPERATORS:
+        elif value == r"\\":
+            return self.new_row(end)
+        elif value in RELATIONS:
+            self.emit("REL", RELATIONS[value])
+        elif value in ARROWS:
+            self.emit("ARROW", ARROWS[value])
+        elif value in OPERATORS:
             self.emit(*OPERATORS[value])
         elif name in ("left", "right"):
             return read_sized_bracket(self, name, end)
-        elif name in ("{", "lbrace"):
-            self.open("LSET", "{")
-        elif name in ("}", "rbrace"):
-            self.close("RSET", "}", ("LSET",))
-        elif name in ("lvert", "rvert", "vert"):
-            sided_bar(self, name[0], "BAR")
-        elif name in ("|", "Vert", "lVert", "rVert"):
-            sided_bar(self, name[0] if name != "|" else "v", "NORM")
-        elif name in ("langle", "rangle"):
-            if name == "langle":
-                self.emit("FUNC", "inner")
-            self.open("LPAR", "(") if name == "langle" else self.close("RPAR", ")", ("LPAR",))
-        elif name in ("lceil", "lfloor"):
-            self.emit("FUNC", name[1:])
-            self.open("LPAR", "(")
-        elif name in ("rceil", "rfloor"):
-            self.close("RPAR", ")", ("LPAR",))
+        elif name in _BRACKETS:
+            _BRACKETS[name](self)
         else:
             return read_command(self, name, end)
         return end
+
+    def new_row(self, end: int) -> int:
+        """A new row, and the space that may be asked for behind it."""
+        self.emit("NEWROW")
+        found = re.compile(r"\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]").match(self.text, end)
+        return found.end() if found else end
+
+    def open_function(self, name: str) -> None:
+        """A bracket that is the function `name` of what stands in it."""
+        self.emit("FUNC", name)
+        self.open("LPAR", "(")
 
     def lex_inner(self, inner: str) -> None:
         """The tokens of a text inside a command, as if it stood here."""
@@ -325,3 +322,33 @@ def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
             lexer.line,
         )
     return value, end
+
+
+# -- brackets and signs ----------------------------------------------------------------------------------------------
+
+_SIGNS: Mapping[str, Callable[[Lexer], None]] = {
+    "(": lambda lexer: lexer.open("LPAR", "("),
+    "[": lambda lexer: lexer.open("LBRACK", "["),
+    ")": lambda lexer: lexer.close("RPAR", ")", ("LPAR", "LBRACK")),
+    "]": lambda lexer: lexer.close("RBRACK", "]", ("LPAR", "LBRACK")),
+    "{": Lexer.open_brace,
+    "}": Lexer.close_brace,
+    "|": lambda lexer: bar(lexer, "BAR"),
+    "_": Lexer.subscript,
+    "&": lambda lexer: lexer.emit("AMP"),
+}
+_BRACKETS: Mapping[str, Callable[[Lexer], None]] = {
+    **dict.fromkeys(("{", "lbrace"), lambda lexer: lexer.open("LSET", "{")),
+    **dict.fromkeys(("}", "rbrace"), lambda lexer: lexer.close("RSET", "}", ("LSET",))),
+    "lvert": lambda lexer: sided_bar(lexer, "l", "BAR"),
+    "rvert": lambda lexer: sided_bar(lexer, "r", "BAR"),
+    "vert": lambda lexer: sided_bar(lexer, "v", "BAR"),
+    **dict.fromkeys(("|", "Vert"), lambda lexer: sided_bar(lexer, "v", "NORM")),
+    "lVert": lambda lexer: sided_bar(lexer, "l", "NORM"),
+    "rVert": lambda lexer: sided_bar(lexer, "r", "NORM"),
+    "langle": lambda lexer: lexer.open_function("inner"),
+    "lceil": lambda lexer: lexer.open_function("ceil"),
+    "lfloor": lambda lexer: lexer.open_function("floor"),
+    **dict.fromkeys(("rangle", "rceil", "rfloor"), lambda lexer: lexer.close("RPAR", ")", ("LPAR",))),
+}
+"""Commands of brackets and bars, by their names without the backslash."""
