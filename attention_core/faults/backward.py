@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build
 from attention_core.faults.bases.tiles import Flash
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class key_gradient_of_the_tail_lost(Flash):  # noqa: N801
@@ -495,85 +495,42 @@ class delta_from_an_output_of_two_bytes(Flash):  # noqa: N801
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_backward", accumulate="float32")
-        for make in (
-            key_gradient_of_the_tail_lost,
-            query_gradient_stored_not_added,
-            delta_from_the_rounded_output,
-            lse_saved_in_half_precision,
-            backward_with_the_default_scale,
-            query_gradient_needs_that_of_the_key,
-            causal_backward_as_if_square,
-            group_summed_in_the_input_dtype,
-            group_of_three_loses_one,
-            small_weights_have_no_gradient,
-            value_gradient_of_64_columns,
-            delta_of_the_first_64_columns,
-            small_score_gradients_flushed,
-            backward_of_the_last_call,
-        )
-    ),
-    row(mask_gradient_of_the_first_batch_row, "hard", prefix="hard_backward", accumulate="float32", mask_gradient=True),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight", accumulate="float32")
-        for make in (
-            backward_destroys_what_it_saved,
-            rows_skipped_by_the_first_sequence,
-            float64_gradients_in_float32,
-            causal_gradient_of_the_diagonal_halved,
-        )
-    ),
-    row(mask_gradient_of_sixteen_rows, "hard", "set-1", prefix="first_sight", mask_gradient=True, accumulate="float32"),
-    row(gradient_of_dropped_scores_unscaled, "hard", "set-1", prefix="first_sight_others"),
-    *(
-        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
-        for make in (
-            group_found_by_the_number_of_key_heads,
-            diagonal_rows_missing_from_key_gradients,
-            query_gradient_skips_blocks_by_the_first_head,
-            shared_key_and_value_counted_twice,
-            unseen_keys_keep_an_old_gradient,
-        )
-    ),
-    row(
-        mask_gradient_added_in_its_dtype,
-        "hard",
-        "set-2",
-        prefix="second_sight",
-        mask_gradient=True,
+    *rows(
+        "hard_backward", key_gradient_of_the_tail_lost, query_gradient_stored_not_added,
+        delta_from_the_rounded_output, lse_saved_in_half_precision, backward_with_the_default_scale,
+        query_gradient_needs_that_of_the_key, causal_backward_as_if_square, group_summed_in_the_input_dtype,
+        group_of_three_loses_one, small_weights_have_no_gradient, value_gradient_of_64_columns,
+        delta_of_the_first_64_columns, small_score_gradients_flushed, backward_of_the_last_call,
         accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-3", prefix="third_sight_backward", accumulate="float32")
-        for make in (
-            value_gradient_spills_into_the_next_head,
-            delta_found_in_another_tile,
-            value_gradient_in_chunks_of_the_key_width,
-            keys_transposed_twice_in_the_backward,
-            no_queries_leave_key_gradients_unwritten,
-            value_gradient_of_a_fused_projection,
-        )
+    *rows("hard_backward", mask_gradient_of_the_first_batch_row, accumulate="float32", mask_gradient=True),
+    *rows(
+        "first_sight", backward_destroys_what_it_saved, rows_skipped_by_the_first_sequence,
+        float64_gradients_in_float32, causal_gradient_of_the_diagonal_halved, accumulate="float32",
     ),
-    row(
-        nan_query_gradient_above_the_first_key,
-        "hard",
-        "set-3",
-        prefix="third_sight_backward",
-        causal="bottom_right",
-        accumulate="float32",
+    *rows("first_sight", mask_gradient_of_sixteen_rows, mask_gradient=True, accumulate="float32"),
+    *rows("first_sight_others", gradient_of_dropped_scores_unscaled),
+    *rows(
+        "second_sight", group_found_by_the_number_of_key_heads, diagonal_rows_missing_from_key_gradients,
+        query_gradient_skips_blocks_by_the_first_head, shared_key_and_value_counted_twice,
+        unseen_keys_keep_an_old_gradient, accumulate="float32",
     ),
-    row(backward_aligned_top_left, "hard", "set-4", prefix="fourth_sight_backward", causal="bottom_right"),
-    row(mask_gradient_times_the_scale, "hard", "set-4", prefix="fourth_sight_backward", mask_gradient=True),
-    row(cotangent_by_the_strides_of_the_output, "hard", "set-4", prefix="fourth_sight_backward"),
-    row(cotangent_read_as_contiguous, "hard", "set-5", prefix="fifth_sight_backward"),
-    row(mask_gradient_of_the_first_head, "hard", "set-5", prefix="fifth_sight_backward", mask_gradient=True),
-    row(
-        delta_from_an_output_of_two_bytes,
-        "hard",
-        "set-5",
-        prefix="fifth_sight_backward",
-        accumulate="float32",
+    *rows("second_sight", mask_gradient_added_in_its_dtype, mask_gradient=True, accumulate="float32"),
+    *rows(
+        "third_sight_backward", value_gradient_spills_into_the_next_head, delta_found_in_another_tile,
+        value_gradient_in_chunks_of_the_key_width, keys_transposed_twice_in_the_backward,
+        no_queries_leave_key_gradients_unwritten, value_gradient_of_a_fused_projection, accumulate="float32",
+    ),
+    *rows(
+        "third_sight_backward", nan_query_gradient_above_the_first_key, causal="bottom_right", accumulate="float32",
+    ),
+    *rows("fourth_sight_backward", backward_aligned_top_left, causal="bottom_right"),
+    *rows("fourth_sight_backward", mask_gradient_times_the_scale, mask_gradient=True),
+    *rows("fourth_sight_backward", cotangent_by_the_strides_of_the_output),
+    *rows("fifth_sight_backward", cotangent_read_as_contiguous),
+    *rows("fifth_sight_backward", mask_gradient_of_the_first_head, mask_gradient=True),
+    *rows(
+        "fifth_sight_backward", delta_from_an_output_of_two_bytes, accumulate="float32",
         dtypes=("float16", "bfloat16", "float32"),
     ),
-)
+)  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 def slopes(H: int) -> Tensor:
@@ -196,28 +196,17 @@ def distances_up_to_256(H: int, n_q: int, n_kv: int) -> Tensor:
 
 
 ROWS = (
-    row(slopes_in_half_precision, "hard", prefix="hard_contracts", direct=True, contract="bias"),
-    row(
-        distances_from_the_row_tile,
-        "hard",
-        prefix="hard_contracts",
-        direct=True,
-        contract="bias",
-        expected="equivalent",
+    *rows("hard_contracts", slopes_in_half_precision, direct=True, contract="bias"),
+    *rows(
+        "hard_contracts", distances_from_the_row_tile, direct=True, contract="bias", expected="equivalent",
         argument="the distances of a row are all off by one number, which softmax does not see",
     ),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight_others", direct=True, contract="bias")
-        for make in (slopes_for_eight_heads, distances_in_bfloat16)
+    *rows("first_sight_others", slopes_for_eight_heads, distances_in_bfloat16, direct=True, contract="bias"),
+    *rows("second_sight_others", slopes_of_the_largest_model_so_far, contract="bias"),
+    *rows("third_sight_others", slopes_sorted, direct=True, contract="bias"),
+    *rows("fourth_sight_others", slopes_of_two_bytes, distances_from_the_first_row, direct=True, contract="bias"),
+    *rows(
+        "fifth_sight_others", every_second_slope_of_the_wrong_half, distances_up_to_256, direct=True,
+        contract="bias",
     ),
-    row(slopes_of_the_largest_model_so_far, "hard", "set-2", prefix="second_sight_others", contract="bias"),
-    row(slopes_sorted, "hard", "set-3", prefix="third_sight_others", direct=True, contract="bias"),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight_others", direct=True, contract="bias")
-        for make in (slopes_of_two_bytes, distances_from_the_first_row)
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="bias")
-        for make in (every_second_slope_of_the_wrong_half, distances_up_to_256)
-    ),
-)
+)  # fmt: skip

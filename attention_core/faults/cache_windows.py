@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attention_core.faults.kv_cache import Cache
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class eviction_in_pages(Cache):  # noqa: N801
@@ -145,75 +147,29 @@ class forgets_after_256(Evicting):  # noqa: N801
         return super().append(key, value)
 
 
+COMMON: dict[str, Any] = {"direct": True, "contract": "kv-cache"}
+"""What each of them declares."""
 ROWS = (
-    row(
-        eviction_in_pages,
-        "hard",
-        prefix="hard_contracts",
-        direct=True,
-        accumulate="float32",
-        parameters={"window": 4},
-        contract="kv-cache",
+    *rows("hard_contracts", eviction_in_pages, accumulate="float32", parameters={"window": 4}, **COMMON),
+    *rows(
+        "first_sight_others", first_token_never_evicted, window_of_the_last_row, accumulate="float32",
+        parameters={"window": 4}, **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-1",
-            prefix="first_sight_others",
-            direct=True,
-            contract="kv-cache",
-            accumulate="float32",
-            parameters={"window": 4},
-        )
-        for make in (first_token_never_evicted, window_of_the_last_row)
+    *rows(
+        "second_sight_others", prefill_longer_than_the_window, accumulate="float32", parameters={"window": 4},
+        **COMMON,
     ),
-    row(
-        prefill_longer_than_the_window,
-        "hard",
-        "set-2",
-        prefix="second_sight_others",
-        direct=True,
-        contract="kv-cache",
-        accumulate="float32",
-        parameters={"window": 4},
+    *rows(
+        "third_sight_others", chunk_rows_see_the_whole_ring, ring_joined_as_it_lies, accumulate="float32",
+        parameters={"window": 4}, **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-3",
-            prefix="third_sight_others",
-            direct=True,
-            contract="kv-cache",
-            accumulate="float32",
-            parameters={"window": 4},
-        )
-        for make in (chunk_rows_see_the_whole_ring, ring_joined_as_it_lies)
+    *rows(
+        "fourth_sight_caches", rolled_one_step_early, evicted_before_a_chunk_attends, parameters={"window": 4},
+        **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-4",
-            prefix="fourth_sight_caches",
-            direct=True,
-            contract="kv-cache",
-            parameters={"window": 4},
-        )
-        for make in (rolled_one_step_early, evicted_before_a_chunk_attends)
+    *rows(
+        "fifth_sight_caches", evicted_before_the_step_attends, long_chunks_keep_two_windows,
+        parameters={"window": 4}, **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-5",
-            prefix="fifth_sight_caches",
-            direct=True,
-            contract="kv-cache",
-            parameters={"window": 4},
-        )
-        for make in (evicted_before_the_step_attends, long_chunks_keep_two_windows)
-    ),
-    row(forgets_after_256, "hard", "set-5", prefix="fifth_sight_caches", direct=True, contract="kv-cache"),
-)
+    *rows("fifth_sight_caches", forgets_after_256, **COMMON),
+)  # fmt: skip

@@ -19,7 +19,7 @@ from attention_core.faults.bases.inputs import Attention, around
 from attention_core.faults.bases.reference import bias, build, causal_allowed, combine, scores, weights
 from attention_core.faults.bases.tiles import Tiles
 from attention_core.faults.masking import other_backward
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -429,39 +429,20 @@ def causality_lost_without_gradients() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_tiles", accumulate="float32")
-        for make in (diagonal_tile_of_16_rows, later_blocks_skipped_by_the_tile)
-    ),
-    row(diagonal_rounded_to_blocks, "hard", prefix="hard_tiles", causal="bottom_right", accumulate="float32"),
-    *(
-        row(make, "hard", prefix="hard_inputs", accumulate="float32")
-        for make in (causal_needs_two_queries, causal_in_bytes)
-    ),
-    row(causal_rows_of_folded_heads, "hard", "set-1", prefix="first_sight", accumulate="float32"),
-    row(mask_lowered_before_it_is_broadcast, "hard", "set-2", prefix="second_sight", accumulate="float32"),
-    row(
-        bottom_right_for_each_chunk_of_queries,
-        "hard",
-        "set-2",
-        prefix="second_sight",
-        causal="bottom_right",
-        accumulate="float32",
-    ),
-    row(full_mask_turns_causality_off, "hard", "set-3", prefix="third_sight", accumulate="float32"),
-    row(causality_lost_beside_a_float_mask, "hard", "set-4", prefix="fourth_sight_masks"),
-    row(tiles_skipped_by_the_first_diagonal, "hard", "set-5", prefix="fifth_sight_tiles", causal="bottom_right"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_tiles")
-        for make in (causal_again_in_each_chunk, packed_heads_are_causal)
-    ),
-    row(causal_positions_of_one_byte, "hard", "set-5", prefix="fifth_sight_tiles", array="numpy", gradients=False),
-    row(bottom_right_never_below_zero, "hard", "set-5", prefix="fifth_sight_masks", causal="bottom_right"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_masks")
-        for make in (one_query_sees_everything, last_causal_row_beside_a_mask_of_one_row)
-    ),
-    row(causality_by_the_share_of_tokens, "hard", "set-5", prefix="fifth_sight_masks", layout="bnhd"),
-    row(weights_from_before_causality, "hard", "set-5", prefix="fifth_sight_masks", returns="out,weights"),
-    row(causality_lost_without_gradients, "hard", "set-5", prefix="fifth_sight_state"),
-)
+    *rows("hard_tiles", diagonal_tile_of_16_rows, later_blocks_skipped_by_the_tile, accumulate="float32"),
+    *rows("hard_tiles", diagonal_rounded_to_blocks, causal="bottom_right", accumulate="float32"),
+    *rows("hard_inputs", causal_needs_two_queries, causal_in_bytes, accumulate="float32"),
+    *rows("first_sight", causal_rows_of_folded_heads, accumulate="float32"),
+    *rows("second_sight", mask_lowered_before_it_is_broadcast, accumulate="float32"),
+    *rows("second_sight", bottom_right_for_each_chunk_of_queries, causal="bottom_right", accumulate="float32"),
+    *rows("third_sight", full_mask_turns_causality_off, accumulate="float32"),
+    *rows("fourth_sight_masks", causality_lost_beside_a_float_mask),
+    *rows("fifth_sight_tiles", tiles_skipped_by_the_first_diagonal, causal="bottom_right"),
+    *rows("fifth_sight_tiles", causal_again_in_each_chunk, packed_heads_are_causal),
+    *rows("fifth_sight_tiles", causal_positions_of_one_byte, array="numpy", gradients=False),
+    *rows("fifth_sight_masks", bottom_right_never_below_zero, causal="bottom_right"),
+    *rows("fifth_sight_masks", one_query_sees_everything, last_causal_row_beside_a_mask_of_one_row),
+    *rows("fifth_sight_masks", causality_by_the_share_of_tokens, layout="bnhd"),
+    *rows("fifth_sight_masks", weights_from_before_causality, returns="out,weights"),
+    *rows("fifth_sight_state", causality_lost_without_gradients),
+)  # fmt: skip

@@ -16,7 +16,7 @@ from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention
 from attention_core.faults.bases.reference import bias, build, combine, correct, weights
 from attention_core.faults.masking import filled, swapped_backward
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -248,9 +248,9 @@ def rows_dead_in_any_head_are_cleared() -> Any:
 
 
 ROWS = (
-    row(low_rows_taken_for_dead, "hard", prefix="hard_inputs", accumulate="float32"),
-    row(hidden_twice_is_hidden_more, "hard", "set-4", prefix="fourth_sight", dead_rows="uniform"),
-    row(weights_of_dead_rows_are_nan, "hard", "set-4", prefix="fourth_sight", returns="out,weights"),
-    row(every_nan_becomes_zero, "hard", "set-4", prefix="fourth_sight"),
-    row(rows_dead_in_any_head_are_cleared, "hard", "set-5", prefix="fifth_sight_masks"),
-)
+    *rows("hard_inputs", low_rows_taken_for_dead, accumulate="float32"),
+    *rows("fourth_sight", hidden_twice_is_hidden_more, dead_rows="uniform"),
+    *rows("fourth_sight", weights_of_dead_rows_are_nan, returns="out,weights"),
+    *rows("fourth_sight", every_nan_becomes_zero),
+    *rows("fifth_sight_masks", rows_dead_in_any_head_are_cleared),
+)  # fmt: skip

@@ -16,7 +16,7 @@ from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import around
 from attention_core.faults.bases.reference import build, correct
 from attention_core.faults.bases.reference import drop as correct_drop
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -453,11 +453,11 @@ def causality_lost_with_dropout_and_mask() -> Any:
 
 
 ROWS = (
-    row(dropout_scale_in_bfloat16, "hard", "set-1", prefix="first_sight_others"),
-    row(score_gradient_from_dropped_weights, "hard", "set-2", prefix="second_sight_others", accumulate="float32"),
-    row(dropout_before_the_sum, "hard", "set-4", prefix="fourth_sight_backward"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_backward")
-        for make in (kept_weights_over_the_rate, default_scale_under_dropout, causality_lost_with_dropout_and_mask)
+    *rows("first_sight_others", dropout_scale_in_bfloat16),
+    *rows("second_sight_others", score_gradient_from_dropped_weights, accumulate="float32"),
+    *rows("fourth_sight_backward", dropout_before_the_sum),
+    *rows(
+        "fifth_sight_backward", kept_weights_over_the_rate, default_scale_under_dropout,
+        causality_lost_with_dropout_and_mask,
     ),
-)
+)  # fmt: skip

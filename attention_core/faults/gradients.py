@@ -25,7 +25,7 @@ from attention_core.faults.bases.backward import (
     probabilities,
 )
 from attention_core.faults.bases.reference import build
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -381,21 +381,12 @@ def backward_without_finite_bias() -> Any:
 
 
 ROWS = (
-    row(maximum_kept_in_half_the_gradient, "hard", "set-1", prefix="first_sight", accumulate="float32"),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight_backward")
-        for make in (groups_averaged_in_the_backward, dead_rows_patched_behind_the_softmax)
+    *rows("first_sight", maximum_kept_in_half_the_gradient, accumulate="float32"),
+    *rows("fourth_sight_backward", groups_averaged_in_the_backward, dead_rows_patched_behind_the_softmax),
+    *rows("fourth_sight_backward", saved_weights_are_constants, second_gradients=True),
+    *rows(
+        "fifth_sight_backward", key_gradient_by_the_default_scale, groups_summed_along_the_other_axis,
+        no_gradient_without_that_of_the_query, backward_from_the_last_key, backward_without_finite_bias,
     ),
-    row(saved_weights_are_constants, "hard", "set-4", prefix="fourth_sight_backward", second_gradients=True),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_backward")
-        for make in (
-            key_gradient_by_the_default_scale,
-            groups_summed_along_the_other_axis,
-            no_gradient_without_that_of_the_query,
-            backward_from_the_last_key,
-            backward_without_finite_bias,
-        )
-    ),
-    row(saved_weights_do_not_move, "hard", "set-5", prefix="fifth_sight_backward", second_gradients=True),
-)
+    *rows("fifth_sight_backward", saved_weights_do_not_move, second_gradients=True),
+)  # fmt: skip

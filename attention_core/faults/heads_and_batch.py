@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention, Given, around, with_keys_and_values, with_values_and_mask
 from attention_core.faults.bases.reference import build
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -353,16 +353,10 @@ def values_read_by_the_strides_of_keys() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_inputs", accumulate="float32")
-        for make in (group_by_shift, key_batches_by_query_heads)
-    ),
-    row(layout_guessed_from_the_sizes, "hard", prefix="hard_inputs", layout="bnhd", out_layout="bnhd"),
-    row(decoding_tiles_cross_the_group, "hard", "set-3", prefix="third_sight", accumulate="float32"),
-    row(values_by_the_strides_of_keys, "hard", "set-4", prefix="fourth_sight"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_tiles")
-        for make in (key_head_of_a_tile_of_four, more_heads_than_tokens_is_a_layout)
-    ),
-    row(values_read_by_the_strides_of_keys, "hard", "set-5", prefix="fifth_sight_state"),
-)
+    *rows("hard_inputs", group_by_shift, key_batches_by_query_heads, accumulate="float32"),
+    *rows("hard_inputs", layout_guessed_from_the_sizes, layout="bnhd", out_layout="bnhd"),
+    *rows("third_sight", decoding_tiles_cross_the_group, accumulate="float32"),
+    *rows("fourth_sight", values_by_the_strides_of_keys),
+    *rows("fifth_sight_tiles", key_head_of_a_tile_of_four, more_heads_than_tokens_is_a_layout),
+    *rows("fifth_sight_state", values_read_by_the_strides_of_keys),
+)  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class Cache:
@@ -578,48 +578,18 @@ def one_store_for_all_caches() -> Any:
     return Shared
 
 
+COMMON: dict[str, Any] = {"contract": "kv-cache"}
+"""What each of them declares."""
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_contracts", direct=True, accumulate="float32", contract="kv-cache")
-        for make in (
-            chunk_wraps_at_the_end_of_a_page,
-            short_chunks_are_not_causal,
-            cached_keys_in_bfloat16,
-            second_page_survives_a_reset,
-        )
+    *rows(
+        "hard_contracts", chunk_wraps_at_the_end_of_a_page, short_chunks_are_not_causal, cached_keys_in_bfloat16,
+        second_page_survives_a_reset, direct=True, accumulate="float32", **COMMON,
     ),
-    row(
-        growing_loses_a_token,
-        "hard",
-        "set-1",
-        prefix="first_sight_others",
-        direct=True,
-        contract="kv-cache",
-        accumulate="float32",
-    ),
-    row(
-        keys_smoothed_by_each_chunk,
-        "hard",
-        "set-2",
-        prefix="second_sight_others",
-        direct=True,
-        contract="kv-cache",
-        accumulate="float32",
-    ),
-    row(
-        page_of_zeros_at_its_end,
-        "hard",
-        "set-3",
-        prefix="third_sight_others",
-        direct=True,
-        contract="kv-cache",
-        accumulate="float32",
-    ),
-    row(chunk_clamped_to_the_end, "hard", "set-4", prefix="fourth_sight_caches", direct=True, contract="kv-cache"),
-    row(list_of_the_class, "hard", "set-4", prefix="fourth_sight_caches", contract="kv-cache"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_caches", direct=True, contract="kv-cache")
-        for make in (growth_loses_the_values, buffers_of_the_default_dtype)
-    ),
-    row(one_store_for_all_caches, "hard", "set-5", prefix="fifth_sight_caches", contract="kv-cache"),
-)
+    *rows("first_sight_others", growing_loses_a_token, direct=True, accumulate="float32", **COMMON),
+    *rows("second_sight_others", keys_smoothed_by_each_chunk, direct=True, accumulate="float32", **COMMON),
+    *rows("third_sight_others", page_of_zeros_at_its_end, direct=True, accumulate="float32", **COMMON),
+    *rows("fourth_sight_caches", chunk_clamped_to_the_end, direct=True, **COMMON),
+    *rows("fourth_sight_caches", list_of_the_class, **COMMON),
+    *rows("fifth_sight_caches", growth_loses_the_values, buffers_of_the_default_dtype, direct=True, **COMMON),
+    *rows("fifth_sight_caches", one_store_for_all_caches, **COMMON),
+)  # fmt: skip

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases import reference
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., tuple[Tensor, Tensor]]
 
@@ -379,76 +379,29 @@ def lse_of_groups_in_the_other_order() -> Fault:
     return build_lse(swapped, expand=expand)
 
 
+COMMON: dict[str, Any] = {"contract": "attention-lse", "returns": "out,lse"}
+"""What each of them declares."""
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_contracts", contract="attention-lse", accumulate="float32", returns="out,lse")
-        for make in (lse_of_the_unscaled_scores, lse_one_block_behind, lse_in_bfloat16_for_bfloat16)
+    *rows(
+        "hard_contracts", lse_of_the_unscaled_scores, lse_one_block_behind, lse_in_bfloat16_for_bfloat16,
+        accumulate="float32", **COMMON,
     ),
-    row(
-        lse_of_grouped_heads_in_another_order,
-        "hard",
-        "set-1",
-        prefix="first_sight_others",
-        contract="attention-lse",
-        returns="out,lse",
-        accumulate="float32",
+    *rows("first_sight_others", lse_of_grouped_heads_in_another_order, accumulate="float32", **COMMON),
+    *rows(
+        "first_sight_others", lse_without_a_gradient, accumulate="float32", expected="allowed",
+        argument="the contract judges the gradient of a log-sum-exp where it carries one, and it need not", **COMMON,
     ),
-    row(
-        lse_without_a_gradient,
-        "hard",
-        "set-1",
-        prefix="first_sight_others",
-        contract="attention-lse",
-        returns="out,lse",
-        accumulate="float32",
-        expected="allowed",
-        argument="the contract judges the gradient of a log-sum-exp where it carries one, and it need not",
+    *rows(
+        "second_sight_others", lse_gradient_needs_that_of_the_output, lse_read_without_its_padding,
+        accumulate="float32", **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-2",
-            prefix="second_sight_others",
-            contract="attention-lse",
-            returns="out,lse",
-            accumulate="float32",
-        )
-        for make in (lse_gradient_needs_that_of_the_output, lse_read_without_its_padding)
+    *rows(
+        "third_sight_others", lse_of_smoothed_keys, lse_of_two_bases_in_decoding, lse_by_rows_where_keys_are_values,
+        lse_gradient_added_to_delta, accumulate="float32", **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-3",
-            prefix="third_sight_others",
-            contract="attention-lse",
-            returns="out,lse",
-            accumulate="float32",
-        )
-        for make in (
-            lse_of_smoothed_keys,
-            lse_of_two_bases_in_decoding,
-            lse_by_rows_where_keys_are_values,
-            lse_gradient_added_to_delta,
-        )
+    *rows("fourth_sight_others", lse_of_the_maximum_not_applied, accumulate="float32", **COMMON),
+    *rows(
+        "fifth_sight_others", lse_gradient_is_zero, lse_of_dead_rows_is_minus_46, lse_at_the_default_scale,
+        lse_of_groups_in_the_other_order, **COMMON,
     ),
-    row(
-        lse_of_the_maximum_not_applied,
-        "hard",
-        "set-4",
-        prefix="fourth_sight_others",
-        contract="attention-lse",
-        returns="out,lse",
-        accumulate="float32",
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_others", contract="attention-lse", returns="out,lse")
-        for make in (
-            lse_gradient_is_zero,
-            lse_of_dead_rows_is_minus_46,
-            lse_at_the_default_scale,
-            lse_of_groups_in_the_other_order,
-        )
-    ),
-)
+)  # fmt: skip

@@ -16,7 +16,7 @@ from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention, Given, around, with_values_and_mask
 from attention_core.faults.bases.reference import bias, build, expand, scores
 from attention_core.faults.masking import LOWEST, with_mask
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -391,40 +391,22 @@ def first_head_masks_a_single_key_head() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_inputs", accumulate="float32")
-        for make in (bias_in_bfloat16, matrix_mask_taken_for_padding, mask_rows_modulo_64)
+    *rows("hard_inputs", bias_in_bfloat16, matrix_mask_taken_for_padding, mask_rows_modulo_64, accumulate="float32"),
+    *rows(
+        "first_sight", square_bias_read_by_columns, one_column_masks_hide_all_but_the_first_key,
+        mask_offset_of_fourteen_bits, accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight", accumulate="float32")
-        for make in (
-            square_bias_read_by_columns,
-            one_column_masks_hide_all_but_the_first_key,
-            mask_offset_of_fourteen_bits,
-        )
+    *rows(
+        "third_sight", mask_of_the_first_sequence_for_few_queries, masks_of_two_batch_axes_tiled,
+        accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-3", prefix="third_sight", accumulate="float32")
-        for make in (mask_of_the_first_sequence_for_few_queries, masks_of_two_batch_axes_tiled)
+    *rows(
+        "fourth_sight_masks", head_masks_by_the_key_head, square_masks_taken_for_padding,
+        masks_of_two_batch_axes_in_the_wrong_order,
     ),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight_masks")
-        for make in (
-            head_masks_by_the_key_head,
-            square_masks_taken_for_padding,
-            masks_of_two_batch_axes_in_the_wrong_order,
-        )
+    *rows(
+        "fifth_sight_masks", padding_of_the_first_sequence, masks_of_rows_taken_for_padding,
+        three_axes_begin_with_the_batch, outer_masks_tiled_over_the_batch, one_column_padded_with_open_ones,
+        masks_read_as_contiguous, first_head_masks_a_single_key_head,
     ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_masks")
-        for make in (
-            padding_of_the_first_sequence,
-            masks_of_rows_taken_for_padding,
-            three_axes_begin_with_the_batch,
-            outer_masks_tiled_over_the_batch,
-            one_column_padded_with_open_ones,
-            masks_read_as_contiguous,
-            first_head_masks_a_single_key_head,
-        )
-    ),
-)
+)  # fmt: skip

@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention, Given, around
 from attention_core.faults.bases.reference import bias, build, combine, correct, scores, weights
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 Bias = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]
@@ -378,25 +378,10 @@ def one_key_ignores_its_bias() -> Any:
 
 
 ROWS = (
-    row(bias_without_positive_part_is_a_bool_mask, "hard", prefix="hard_inputs", accumulate="float32"),
-    *(
-        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
-        for make in (tiles_tested_at_their_corners, one_key_needs_no_mask)
-    ),
-    *(row(make, "hard", "set-4", prefix="fourth_sight") for make in (one_key_weighs_one, keys_of_zeros_are_padding)),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight_masks")
-        for make in (blocks_skipped_by_the_first_mask, blocks_full_by_their_corners)
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_masks")
-        for make in (bias_below_minus_10000_hides, one_key_ignores_its_bias)
-    ),
-    row(
-        hidden_keys_ten_below_the_minimum,
-        "hard",
-        "set-5",
-        prefix="fifth_sight_masks",
-        dtypes=("float32", "float64", "bfloat16"),
-    ),
-)
+    *rows("hard_inputs", bias_without_positive_part_is_a_bool_mask, accumulate="float32"),
+    *rows("second_sight", tiles_tested_at_their_corners, one_key_needs_no_mask, accumulate="float32"),
+    *rows("fourth_sight", one_key_weighs_one, keys_of_zeros_are_padding),
+    *rows("fourth_sight_masks", blocks_skipped_by_the_first_mask, blocks_full_by_their_corners),
+    *rows("fifth_sight_masks", bias_below_minus_10000_hides, one_key_ignores_its_bias),
+    *rows("fifth_sight_masks", hidden_keys_ten_below_the_minimum, dtypes=("float32", "float64", "bfloat16")),
+)  # fmt: skip

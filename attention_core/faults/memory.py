@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention, Given, around, with_keys_and_values
 from attention_core.faults.bases.reference import build
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 from attention_core.faults.shapes import Fault, wrapped
 
 
@@ -439,32 +439,21 @@ def single_value_returned_itself() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_inputs", accumulate="float32")
-        for make in (
-            values_by_key_stride_of_heads,
-            packed_if_its_last_stride_is_one,
-            output_lies_like_the_query,
-            offset_of_the_values_ignored,
-        )
+    *rows(
+        "hard_inputs", values_by_key_stride_of_heads, packed_if_its_last_stride_is_one, output_lies_like_the_query,
+        offset_of_the_values_ignored, accumulate="float32",
     ),
-    row(decoding_writes_into_its_query, "hard", "set-1", prefix="first_sight_others"),
-    *(
-        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
-        for make in (expanded_heads_lose_their_last_key, one_set_of_strides_for_query_and_key)
+    *rows("first_sight_others", decoding_writes_into_its_query),
+    *rows(
+        "second_sight", expanded_heads_lose_their_last_key, one_set_of_strides_for_query_and_key,
+        accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-3", prefix="third_sight", accumulate="float32")
-        for make in (head_offset_from_a_quotient_of_strides, innermost_stride_taken_for_one)
+    *rows(
+        "third_sight", head_offset_from_a_quotient_of_strides, innermost_stride_taken_for_one, accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_state")
-        for make in (
-            keys_read_as_contiguous,
-            values_from_the_start_of_their_storage,
-            causal_edge_written_into_the_mask,
-            query_multiplied_in_place,
-        )
+    *rows(
+        "fifth_sight_state", keys_read_as_contiguous, values_from_the_start_of_their_storage,
+        causal_edge_written_into_the_mask, query_multiplied_in_place,
     ),
-    row(single_value_returned_itself, "hard", "set-5", prefix="fifth_sight_state", gradients=False),
-)
+    *rows("fifth_sight_state", single_value_returned_itself, gradients=False),
+)  # fmt: skip

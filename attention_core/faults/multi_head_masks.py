@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.multi_head import MultiHead
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class weights_of_the_other_mask_repeat(MultiHead):  # noqa: N801
@@ -135,63 +135,23 @@ class masks_tiled_over_folded_heads(masks_of_sequences_for_heads):  # noqa: N801
     """Heads are folded into the batch, and masks (B, 1, n, n) are repeated behind themselves."""
 
 
+COMMON: dict[str, Any] = {"direct": True, "contract": "multi-head"}
+"""What each of them declares."""
 ROWS = (
-    *(
-        row(
-            make,
-            "hard",
-            prefix="hard_contracts",
-            direct=True,
-            contract="multi-head",
-            parameters={"weights_flag": "need_weights"},
-        )
-        for make in (weights_of_the_other_mask_repeat, causal_in_inference_alone)
+    *rows(
+        "hard_contracts", weights_of_the_other_mask_repeat, causal_in_inference_alone,
+        parameters={"weights_flag": "need_weights"}, **COMMON,
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-1",
-            prefix="first_sight_others",
-            direct=True,
-            contract="multi-head",
-            parameters={"weights_flag": "need_weights"},
-        )
-        for make in (causal_mask_of_the_first_length, matrix_mask_as_padding)
+    *rows(
+        "first_sight_others", causal_mask_of_the_first_length, matrix_mask_as_padding,
+        parameters={"weights_flag": "need_weights"}, **COMMON,
     ),
-    row(
-        mask_of_the_first_four_sequences,
-        "hard",
-        "set-2",
-        prefix="second_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
+    *rows(
+        "second_sight_others", mask_of_the_first_four_sequences, parameters={"weights_flag": "need_weights"},
+        **COMMON,
     ),
-    row(
-        fast_path_knows_padding_alone,
-        "hard",
-        "set-3",
-        prefix="third_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
-    ),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight_others", direct=True, contract="multi-head")
-        for make in (masks_of_sequences_for_heads, triangle_keeps_a_mask)
-    ),
-    row(
-        weights_without_causality,
-        "hard",
-        "set-4",
-        prefix="fourth_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="multi-head")
-        for make in (open_by_mask_or_causality, masks_tiled_over_folded_heads)
-    ),
-)
+    *rows("third_sight_others", fast_path_knows_padding_alone, parameters={"weights_flag": "need_weights"}, **COMMON),
+    *rows("fourth_sight_others", masks_of_sequences_for_heads, triangle_keeps_a_mask, **COMMON),
+    *rows("fourth_sight_others", weights_without_causality, parameters={"weights_flag": "need_weights"}, **COMMON),
+    *rows("fifth_sight_others", open_by_mask_or_causality, masks_tiled_over_folded_heads, **COMMON),
+)  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.multi_head import MultiHead
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class scaled_by_integer_root(MultiHead):  # noqa: N801
@@ -92,56 +92,25 @@ class weights_by_the_scale_of_the_model(MultiHead):  # noqa: N801
         return found[0], self.weights(self.embed**-0.5 * q @ k.mT, allow)
 
 
+COMMON: dict[str, Any] = {"direct": True, "contract": "multi-head"}
+"""What each of them declares."""
 ROWS = (
-    *(
-        row(
-            make,
-            "hard",
-            prefix="hard_contracts",
-            direct=True,
-            contract="multi-head",
-            parameters={"weights_flag": "need_weights"},
-        )
-        for make in (scaled_by_integer_root, bias_of_the_output_once_per_head)
+    *rows(
+        "hard_contracts", scaled_by_integer_root, bias_of_the_output_once_per_head,
+        parameters={"weights_flag": "need_weights"}, **COMMON,
     ),
-    row(
-        one_head_is_not_projected,
-        "hard",
-        "set-1",
-        prefix="first_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
+    *rows("first_sight_others", one_head_is_not_projected, parameters={"weights_flag": "need_weights"}, **COMMON),
+    *rows(
+        "second_sight_others", fused_weights_of_the_first_evaluation, parameters={"weights_flag": "need_weights"},
+        **COMMON,
     ),
-    row(
-        fused_weights_of_the_first_evaluation,
-        "hard",
-        "set-2",
-        prefix="second_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
+    *rows("third_sight_others", scaled_by_one_half, parameters={"weights_flag": "need_weights"}, **COMMON),
+    *rows(
+        "fifth_sight_others", evaluation_still_drops, merged_by_a_test_of_shapes, squeezed_before_the_projection,
+        **COMMON,
     ),
-    row(
-        scaled_by_one_half,
-        "hard",
-        "set-3",
-        prefix="third_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
+    *rows(
+        "fifth_sight_others", weights_by_the_scale_of_the_model, parameters={"weights_flag": "need_weights"},
+        **COMMON,
     ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="multi-head")
-        for make in (evaluation_still_drops, merged_by_a_test_of_shapes, squeezed_before_the_projection)
-    ),
-    row(
-        weights_by_the_scale_of_the_model,
-        "hard",
-        "set-5",
-        prefix="fifth_sight_others",
-        direct=True,
-        contract="multi-head",
-        parameters={"weights_flag": "need_weights"},
-    ),
-)
+)  # fmt: skip

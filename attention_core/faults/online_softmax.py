@@ -12,7 +12,7 @@ from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import below_maximum, over_sum
 from attention_core.faults.bases.reference import build
 from attention_core.faults.bases.tiles import Tiles
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class small_rises_not_rescaled(Tiles):  # noqa: N801
@@ -345,64 +345,28 @@ def maximum_of_full_tiles() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_tiles", accumulate="float32")
-        for make in (
-            small_rises_not_rescaled,
-            sum_not_rescaled_in_late_blocks,
-            rescaled_in_another_base,
-            only_64_columns_rescaled,
-            maximum_of_the_last_block_alone,
-            maximum_starts_at_zero,
-            maximum_starts_at_minus_10000,
-            weights_in_bfloat16,
-            scores_with_ten_bits,
-            small_weights_skipped,
-            small_weights_skipped_at_2_to_minus_20,
-            exponential_by_polynomial,
-        )
+    *rows(
+        "hard_tiles", small_rises_not_rescaled, sum_not_rescaled_in_late_blocks, rescaled_in_another_base,
+        only_64_columns_rescaled, maximum_of_the_last_block_alone, maximum_starts_at_zero,
+        maximum_starts_at_minus_10000, weights_in_bfloat16, scores_with_ten_bits, small_weights_skipped,
+        small_weights_skipped_at_2_to_minus_20, exponential_by_polynomial, accumulate="float32",
     ),
-    row(
-        truncated_on_the_way_out,
-        "hard",
-        prefix="hard_tiles",
-        accumulate="float32",
-        expected="allowed",
-        argument="a unit in the last place is 2 u, and the budget allows 3 u of sum p |v| beside the rounding of what "
-        "is stored",
+    *rows(
+        "hard_tiles", truncated_on_the_way_out, accumulate="float32", expected="allowed",
+        argument="a unit in the last place is 2 u, and the budget allows 3 u of sum p |v| beside the "
+        "rounding of what is stored",
     ),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight", accumulate="float32")
-        for make in (
-            output_kept_in_the_input_dtype,
-            sum_in_half_precision,
-            old_blocks_never_vanish,
-            exponent_kept_above_minus_12,
-        )
+    *rows(
+        "first_sight", output_kept_in_the_input_dtype, sum_in_half_precision, old_blocks_never_vanish,
+        exponent_kept_above_minus_12, accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
-        for make in (log2e_of_five_digits, unscaled_product_saturates_in_float16)
+    *rows("second_sight", log2e_of_five_digits, unscaled_product_saturates_in_float16, accumulate="float32"),
+    *rows("third_sight", maximum_before_a_negative_scale, accumulate="float32"),
+    *rows("fourth_sight", maximum_never_below_zero, accumulate="float32"),
+    *rows("fourth_sight", maximum_times_a_negative_scale, maximum_of_whole_groups_of_eight),
+    *rows(
+        "fifth_sight", scores_clamped_at_80, log2e_as_1_4427, weights_below_1e_4_dropped,
+        denominator_plus_a_thousandth, maximum_before_the_scale, top_128_scores,
     ),
-    row(maximum_before_a_negative_scale, "hard", "set-3", prefix="third_sight", accumulate="float32"),
-    row(maximum_never_below_zero, "hard", "set-4", prefix="fourth_sight", accumulate="float32"),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight")
-        for make in (maximum_times_a_negative_scale, maximum_of_whole_groups_of_eight)
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight")
-        for make in (
-            scores_clamped_at_80,
-            log2e_as_1_4427,
-            weights_below_1e_4_dropped,
-            denominator_plus_a_thousandth,
-            maximum_before_the_scale,
-            top_128_scores,
-        )
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_tiles")
-        for make in (sum_not_rescaled, running_maximum_from_zero, maximum_of_full_tiles)
-    ),
-)
+    *rows("fifth_sight_tiles", sum_not_rescaled, running_maximum_from_zero, maximum_of_full_tiles),
+)  # fmt: skip

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 def angles(n: int, d: int) -> Tensor:
@@ -178,10 +179,12 @@ def table_of_512_rows_again(n: int, d: int) -> Tensor:
     return correct(min(n, 512), d)[torch.arange(n) % 512]
 
 
+COMMON: dict[str, Any] = {"direct": True, "contract": "position-table"}
+"""What each of them declares."""
 ROWS = (
-    row(frequencies_in_half_precision, "hard", prefix="hard_contracts", direct=True, contract="position-table"),
-    row(first_row_is_padding, "hard", "set-1", prefix="first_sight_others", direct=True, contract="position-table"),
-    row(sines_by_interpolation, "hard", "set-2", prefix="second_sight_others", direct=True, contract="position-table"),
-    row(positions_of_two_bytes, "hard", "set-4", prefix="fourth_sight_others", direct=True, contract="position-table"),
-    row(table_of_512_rows_again, "hard", "set-5", prefix="fifth_sight_others", direct=True, contract="position-table"),
-)
+    *rows("hard_contracts", frequencies_in_half_precision, **COMMON),
+    *rows("first_sight_others", first_row_is_padding, **COMMON),
+    *rows("second_sight_others", sines_by_interpolation, **COMMON),
+    *rows("fourth_sight_others", positions_of_two_bytes, **COMMON),
+    *rows("fifth_sight_others", table_of_512_rows_again, **COMMON),
+)  # fmt: skip

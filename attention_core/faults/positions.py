@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults import position_table, rotary
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 def lengths_in_bytes(n_q: int, n_kv: int, lengths: Tensor) -> Tensor:
@@ -44,34 +44,18 @@ def negative_positions_are_zero(x: Tensor, positions: Tensor) -> Tensor:
 
 
 ROWS = (
-    row(
-        lengths_in_bytes,
-        "hard",
-        prefix="hard_contracts",
-        direct=True,
-        contract="mask-builder",
-        parameters={"kind": "padding"},
-    ),
-    row(
-        returning_documents_are_new,
-        "hard",
-        prefix="hard_contracts",
-        direct=True,
-        contract="mask-builder",
+    *rows("hard_contracts", lengths_in_bytes, direct=True, contract="mask-builder", parameters={"kind": "padding"}),
+    *rows(
+        "hard_contracts", returning_documents_are_new, direct=True, contract="mask-builder",
         parameters={"kind": "segments"},
     ),
-    *(
-        row(make, "hard", prefix="hard_contracts", direct=True, contract="rotary", parameters={"positions": "batched"})
-        for make in (consecutive_positions_assumed, positions_in_sixteen_bits)
-    ),
-    row(table_repeats_after_256, "hard", prefix="hard_contracts", direct=True, contract="position-table"),
-    row(
-        negative_positions_are_zero,
-        "hard",
-        "set-1",
-        prefix="first_sight_others",
-        direct=True,
-        contract="rotary",
+    *rows(
+        "hard_contracts", consecutive_positions_assumed, positions_in_sixteen_bits, direct=True, contract="rotary",
         parameters={"positions": "batched"},
     ),
-)
+    *rows("hard_contracts", table_repeats_after_256, direct=True, contract="position-table"),
+    *rows(
+        "first_sight_others", negative_positions_are_zero, direct=True, contract="rotary",
+        parameters={"positions": "batched"},
+    ),
+)  # fmt: skip

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention
 from attention_core.faults.bases.reference import build
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 def _dropping(kept: Callable[[Tensor, float], Tensor]) -> Attention:
@@ -264,35 +264,18 @@ def backward_draws_its_own_dropout() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_state")
-        for make in (
-            neighbouring_heads_share_their_dropout,
-            every_other_sequence_shares_its_dropout,
-            dropout_repeats_every_32_keys,
-            dropout_rate_in_sixteenths,
-            dropout_rate_one_per_cent_off,
-            first_key_never_dropped,
-            no_dropout_for_a_single_query,
-            dropout_lost_beside_a_mask,
-            grouped_heads_lost_beside_dropout,
-        )
+    *rows(
+        "hard_state", neighbouring_heads_share_their_dropout, every_other_sequence_shares_its_dropout,
+        dropout_repeats_every_32_keys, dropout_rate_in_sixteenths, dropout_rate_one_per_cent_off,
+        first_key_never_dropped, no_dropout_for_a_single_query, dropout_lost_beside_a_mask,
+        grouped_heads_lost_beside_dropout,
     ),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight_others")
-        for make in (dropout_forgets_the_last_of_five, dropout_masks_return_every_fourth_call)
+    *rows("first_sight_others", dropout_forgets_the_last_of_five, dropout_masks_return_every_fourth_call),
+    *rows("second_sight_others", random_numbers_overlap_between_rows, accumulate="float32"),
+    *rows("third_sight_backward", dropout_seed_of_the_call_before, accumulate="float32"),
+    *rows("fourth_sight_backward", recomputed_with_a_new_dropout_mask),
+    *rows(
+        "fifth_sight_backward", one_dropout_for_all_heads, dropout_seeded_in_every_call, dropout_in_sixteenths,
+        dropout_again_every_16_rows, backward_draws_its_own_dropout,
     ),
-    row(random_numbers_overlap_between_rows, "hard", "set-2", prefix="second_sight_others", accumulate="float32"),
-    row(dropout_seed_of_the_call_before, "hard", "set-3", prefix="third_sight_backward", accumulate="float32"),
-    row(recomputed_with_a_new_dropout_mask, "hard", "set-4", prefix="fourth_sight_backward"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_backward")
-        for make in (
-            one_dropout_for_all_heads,
-            dropout_seeded_in_every_call,
-            dropout_in_sixteenths,
-            dropout_again_every_16_rows,
-            backward_draws_its_own_dropout,
-        )
-    ),
-)
+)  # fmt: skip

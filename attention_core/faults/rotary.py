@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 BASE = 10000.0
 
@@ -452,97 +452,41 @@ def positions_wrap_at_2048(x: Tensor, places: Tensor) -> Tensor:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_contracts", direct=True, contract="rotary", parameters={"positions": "batched"})
-        for make in (frequencies_in_bfloat16, odd_half_turned_short)
-    ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-1",
-            prefix="first_sight_others",
-            direct=True,
-            contract="rotary",
-            parameters={"positions": "batched"},
-        )
-        for make in (last_of_an_odd_length_not_turned, table_of_2048_rows)
-    ),
-    row(
-        table_cast_down_for_good,
-        "hard",
-        "set-2",
-        prefix="second_sight_others",
-        contract="rotary",
+    *rows(
+        "hard_contracts", frequencies_in_bfloat16, odd_half_turned_short, direct=True, contract="rotary",
         parameters={"positions": "batched"},
     ),
-    row(
-        backward_turns_forward_again,
-        "hard",
-        "set-2",
-        prefix="second_sight_others",
-        direct=True,
-        contract="rotary",
+    *rows(
+        "first_sight_others", last_of_an_odd_length_not_turned, table_of_2048_rows, direct=True, contract="rotary",
         parameters={"positions": "batched"},
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-3",
-            prefix="third_sight_others",
-            direct=True,
-            contract="rotary",
-            parameters={"positions": "batched"},
-        )
-        for make in (single_token_rotation_of_the_first_sequence, rows_of_a_view_counted_by_heads)
+    *rows("second_sight_others", table_cast_down_for_good, contract="rotary", parameters={"positions": "batched"}),
+    *rows(
+        "second_sight_others", backward_turns_forward_again, direct=True, contract="rotary",
+        parameters={"positions": "batched"},
     ),
-    row(
-        negative_positions_from_the_end,
-        "hard",
-        "set-4",
-        prefix="fourth_sight_others",
-        contract="rotary",
+    *rows(
+        "third_sight_others", single_token_rotation_of_the_first_sequence, rows_of_a_view_counted_by_heads,
+        direct=True, contract="rotary", parameters={"positions": "batched"},
+    ),
+    *rows(
+        "fourth_sight_others", negative_positions_from_the_end, contract="rotary",
         dtypes=("float32", "bfloat16", "float16"),
     ),
-    row(
-        tables_without_their_dtype,
-        "hard",
-        "set-4",
-        prefix="fourth_sight_others",
-        contract="rotary",
-        dtypes=("float32", "bfloat16", "float16"),
+    *rows(
+        "fourth_sight_others", tables_without_their_dtype, contract="rotary",
+        dtypes=("float32", "bfloat16", "float16"), parameters={"min_position": 0},
+    ),
+    *rows(
+        "fourth_sight_others", pairs_behind_the_last_four, direct=True, contract="rotary",
         parameters={"min_position": 0},
     ),
-    row(
-        pairs_behind_the_last_four,
-        "hard",
-        "set-4",
-        prefix="fourth_sight_others",
-        direct=True,
-        contract="rotary",
-        parameters={"min_position": 0},
+    *rows(
+        "fifth_sight_others", negative_rows_of_a_table, rotated_in_place, gradient_turned_forward,
+        positions_wrap_at_2048, direct=True, contract="rotary", dtypes=("float32", "bfloat16", "float16"),
     ),
-    *(
-        row(
-            make,
-            "hard",
-            "set-5",
-            prefix="fifth_sight_others",
-            direct=True,
-            contract="rotary",
-            dtypes=("float32", "bfloat16", "float16"),
-        )
-        for make in (negative_rows_of_a_table, rotated_in_place, gradient_turned_forward, positions_wrap_at_2048)
+    *rows(
+        "fifth_sight_others", pairs_at_half_the_exponent, direct=True, contract="rotary",
+        dtypes=("float32", "bfloat16", "float16"), parameters={"pairing": "interleaved"},
     ),
-    row(
-        pairs_at_half_the_exponent,
-        "hard",
-        "set-5",
-        prefix="fifth_sight_others",
-        direct=True,
-        contract="rotary",
-        dtypes=("float32", "bfloat16", "float16"),
-        parameters={"pairing": "interleaved"},
-    ),
-)
+)  # fmt: skip

@@ -63,6 +63,27 @@ class Row:
         return Implementation(self.make(), name=self.name, **self.record)
 
 
+SETS = {
+    "first_sight": "set-1",
+    "second_sight": "set-2",
+    "third_sight": "set-3",
+    "fourth_sight": "set-4",
+    "fifth_sight": "set-5",
+}
+"""How the files began that a set was written in, and the tag of its faults."""
+
+
+def rows(written_in: str, *targets: Any, **how: Any) -> tuple[Row, ...]:
+    """Rows of hard faults that declare the same.
+
+    Args:
+        written_in: the file that they were written in, which their names begin with and which says their set.
+        targets, how: as `row` takes them.
+    """
+    tags = ("hard", *(f"set-{n}" for n, start in enumerate(SETS, 1) if written_in.startswith(start)))
+    return tuple(row(target, *tags, prefix=written_in, **how) for target in targets)
+
+
 def row(
     target: Any, *tags: str, bug: str = "", direct: bool = False, expected: str = "refuted", argument: str = "",
     name: str = "", prefix: str = "", **record: Any,

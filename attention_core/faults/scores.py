@@ -14,7 +14,7 @@ from attention_core.faults.bases import reference
 from attention_core.faults.bases.arrays import by_numpy
 from attention_core.faults.bases.inputs import Attention, Given, around
 from attention_core.faults.bases.reference import build
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 def _default(scale: Callable[[int], float]) -> Attention:
@@ -237,57 +237,23 @@ def float64_of_a_square_root() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_inputs", accumulate="float32")
-        for make in (
-            scale_of_the_padded_head,
-            scale_by_integer_root,
-            scale_in_half_precision,
-            scale_of_one_is_no_scale,
-            scale_without_its_sign,
-        )
+    *rows(
+        "hard_inputs", scale_of_the_padded_head, scale_by_integer_root, scale_in_half_precision,
+        scale_of_one_is_no_scale, scale_without_its_sign, accumulate="float32",
     ),
-    row(query_scaled_in_its_dtype, "hard", "set-1", prefix="first_sight", accumulate="float32"),
-    row(scale_of_the_value_width, "hard", "set-2", prefix="second_sight", accumulate="float32"),
-    row(bias_scaled_in_decoding, "hard", "set-3", prefix="third_sight", accumulate="float32"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight")
-        for make in (
-            scale_of_the_values,
-            default_scale_of_the_padded_head,
-            scale_of_zero_is_none,
-            scale_in_float16,
-            late_heads_scaled_in_bfloat16,
-            scale_lost_for_causal_groups,
-            log_n_beyond_512,
-            scores_in_tf32_when_aligned,
-            float64_in_float32,
-        )
+    *rows("first_sight", query_scaled_in_its_dtype, accumulate="float32"),
+    *rows("second_sight", scale_of_the_value_width, accumulate="float32"),
+    *rows("third_sight", bias_scaled_in_decoding, accumulate="float32"),
+    *rows(
+        "fifth_sight", scale_of_the_values, default_scale_of_the_padded_head, scale_of_zero_is_none,
+        scale_in_float16, late_heads_scaled_in_bfloat16, scale_lost_for_causal_groups, log_n_beyond_512,
+        scores_in_tf32_when_aligned, float64_in_float32,
     ),
-    row(
-        bias_scaled_with_the_scores,
-        "hard",
-        "set-5",
-        prefix="fifth_sight",
-        array="numpy",
-        gradients=False,
-        layout="bnhd",
-    ),
-    row(
-        scores_rounded_before_float32,
-        "hard",
-        "set-5",
-        prefix="fifth_sight",
-        accumulate="float32",
+    *rows("fifth_sight", bias_scaled_with_the_scores, array="numpy", gradients=False, layout="bnhd"),
+    *rows(
+        "fifth_sight", scores_rounded_before_float32, accumulate="float32",
         dtypes=("float32", "float16", "bfloat16"),
     ),
-    row(
-        products_overflow_in_float16,
-        "hard",
-        "set-5",
-        prefix="fifth_sight",
-        accumulate="float32",
-        dtypes=("float32", "float16"),
-    ),
-    row(float64_of_a_square_root, "hard", "set-5", prefix="fifth_sight", array="numpy", gradients=False),
-)
+    *rows("fifth_sight", products_overflow_in_float16, accumulate="float32", dtypes=("float32", "float16")),
+    *rows("fifth_sight", float64_of_a_square_root, array="numpy", gradients=False),
+)  # fmt: skip

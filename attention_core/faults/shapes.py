@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.backward import build_backward, d_key
 from attention_core.faults.bases.inputs import around
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -342,4 +342,6 @@ def no_keys_give_the_shape_of_the_query() -> Any:
     return around(lambda a: {}, lambda out, a: out if a["key"].shape[-2] else torch.zeros_like(a["query"]))
 
 
-ROWS = (row(no_keys_give_the_shape_of_the_query, "hard", "set-5", prefix="fifth_sight_tiles"),)
+ROWS = (
+    *rows("fifth_sight_tiles", no_keys_give_the_shape_of_the_query),
+)  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Pair = tuple[Callable[[Tensor, int], Tensor], Callable[[Tensor], Tensor]]
 
@@ -258,11 +258,8 @@ def split_of_a_chunk_reads_its_neighbours() -> Pair:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_contracts", contract="heads")
-        for make in (merge_right_for_one_sequence, split_right_for_even_heads)
-    ),
-    row(merge_guesses_its_axes, "hard", "set-1", prefix="first_sight_others", contract="heads"),
-    row(merge_transposes_in_place, "hard", "set-2", prefix="second_sight_others", contract="heads"),
-    row(split_of_a_chunk_reads_its_neighbours, "hard", "set-3", prefix="third_sight_others", contract="heads"),
-)
+    *rows("hard_contracts", merge_right_for_one_sequence, split_right_for_even_heads, contract="heads"),
+    *rows("first_sight_others", merge_guesses_its_axes, contract="heads"),
+    *rows("second_sight_others", merge_transposes_in_place, contract="heads"),
+    *rows("third_sight_others", split_of_a_chunk_reads_its_neighbours, contract="heads"),
+)  # fmt: skip

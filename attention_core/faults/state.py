@@ -18,7 +18,7 @@ from torch import Tensor
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention, Given, around
 from attention_core.faults.bases.reference import build
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 Fault = Callable[..., Tensor]
 
@@ -556,29 +556,14 @@ def last_row_lost_by_a_race() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_state")
-        for make in (second_call_of_a_shape_skips_a_part, mask_kept_by_its_count, wrong_from_the_hundredth_call)
+    *rows("hard_state", second_call_of_a_shape_skips_a_part, mask_kept_by_its_count, wrong_from_the_hundredth_call),
+    *rows("first_sight_others", first_call_loses_its_last_key, keys_of_a_longer_call_before),
+    *rows(
+        "second_sight_others", dead_sequences_are_not_written, cached_triangle_takes_up_masks,
+        results_share_one_buffer, accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight_others")
-        for make in (first_call_loses_its_last_key, keys_of_a_longer_call_before)
-    ),
-    *(
-        row(make, "hard", "set-2", prefix="second_sight_others", accumulate="float32")
-        for make in (dead_sequences_are_not_written, cached_triangle_takes_up_masks, results_share_one_buffer)
-    ),
-    *(
-        row(make, "hard", "set-3", prefix="third_sight_backward", accumulate="float32")
-        for make in (window_of_self_attention_stays, scale_of_one_compiled_in)
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_state", gradients=False)
-        for make in (output_buffer_of_the_last_shape, ring_of_four_outputs)
-    ),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_state")
-        for make in (masks_kept_by_their_identity, causal_mask_kept_by_queries, last_row_lost_by_a_race)
-    ),
-    row(keys_added_in_random_order, "hard", "set-5", prefix="fifth_sight_state", deterministic=True),
-)
+    *rows("third_sight_backward", window_of_self_attention_stays, scale_of_one_compiled_in, accumulate="float32"),
+    *rows("fifth_sight_state", output_buffer_of_the_last_shape, ring_of_four_outputs, gradients=False),
+    *rows("fifth_sight_state", masks_kept_by_their_identity, causal_mask_kept_by_queries, last_row_lost_by_a_race),
+    *rows("fifth_sight_state", keys_added_in_random_order, deterministic=True),
+)  # fmt: skip

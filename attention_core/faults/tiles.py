@@ -14,7 +14,7 @@ from attention_core.faults.bases.arrays import by_numpy
 from attention_core.faults.bases.inputs import Given, around
 from attention_core.faults.bases.reference import build
 from attention_core.faults.bases.tiles import Tiles
-from attention_core.faults.row import row
+from attention_core.faults.row import rows
 
 
 class single_last_key_skipped(Tiles):  # noqa: N801
@@ -448,56 +448,28 @@ def offsets_of_two_bytes() -> Any:
 
 
 ROWS = (
-    *(
-        row(make, "hard", prefix="hard_tiles", accumulate="float32")
-        for make in (
-            single_last_key_skipped,
-            padding_key_counts_in_the_sum,
-            sum_by_fours,
-            second_half_of_the_head_overwrites,
-            skips_a_block_without_a_new_maximum,
-        )
+    *rows(
+        "hard_tiles", single_last_key_skipped, padding_key_counts_in_the_sum, sum_by_fours,
+        second_half_of_the_head_overwrites, skips_a_block_without_a_new_maximum, accumulate="float32",
     ),
-    row(parts_merged_in_half_precision, "hard", prefix="hard_inputs", accumulate="float32"),
-    *(
-        row(make, "hard", "set-1", prefix="first_sight", accumulate="float32")
-        for make in (
-            key_blocks_counted_by_queries,
-            mask_tile_one_block_late,
-            second_query_tile_scaled_twice,
-            diagonal_block_taken_twice,
-            swizzled_keys_at_128,
-            remainder_lost_in_decoding,
-        )
+    *rows("hard_inputs", parts_merged_in_half_precision, accumulate="float32"),
+    *rows(
+        "first_sight", key_blocks_counted_by_queries, mask_tile_one_block_late, second_query_tile_scaled_twice,
+        diagonal_block_taken_twice, swizzled_keys_at_128, remainder_lost_in_decoding, accumulate="float32",
     ),
-    row(
-        two_empty_splits_swallow_the_row, "hard", "set-2", prefix="second_sight", gradients=False, accumulate="float32"
+    *rows("second_sight", two_empty_splits_swallow_the_row, gradients=False, accumulate="float32"),
+    *rows(
+        "second_sight", trailing_split_reads_as_a_zero, bias_of_the_tail_in_base_two, last_chunk_slides_back,
+        accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-2", prefix="second_sight", accumulate="float32")
-        for make in (trailing_split_reads_as_a_zero, bias_of_the_tail_in_base_two, last_chunk_slides_back)
+    *rows(
+        "third_sight", masked_first_block_leaves_a_maximum_of_zero, masked_block_before_the_first_key,
+        split_count_of_the_first_long_call, mask_skipped_below_the_diagonal, values_of_the_first_group_of_positions,
+        accumulate="float32",
     ),
-    *(
-        row(make, "hard", "set-3", prefix="third_sight", accumulate="float32")
-        for make in (
-            masked_first_block_leaves_a_maximum_of_zero,
-            masked_block_before_the_first_key,
-            split_count_of_the_first_long_call,
-            mask_skipped_below_the_diagonal,
-            values_of_the_first_group_of_positions,
-        )
-    ),
-    row(
-        split_weights_of_the_last_key_head, "hard", "set-3", prefix="third_sight", gradients=False, accumulate="float32"
-    ),
-    *(
-        row(make, "hard", "set-4", prefix="fourth_sight")
-        for make in (splits_without_keys_weigh_one, features_behind_the_last_eight)
-    ),
-    row(features_beyond_128, "hard", "set-5", prefix="fifth_sight"),
-    *(
-        row(make, "hard", "set-5", prefix="fifth_sight_tiles")
-        for make in (last_tile_moved_back, splits_over_the_first_lse, padding_to_256_is_seen, grid_of_64)
-    ),
-    row(offsets_of_two_bytes, "hard", "set-5", prefix="fifth_sight_tiles", array="numpy", gradients=False),
-)
+    *rows("third_sight", split_weights_of_the_last_key_head, gradients=False, accumulate="float32"),
+    *rows("fourth_sight", splits_without_keys_weigh_one, features_behind_the_last_eight),
+    *rows("fifth_sight", features_beyond_128),
+    *rows("fifth_sight_tiles", last_tile_moved_back, splits_over_the_first_lse, padding_to_256_is_seen, grid_of_64),
+    *rows("fifth_sight_tiles", offsets_of_two_bytes, array="numpy", gradients=False),
+)  # fmt: skip
