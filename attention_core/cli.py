@@ -312,7 +312,7 @@ def exit_on_target_error(make: Callable[[], Any]) -> Any:
 
 
 def _stop(line: str) -> None:
-    from attention_core.declaration.plain_text import plain
+    from attention_core.declaration.errors import plain
 
     click.echo(f"attention-core: {plain(line)}", err=True)
     sys.exit(2)

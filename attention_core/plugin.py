@@ -311,7 +311,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def first_looks(terminalreporter: Any) -> list[str]:
     """What the first looks found, and how it is declared, in plain lines."""
-    from attention_core.declaration.plain_text import plain
+    from attention_core.declaration.errors import plain
 
     lines: dict[str, list[str]] = {}
     for facts in facts_of(terminalreporter):

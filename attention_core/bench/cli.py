@@ -1,8 +1,7 @@
-"""`attention-core bench`: reads its words, runs, prints, writes.
+"""`attention-core bench`: reads its words, runs, prints, writes, and says how it ends.
 
-Heavy modules are imported inside the command, so `attention-core --help` stays quick.
-
-The exit status of `attention-core bench`, and a line for everything that made it.
+Heavy modules are imported inside the command, so `attention-core --help` stays quick. Everything that made the exit
+status has a line.
 """
 
 from __future__ import annotations

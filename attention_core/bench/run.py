@@ -1,6 +1,7 @@
 """A run: verdicts first, then cell by cell probes, errors, samples and ratios; what is finished is kept at once.
 
-Going on from the results of an earlier run: what must be the same, and the kernels a cell is measured with again.
+A run may go on from the results of an earlier one: what must be the same, and the kernels a cell is measured with
+again.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The effort that a step is given.
+"""The effort that a step is given, and a ceiling on its processor time.
 
-How much is tried for one relation, and what is said where its time runs out.
-Each number may be raised for a document that deserves it; `--seconds` is one of them.
+Effort says how much is tried for one relation, and what is reported where its time runs out. Each number may be
+raised for a document that deserves it; `--seconds` is one of them.
 
-A ceiling on the processor time of one step.
-
-The last resort against a step that takes too long: a ceiling in seconds of processor time, looked at wherever work
-is done in bulk, so that a busy machine takes none away.
-Verdicts are bounded by counts (operations, digits, terms); this only ends what slips through those.
+The ceiling is the last resort against a step that takes too long: seconds of processor time, polled in hot loops, so
+that load on the machine does not count. Verdicts are bounded by counts (operations, digits, terms); this only ends
+what slips through those.
 """
 
 from __future__ import annotations

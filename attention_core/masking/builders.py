@@ -1,8 +1,6 @@
-"""Masks as plain functions f(n_q, n_kv, **params) -> bool, for code that wants the tensor at once.
+"""Masks as plain tensors: functions f(n_q, n_kv, **params) -> bool, for code that wants the tensor itself.
 
-Each is the dense form of the structured mask of the same name.
-
-Between the two tensor forms of a mask: bool (True = attend) and additive (0 or -inf, added to scores).
+The two forms of a mask turn into each other: bool (True = attend) and additive (0 or -inf, added to scores).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The character vocabulary: PAD, MASK, then the sorted characters of a corpus.
+"""Vocabularies: PAD, MASK, then the sorted characters of a corpus, or its commonest words and signs.
 
-Encoding is one look-up in sorted code points; a character that the corpus never showed is refused, not replaced.
-
-A vocabulary of words and signs: the commonest ones of a text; what is rarer is one unknown word.
+Encoding is one look-up in sorted code points. A character that the corpus never showed is refused, not replaced; of
+words, what is rarer is one unknown word.
 """
 
 from __future__ import annotations

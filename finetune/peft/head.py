@@ -1,6 +1,7 @@
-"""Head tuning: everything is frozen but the head. The base has no gradient, and keeps nothing for a backward pass.
+"""Tuning of parts that are there already: the head alone, or the head and the vectors that are added.
 
-Bias-only tuning: the vectors that are added, and the head; every matrix stays.
+Head tuning freezes everything but the head: the base has no gradient, and keeps nothing for a backward pass. Bias-
+only tuning trains the biases, too; every matrix stays.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Verifies targets given by name, one after the other: what `attention-core verify` and the pytest plugin share.
+"""The engine's doors: one target by `check_implementation`, several by name as `attention-core verify` has them.
 
-Whatever goes wrong with one target becomes its report; the other targets still get their verdicts.
-
-Settings that save time in a process which does nothing but judge, such as the command line's.
-
-The engine's front door: one function that puts an implementation through the laws of its contract.
+Whatever goes wrong with one target becomes its report; the other targets still get their verdicts. A process that
+does nothing but judge, such as the command line's, takes settings that save time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.budgets.merge_bound import GivenErrors, MergeBounds, merge_gradient_bound
-from attention_core.conformance.cases.nulls import SEPARATION
+from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.merge_subject import REGIMES, Merger, Parts

@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from attention_core.conformance.budgets.budget import FLUSH
-from attention_core.conformance.cases import nulls
+from attention_core.conformance.cases import null_models
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.expected import (
@@ -45,7 +45,7 @@ def agrees_with_truth(subject: Subject, case: Case) -> int:
     where = None if subject.implementation.dead_rows != "unspecified" else ~truth.dead[..., None]
     ratio = require_close(out, truth.out, limit(subject, case), "output against the float64 truth", where=where)
     subject.record_ratio(case, "out", ratio)
-    power = nulls.power(case, truth, limit(subject, case), subject.implementation.causal)
+    power = null_models.power(case, truth, limit(subject, case), subject.implementation.causal)
     return subject.record_power(agrees_with_truth.__name__, power)
 
 

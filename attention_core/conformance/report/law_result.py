@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_core.declaration.plain_text import plain
+from attention_core.declaration.errors import plain
 
 STATUSES = ("held", "refuted", "refused", "not_applicable", "known_failure", "unexpected_pass", "error")
 LOST = ("hang", "flood", "exit", "crash")

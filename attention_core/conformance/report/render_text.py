@@ -17,8 +17,8 @@ from attention_core.conformance.report.law_result import LOST, NOT_RUN, LawResul
 from attention_core.conformance.report.ranking import choose_counterexamples
 from attention_core.conformance.report.results import Report, count, join_names
 from attention_core.conformance.subjects.core import CORE_REFUSED
+from attention_core.declaration.errors import plain
 from attention_core.declaration.implementation import usual_dead_rows
-from attention_core.declaration.plain_text import plain
 
 STYLES = {
     "held": "green", "refuted": "bold red", "refused": "yellow", "not_applicable": "dim", "known_failure": "magenta",

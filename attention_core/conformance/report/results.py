@@ -16,7 +16,7 @@ from attention_core.conformance.report.flaky import SAME_CALL
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.ranking import by_telling
 from attention_core.conformance.report.untested import what_to_do
-from attention_core.declaration.plain_text import plain
+from attention_core.declaration.errors import plain
 
 SCHEMA_VERSION = 1
 VERDICTS = ("conforms", "refuted", "incomplete", "error")

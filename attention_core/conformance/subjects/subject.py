@@ -17,7 +17,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.nulls import Power
+from attention_core.conformance.cases.null_models import Power
 from attention_core.conformance.subjects.axes import Axes
 from attention_core.conformance.subjects.binding import Binding
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation

@@ -1,12 +1,10 @@
 """Exact expansion of the scalar graph, the ground of EXACT.
 
-Normal forms with symbolic entries: a quotient of polynomials in the leaves and in atoms such as e^x and sqrt(x).
-If the difference of two sides reduces to 0, they agree where both are defined; if not, nothing is concluded.
+Normal forms with symbolic entries: a quotient of polynomials in the leaves and in atoms such as e^x and sqrt(x). If
+the difference of two sides reduces to 0, they agree where both are defined; if not, nothing is concluded.
 
-Reduction modulo the declared identities.
-
-Declared identities as polynomials known to be 0: a Groebner basis as far as it goes, and reduction modulo it.
-Every reduction stays in the ideal, so reaching 0 is sound even where the basis was cut short.
+Declared identities are polynomials known to be 0: a Groebner basis as far as it goes, and reduction modulo it. Every
+reduction stays in the ideal, so reaching 0 is sound even where the basis was cut short.
 """
 
 from __future__ import annotations

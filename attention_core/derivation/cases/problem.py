@@ -1,17 +1,8 @@
 """The problem that a step poses.
 
-One claim under its hypotheses: the sizes it can be tried at, the sites that were made, and what has been seen so far.
-Searches and proofs read and write this record; none of them sees the one that calls it.
-
-The places where a relation is tried.
-
-A relation at one tuple of sizes and indices, ready to be compared at cases.
-Values that no precision can tell apart are told from those that a case was merely drawn too large for.
-
-The record of a search for a counterexample.
-
-What the cases of a relation have shown so far, and which of them a search may go on from.
-Nothing is decided here.
+One claim under its hypotheses: the sizes it can be tried at, the sites where it is tried, and a tally of what has
+been seen so far. Searches and proofs read and write this record; none of them sees the one that calls it. A site is a
+relation at one tuple of sizes and indices, ready to be compared at cases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-r"""Patterns with dots, in sums and matrices.
+r"""Patterns with dots, in sums and matrices, and arrays that are written out.
 
 What dots stand for: the neighbours of the dots are compared, and where they differ an index runs.
-`a_1 & \dots & a_m` becomes "a_k for k from 1 to m"; anything that is not plain is refused.
+`a_1 & \dots & a_m` becomes "a_k for k from 1 to m"; anything that is not plain is refused. Arrays are rows in brackets,
+and matrices written out from cells and blocks.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.syntax import Dots, Expr, Minus, Name, Num, children
+from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.syntax import Dots, Expr, Group, Minus, Name, Num, children
 from attention_core.derivation.terms.shapes import assemble_blocks
-from attention_core.derivation.terms.terms import ONE, Term, matrix
+from attention_core.derivation.terms.terms import ONE, Term, integer, matrix
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
@@ -158,3 +160,41 @@ def _diagonal(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term |
     count = elab.size(high) + (-elab.size(low)) + ONE
     column = Term("vcat", (elab.term(low), elab.term(high), inner.term(body)), matrix(count, ONE), name)
     return Term("diag", (column,), matrix(count, count))
+
+
+if TYPE_CHECKING:
+    from attention_core.derivation.elaborate.elaborator import Elaborator
+
+
+def group(elab: Elaborator, expr: Group) -> Term:
+    """Brackets around one expression, or a row written out."""
+    if (expr.bracket, expr.close) not in (("(", ")"), ("[", "]"), ("{", "}")):
+        raise elab.fail(f"'{to_latex(expr)}' opens and closes with different brackets")
+    if len(expr.items) == 1 and not expr.semicolons:
+        return elab.chain_term(expr.items[0])
+    if expr.bracket == "[" and expr.close == "]":
+        cells = [item.exprs[0] for item in expr.items if item.alone]
+        if len(cells) != len(expr.items):
+            raise elab.fail("a relation stands inside a bracketed row")
+        return array(elab, tuple((c,) for c in cells) if expr.semicolons else (tuple(cells),))
+    raise elab.fail(f"'{to_latex(expr)}' is not understood: write a row as [a, b] and a matrix with bmatrix")
+
+
+def array(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term:
+    """A matrix written out, from cells, blocks and dots."""
+    if any(isinstance(cell, Dots) for row in rows for cell in row):
+        return dotted_table(elab, rows)
+    if len({len(row) for row in rows}) != 1:
+        raise elab.fail("the rows of the matrix have different lengths")
+    table = [[elab.term(cell) if cell is not None else integer(0) for cell in row] for row in rows]
+    return assemble_blocks(table)
+
+
+def dotted_sum(elab: Elaborator, terms: Sequence[Expr]) -> Term:
+    """`c_1 a_1 + c_2 a_2 + \\dots + c_m a_m`."""
+    before, template, low, high, after = dotted_line(elab, list(terms))
+    name, body = template
+    inner = elab.inside([name])
+    middle = inner.term(body)
+    total = Term("reduce", (elab.term(low), elab.term(high), middle), middle.type, ("sum", name))
+    return elab.total([*(elab.term(t) for t in before), total, *(elab.term(t) for t in after)])

@@ -6,9 +6,9 @@ From the written tree to typed terms: which subscript is an index, which product
 
 from __future__ import annotations
 
-from attention_core.derivation.elaborate.arrays import array, dotted_sum, group
 from attention_core.derivation.elaborate.calls import call
 from attention_core.derivation.elaborate.derivatives import derivative, ordinary
+from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import MARK, expand_definition, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators

@@ -1,12 +1,8 @@
-r"""From tokens to the syntax tree.
+r"""From tokens to the syntax tree, by Lark's LALR parser with the grammar below.
 
-From tokens to the syntax tree, by Lark's LALR parser with the grammar below and `tree`.
-What is not expected is told with what stands before it, as it is written.
-
-The grammar of formulas as text.
-
-The grammar of formulas, for Lark's LALR parser. What each rule builds is in `tree`.
-A product is greedy: `\sum` and `\log` without brackets take the factors that follow, up to + or - or a relation.
+What each rule builds is in `tree`. A token that is not expected is reported with what stands before it, as it is
+written. A product is greedy: `\sum` and `\log` without brackets take the factors that follow, up to + or - or a
+relation.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Tokens.
+"""Tokens of a formula, and the tables of the lexer.
 
-One token of a formula, and the walk along tokens that stays outside brackets.
-They are made by `lexer`, regrouped by `rows` and read by `parse`.
-
-The tables of the lexer.
-
-What LaTeX commands mean: functions, relations, operators, letters, styles, spaces, words of prose.
-A command that is in none of these tables is refused by name.
+One token, and the walk along tokens that stays outside brackets. Tokens are made by `lexer`, regrouped by `rows` and
+read by `parse`. The tables say what LaTeX commands mean: functions, relations, operators, letters, styles, spaces,
+words of prose. A command that is in none of them is refused by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""Checked documents as HTML.
-
-`page`, with `page_steps` and `page_conditions`.
-"""
+"""Checked documents as HTML: `page`."""

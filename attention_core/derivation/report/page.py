@@ -1,25 +1,249 @@
 """Checked documents as HTML.
 
-`attention-core derive --html`: the documents as one self-contained page, each step coloured by its verdict.
-Whatever comes from a document is escaped; the page loads nothing and runs no script.
+`attention-core derive --html`: the documents as one self-contained page. A step is rows of a table: the relation with
+its verdict, what the verdict rests on, and what is wrong with it. Its colour says whether it is as the document says
+and as well known as is required. Conditions stand where the document has them: in front of a statement, behind a
+premise or behind the conclusion.
+
+Formulas between dollar signs become MathML, and one that cannot be read stays as it is written. Whatever comes from a
+document is escaped; the page loads nothing and runs no script.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
-from attention_core.derivation.document.display import statements_of
+from attention_core.derivation.document.connectives import ARROWS, bare
+from attention_core.derivation.document.display import _without_frames, relation_lines, statements_of
+from attention_core.derivation.document.rows import split_statements
 from attention_core.derivation.document.source import blocks_of
-from attention_core.derivation.latex.mathml import math, statement
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.mathml import (
+    amount,
+    chain,
+    math,
+    mathml,
+    name,
+    operator,
+    relation,
+    row,
+    statement,
+    words,
+)
+from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
+from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.steps import Step, Unread, steps_of
-from attention_core.derivation.report.page_conditions import conditions, prose
-from attention_core.derivation.report.page_steps import problem, problem_rows, step_row
+from attention_core.derivation.records import GOOD
+from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
+
+_SPANS = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$|`([^`\n]+)`|\*\*(.+?)\*\*", re.DOTALL)
+
+
+def prose(text: str) -> str:
+    """Words with formulas between dollar signs, code between backquotes and bold words."""
+    out, at = [], 0
+    for found in _SPANS.finditer(text):
+        out.append(escape(text[at : found.start()]))
+        formula, code, bold = found.groups()
+        out.append(inline(formula) if formula else f"<code>{escape(code)}</code>" if code else f"<b>{prose(bold)}</b>")
+        at = found.end()
+    return "".join(out) + escape(text[at:])
+
+
+def inline(formula: str) -> str:
+    """A formula between dollar signs; one that cannot be read is shown as it is written."""
+    read = readable(formula)
+    return f"<code>{escape(formula)}</code>" if read is None else math(read)
+
+
+def readable(formula: str) -> str | None:
+    """A formula without its dollar signs, None if it cannot be read."""
+    try:
+        parts = [statement(parse_tokens(tokens)) for tokens in cut_at_commas(tokenize(formula))]
+    except (Unreadable, RecursionError):
+        return None
+    return row(*(operator(",") * bool(i) + part for i, part in enumerate(parts)))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of one statement: each with the words before it and how many arrows, -1 in front of everything."""
+
+    statement: Statement
+    said: tuple[tuple[str, Chain, int], ...]
+
+    def belong_to(self, step: Step) -> bool:
+        """Whether a step is one of this statement."""
+        chains = [one for _, one, _ in self.said]
+        sides = [expr for one in self.statement.chains for expr in one.exprs]
+        same = len(chains) == len(step.conditions) and all(one in chains for one in step.conditions)
+        return same and step.line in relation_lines(self.statement) and step.left in sides and step.right in sides
+
+
+def conditions(block: Display) -> list[Conditions]:
+    """Where the document has the conditions of a display's statements."""
+    try:
+        tokens = tokenize(_without_frames(block.text), block.line)
+        pieces = split_statements(tokens)
+        return [Conditions(parse_tokens(piece.tokens), tuple(_parse_conditions(piece.tokens, runs, tokens)))
+                for piece in pieces if (runs := [*piece.conditions, *piece.offered])]  # fmt: skip
+    except (Unreadable, RecursionError):
+        return []
+
+
+def _parse_conditions(
+    statement: list[Tok], runs: list[list[Tok]], tokens: list[Tok]
+) -> Iterator[tuple[str, Chain, int]]:
+    first = statement[0].start
+    arrows = [t for t in tokens if t.kind == "ARROW" or (t.kind == "TEXT" and bare(t.value) in ARROWS)]
+    for run in sorted(runs, key=lambda run: run[0].start):
+        start = run[0].start
+        spot = sum(first < t.start < start for t in arrows) if start > first else -1
+        before = next((t for t in reversed(tokens) if t.start < start and t.kind not in ("GAP", "AMP")), None)
+        word = "," if before is None or before.kind not in ("TEXT", "FORALL") else before.value.strip(" ,:~")
+        word = "∀" if before is not None and before.kind == "FORALL" else word
+        for one in parse_tokens(run).chains:
+            yield word, one, spot
+            word = ","
+
+
+def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str], list[str], list[str]]:
+    """A step's conditions in front of it, behind its premises and behind its conclusion, as the document has them."""
+    front: list[str] = []
+    premise: list[str] = []
+    behind: list[str] = []
+    whole = next((one for one in known if one.belong_to(step)), None)
+    if whole is None:
+        return front, premise, [operator("," if k else "∀") + chain(one) for k, one in enumerate(step.conditions)]
+    groups = whole.statement.group_chains()
+    given = tuple(one for one, _ in step.assumed)
+    at = groups.index(given) if given in groups else -1
+    ahead = at + 1 < len(groups) and any(step.left in one.exprs for one in groups[at + 1])
+    for word, one, spot in whole.said:
+        with_premise = at >= 0 and (spot <= at if ahead else spot >= at)
+        place = front if spot < 0 else premise if with_premise else behind
+        place.append((operator(word) if word in (",", "∀") else words(word)) + chain(one))
+    return front, premise, behind
+
+
+if TYPE_CHECKING:
+    from attention_core.derivation.records import StepReport
+
+
+def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Conditions] = ()) -> str:
+    """One relation with its verdict; a chain that goes on does not repeat its left side."""
+    front, premise, behind = place_conditions(source, known)
+    left = "" if goes_on else mathml(source.left)
+    if source.assumed:
+        given = words("and").join(chain(one) for one, _ in source.assumed)
+        left = row(given, *apart(premise), operator("⟹"), left)
+    if front and not goes_on:
+        left = row(*front, operator(":"), left)
+    right = row(relation(source.op), mathml(source.right), *apart(behind))
+    cells = f"<td class='left'>{math(left) if left else ''}</td><td>{math(right)}</td>"
+    return f"<tr class='step {colour(step)}'>{cells}{about(step, source)}</tr>{details(step, source)}"
+
+
+def apart(said: list[str]) -> list[str]:
+    """Conditions with a gap before them."""
+    return ["<mspace width='.8em'/>", *said] if said else []
+
+
+def problem(step: StepReport, source: Step | Unread | None = None) -> str:
+    """A step without a formula that could be shown."""
+    return f"<table class='steps'>{problem_rows(step, source)}</table>"
+
+
+def problem_rows(step: StepReport, source: Step | Unread | None) -> str:
+    """The rows of such a step."""
+    text = f"<td colspan='2'><pre>{escape(step.text)}</pre></td>"
+    return f"<tr class='step {colour(step)}'>{text}{about(step, source)}</tr>{details(step, source)}"
+
+
+def colour(step: StepReport) -> str:
+    """The class of a step: its verdict, unless it is refuted as expected or should be, or less than required."""
+    if step.expected:
+        return "expected" if step.passed else "failed"
+    return "less" if less(step) else str(step.verdict)
+
+
+def less(step: StepReport) -> bool:
+    """Whether a step is right, with less known about it than `--require` asks for."""
+    return bool(step.required) and not step.passed and step.verdict in GOOD
+
+
+def about(step: StepReport, source: Step | Unread | None = None) -> str:
+    """Name, line, options and verdict; what the verdict rests on unfolds."""
+    verdict = str(step.verdict) + (", as expected" if step.expected and step.passed else "")
+    evidence = f"{step.evidence.text} ({step.seconds:.2f} s)\n{step.text}"
+    for record in step.evidence.figures.get("necessity", ()):
+        note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
+        evidence += f"\n{record['hypothesis']} (line {record['line']}): {note}"
+    title = f"{escape(step.id)} <span class='line'>line {step.line}</span>"
+    unfolds = f"<details><summary class='verdict'>{escape(verdict)}</summary><pre>{escape(evidence)}</pre></details>"
+    return f"<td class='about'>{title} {''.join(options(source))}{unfolds}</td>"
+
+
+def options(source: Step | Unread | None) -> Iterator[str]:
+    """The options a verdict rests on: a bound or a factor only where the step has a sign that it belongs to."""
+    given = {} if source is None else {option.key: option.value for option in source.options}
+    signs = {">>", "<<", "~", "->"}
+    if isinstance(source, Step):
+        signs = {source.op, *(op for one, _ in source.assumed for op in one.ops)}
+    for key, value in given.items():
+        if key == "expect" or (key == "within" and "~" not in signs) or (key == "margin" and not signs & {">>", "<<"}):
+            continue
+        shown = f"<code>{escape(value)}</code>" if key == "check" else inline(value)
+        yield f"<span class='option'>{key} {shown}</span> "
+
+
+def details(step: StepReport, source: Step | Unread | None = None) -> str:
+    """What is wrong with a step, in its place: the message, both sides, the values, what to change."""
+    if step.passed and step.counterexample is None:
+        return ""
+    lines = ["<p>The document expects this step to be refuted.</p>"] if step.expected and not step.passed else []
+    if less(step):
+        lines.append(f"<p>{escape(step.required.upper())} is required.</p>")
+    example = step.counterexample
+    if example is None:
+        lines.append(f"<p>{escape(step.evidence.text)}</p>")
+    else:
+        message = step.evidence.text.replace(f" at {describe(example.values)}", "", 1)
+        where = f" in {escape(example.where)}" if example.where else ""
+        left, right = sides(source)
+        if not (message.startswith(f"{example.left} ") and message.endswith(example.right)):
+            lines.append(f"<p>{escape(message)}</p>")  # it says more than what the two sides are
+        lines.append(f"<p>{left}{where}: {escape(example.left)}; {right}: {escape(example.right)}</p>")
+        if example.values:
+            lines.append(f"<p class='values'>at {' '.join(value(*pair) for pair in example.values.items())}</p>")
+    if step.evidence.advice:
+        lines.append(f"<p>{prose(step.evidence.advice)}</p>")
+    return f"<tr class='found {colour(step)}'><td colspan='3'>{''.join(lines)}</td></tr>"
+
+
+def sides(source: Step | Unread | None) -> tuple[str, str]:
+    """What the two numbers of a counterexample are: an approximate step is checked as an exact inequality."""
+    if isinstance(source, Step) and source.op == "~" and source.option("within"):
+        return "distance of the two sides", "bound"
+    if isinstance(source, Step) and source.op in (">>", "<<"):
+        return "the larger side", "the smaller side times the margin"
+    if isinstance(source, Step) and source.op in ("->", "~"):
+        return "limit of the left side", "right side"
+    return "left side", "right side"
+
+
+def value(symbol: str, found: object) -> str:
+    """One value of a counterexample."""
+    return math(row(readable(symbol) or name(symbol), operator("="), amount(found)))
+
 
 if TYPE_CHECKING:
     from attention_core.derivation.records import DocumentReport, StepReport

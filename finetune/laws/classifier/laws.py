@@ -1,14 +1,8 @@
 """Laws of sequence classifiers: a class `(vocab_size, length, classes) -> model`, see `classified.Classified`.
 
-Shapes and batches stand here; padding, modes, pooling (which vectors are read) and gradients in files of their own.
-
-Laws of a classifier's gradients, for models that have `gradients` (see `logits_probe`).
-
-Laws of sequence classifiers: evaluation, training, and logits that are looked at later.
-
-Laws of the pooling of a classifier, seen from outside: which tokens may change places without changing the logits.
-
-Without positions an encoder treats its tokens alike, so that what remains is what the pooling does.
+Shapes and batches; evaluation and training; gradients, for models that have `gradients` (see `logits_probe`); and
+pooling as it is seen from outside: which tokens may change places without changing the logits. Without positions an
+encoder treats its tokens alike, so that what remains is what the pooling does. Laws of padding stand in `padding`.
 """
 
 from __future__ import annotations

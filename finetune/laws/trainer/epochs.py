@@ -8,7 +8,7 @@ import numpy as np
 
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase
-from finetune.laws.trainer.probe import name_of
+from finetune.laws.trainer.probe_layout import name_of
 from finetune.laws.trainer.runs import Training
 
 

@@ -22,7 +22,7 @@ from finetune.laws.trainer.epochs import (
     one_seed_gives_one_run,
     the_model_is_in_training_mode,
 )
-from finetune.laws.trainer.probe import FROZEN, name_of, where
+from finetune.laws.trainer.probe_layout import FROZEN, name_of, where
 from finetune.laws.trainer.runs import Run, Seen, Training
 
 CONTRACT = "trainer"

@@ -13,7 +13,7 @@ from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import NDArray
-from finetune.laws.trainer.probe import FROZEN, LENGTH, MATRICES, SIZE, TABLES, name_of, where
+from finetune.laws.trainer.probe_layout import FROZEN, LENGTH, MATRICES, SIZE, TABLES, name_of, where
 
 NO_CLIP = 1e9
 

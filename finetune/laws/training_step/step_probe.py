@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.conformance.worker.bound_parameters import leaves
-from finetune.laws.trainer.probe import MOMENTUM, Examples, Probe
+from finetune.laws.trainer.probe import Examples, Probe
+from finetune.laws.trainer.probe_layout import MOMENTUM
 
 Batch = dict[str, Tensor]
 Loss = Callable[[nn.Module, Mapping[str, Tensor]], tuple[Tensor, Tensor]]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult
 from attention_core.conformance.report.render_junit import to_junit
 from attention_core.conformance.report.results import Report
-from attention_core.declaration.plain_text import plain
+from attention_core.declaration.errors import plain
 
 NASTY = '<a href="x">&amp;\'\x00\x0b\x1b[31m\ud800\ufffe\uffff\r\n\t]]> é ∑ \U0001f600'
 

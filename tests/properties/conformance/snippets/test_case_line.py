@@ -11,7 +11,7 @@ import pytest
 from attention_core.conformance import Implementation
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.report.render_html import section
+from attention_core.conformance.report.render_html import to_html
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.snippets.case_line import case_line
 from attention_core.conformance.subjects.binding import bind
@@ -61,5 +61,5 @@ def test_positions_that_begin_elsewhere_leave_the_line_out() -> None:
 
 def test_no_line_is_shown_where_there_is_none() -> None:
     found = [Counterexample("agrees_with_truth", "m", case, {}, "s", shrunk=True) for case in ("", "n=1")]
-    pages = [section(Report("f", laws=[LawResult("agrees_with_truth", "refuted", 1, 0.0, c)])) for c in found]
+    pages = [to_html([Report("f", laws=[LawResult("agrees_with_truth", "refuted", 1, 0.0, c)])]) for c in found]
     assert ["smallest case" in page for page in pages] == [False, True]

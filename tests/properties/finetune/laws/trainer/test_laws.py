@@ -19,7 +19,7 @@ from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.faults import trainers as faults
 from finetune.laws.trainer import laws as trainer
 from finetune.laws.trainer.laws import CONTRACT
-from finetune.laws.trainer.probe import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
+from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
 
 SEEN_BY = {loop.__name__: law for loop, law in faults.SEEN_BY.items()}
 

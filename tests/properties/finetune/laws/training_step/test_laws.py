@@ -18,7 +18,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.contract_adapters import training as graded
 from finetune.faults import training_steps as faults
-from finetune.laws.trainer.probe import SIZE
+from finetune.laws.trainer.probe_layout import SIZE
 from finetune.laws.training_step import laws as training_step
 from finetune.laws.training_step import step_probe
 from finetune.laws.training_step.laws import CONTRACT

@@ -14,10 +14,9 @@ from judging import judged
 
 from attention_core import oracle
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.cases import null_models, nulls
+from attention_core.conformance.cases import null_models
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.null_models import NULLS, Problem
-from attention_core.conformance.cases.nulls import count_separations, power
+from attention_core.conformance.cases.null_models import NULLS, Problem, count_separations, power
 from attention_core.conformance.laws.value import agrees_with_truth
 from attention_core.conformance.search import search
 from attention_core.conformance.subjects.binding import bind
@@ -49,7 +48,7 @@ def test_every_null_model_is_relevant_somewhere_and_seen_with_a_fine_budget(null
     case = drawn(null)
     truth = truth_of(case)
     found = power(case, truth, np.zeros_like(truth.out))
-    assert nulls.relevant(null, case)
+    assert null_models.relevant(null, case)
     assert found.relevant[null] > 0
     assert found.separated[null] == found.relevant[null]
 
@@ -68,7 +67,7 @@ def test_a_null_model_is_seen_up_to_a_quarter_of_its_distance() -> None:
     case = drawn(mask=None, is_causal=False)
     truth = truth_of(case)
     distance = np.abs(truth.out)  # of the null model "zeros"; powers of two keep the quarters exact
-    bound = distance.max(axis=(-2, -1), keepdims=True) / nulls.SEPARATION * np.ones_like(distance)
+    bound = distance.max(axis=(-2, -1), keepdims=True) / null_models.SEPARATION * np.ones_like(distance)
     alive = int((distance.max(axis=(-2, -1)) > 0).sum())
     assert count_separations(case, truth, bound)["zeros"] == 0
     assert count_separations(case, truth, bound * (1 - 2.0**-40))["zeros"] == alive
@@ -81,7 +80,7 @@ def test_what_a_case_lacks_is_not_relevant() -> None:
         "causal_ignored", "causal_late", "causal_early", "causal_other_corner", "unscaled",
     }  # fmt: skip
     truth = truth_of(plain)
-    assert absent == {n for n in NULLS if not nulls.relevant(n, plain)}
+    assert absent == {n for n in NULLS if not null_models.relevant(n, plain)}
     assert power(plain, truth, np.zeros_like(truth.out)).relevant.keys() == NULLS.keys() - absent
 
 
@@ -144,7 +143,7 @@ def test_every_dtype_alone_has_power_for_every_null_model(dtype: str, accumulate
     assert result.status == "held"
     assert result.minimum_met, result.message
     assert result.powers.keys() == NULLS.keys()
-    assert min(result.powers.values()) >= nulls.MINIMUM["quick"]
+    assert min(result.powers.values()) >= null_models.MINIMUM["quick"]
 
 
 def test_too_little_power_is_incomplete_and_says_what_was_not_told_apart(
