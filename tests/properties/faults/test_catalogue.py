@@ -13,12 +13,17 @@ from typing import Any
 
 import pytest
 from judging import judged, refuted
+from witnesses import (
+    attention,
+    caches_and_lse,
+    common,
+    gradients,
+    masks_and_positions,
+    modules,
+    stated,
+)
 from witnesses import calls as witnesses
-from witnesses import fifth as fifth_witnesses
-from witnesses import fourth as fourth_witnesses
-from witnesses import second as second_witnesses
-from witnesses import stated
-from witnesses import third as third_witnesses
+from witnesses import state as state_witnesses
 
 from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session
@@ -125,29 +130,27 @@ def test_faults_leave_their_budget_on_a_stated_call() -> None:
     assert failures(WITNESSED, lambda row: witnesses.excess(row, stated.WITNESS[row.name]) > 1) == {}
 
 
-SETS = {
-    "second": (SECOND, second_witnesses.WITNESS),
-    "third": (THIRD, third_witnesses.WITNESS),
-    "fourth": (FOURTH, fourth_witnesses.WITNESS),
-    "fifth": (FIFTH, fifth_witnesses.WITNESS),
+SETS = {"second": SECOND, "third": THIRD, "fourth": FOURTH, "fifth": FIFTH}
+WITNESS = {
+    name: witness
+    for subject in (attention, gradients, state_witnesses, caches_and_lse, masks_and_positions, modules)
+    for name, witness in subject.WITNESS.items()
 }
-"""The faults of each set, and the call that shows each: how far off it is, and a correct target in its place."""
+"""The call that shows each fault of these sets: how far off it is, and a correct target in its place."""
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_faults_of_a_set_are_off_on_their_witness_and_a_correct_one_is_not(name: str) -> None:
-    rows, witness = SETS[name]
-
     def shows(row: Row) -> bool:
-        off, correct = witness[row.name.partition(".")[2]]
+        off, correct = WITNESS[row.name.partition(".")[2]]
         return off(row.make()) > 1 >= off(correct())
 
-    assert failures(rows, shows) == {}
+    assert failures(SETS[name], shows) == {}
 
 
 def test_attention_faults_of_the_third_set_get_a_friendly_call_right() -> None:
     rows = [r for r in THIRD if r.contract == "attention"]
-    assert failures(rows, lambda row: third_witnesses.friendly(row.make()) <= 1) == {}
+    assert failures(rows, lambda row: common.friendly(row.make()) <= 1) == {}
 
 
 def test_the_third_set_is_forty_faults_most_of_them_reported() -> None:
@@ -155,14 +158,16 @@ def test_the_third_set_is_forty_faults_most_of_them_reported() -> None:
     assert sum(r.source != ("own",) for r in THIRD) >= 25
 
 
-def test_the_fourth_set_is_forty_two_faults_each_with_its_witness() -> None:
+def test_the_fourth_set_is_forty_two_faults() -> None:
     assert len(FOURTH) == 42
-    assert fourth_witnesses.WITNESS.keys() == {r.name.partition(".")[2] for r in FOURTH}
 
 
-def test_the_fifth_set_is_a_hundred_and_ten_faults_each_with_its_witness() -> None:
+def test_the_fifth_set_is_a_hundred_and_ten_faults() -> None:
     assert len(FIFTH) == 110
-    assert fifth_witnesses.WITNESS.keys() == {r.name.partition(".")[2] for r in FIFTH}
+
+
+def test_every_fault_of_these_sets_has_its_witness() -> None:
+    assert WITNESS.keys() == {r.name.partition(".")[2] for r in ELSEWHERE}
 
 
 @pytest.mark.parametrize("row", IN_TORCH, ids=lambda r: r.name)
