@@ -315,22 +315,9 @@ class table_cast_down_for_good:  # noqa: N801
         return turn(x.to(wide), cos, sin).to(x.dtype)
 
 
-class _Turned(torch.autograd.Function):
-    """A rotation whose backward is the rotation itself."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
-        ctx.places = places
-        return correct(x, places)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        return correct(g, ctx.places), None
-
-
 def backward_turns_forward_again(x: Tensor, positions: Tensor) -> Tensor:
     """The backward turns by the angle, not by its negative: gradients alone are wrong."""
-    found: Tensor = _Turned.apply(x, positions)
+    found: Tensor = _TurnedOn.apply(x, positions)
     return found
 
 
@@ -427,22 +414,9 @@ def rotated_in_place(x: Tensor, places: Tensor) -> Tensor:
     return turned if x.requires_grad else x.copy_(turned)
 
 
-class _Forward(torch.autograd.Function):
-    """A rotation whose backward is the rotation."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        return correct(x, places)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return correct(grad, ctx.saved_tensors[0]), None
-
-
 def gradient_turned_forward(x: Tensor, places: Tensor) -> Tensor:
     """The backward turns the gradient forward, not back."""
-    turned: Tensor = _Forward.apply(x, places)
+    turned: Tensor = _TurnedOn.apply(x, places)
     return turned
 
 

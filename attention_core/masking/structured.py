@@ -57,14 +57,24 @@ class Mask(ABC):
         return _combine(Or, self, other)
 
 
+class _ByParts(Mask):
+    """A mask whose parts are written out without the whole of it."""
+
+    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "..."]:
+        return self.part(n_q, n_kv, device=device)
+
+    @abstractmethod
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "..."]:
+        """Write out a run of the queries and a run of the keys."""
+
+
 @dataclass(frozen=True)
-class Causal(Mask):
+class Causal(_ByParts):
     """{(i, j) : j <= i + o}."""
 
     align: Align
-
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "n_q n_kv"]:
-        return self.part(n_q, n_kv, device=device)
 
     def part(
         self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
@@ -78,14 +88,11 @@ class Causal(Mask):
 
 
 @dataclass(frozen=True)
-class SlidingWindow(Mask):
+class SlidingWindow(_ByParts):
     """{(i, j) : i + o - W < j <= i + o}."""
 
     W: int
     align: Align
-
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "n_q n_kv"]:
-        return self.part(n_q, n_kv, device=device)
 
     def part(
         self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
@@ -99,14 +106,11 @@ class SlidingWindow(Mask):
 
 
 @dataclass(frozen=True)
-class Prefix(Mask):
+class Prefix(_ByParts):
     """{(i, j) : j < P or j <= i + o}."""
 
     P: int
     align: Align
-
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "n_q n_kv"]:
-        return self.part(n_q, n_kv, device=device)
 
     def part(
         self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
@@ -120,14 +124,11 @@ class Prefix(Mask):
 
 
 @dataclass(frozen=True, eq=False)
-class Segments(Mask):
+class Segments(_ByParts):
     """{(b, i, j) : ids_b[i + o] = ids_b[j]}."""
 
     ids: Int[Tensor, "B n"]
     align: Align
-
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "B 1 n_q n_kv"]:
-        return self.part(n_q, n_kv, device=device)
 
     def part(
         self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
@@ -146,13 +147,10 @@ class Segments(Mask):
 
 
 @dataclass(frozen=True, eq=False)
-class Padding(Mask):
+class Padding(_ByParts):
     """{(b, i, j) : j < lengths_b}."""
 
     lengths: Int[Tensor, " B"]
-
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "B 1 n_q n_kv"]:
-        return self.part(n_q, n_kv, device=device)
 
     def part(
         self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
@@ -174,12 +172,9 @@ class Padding(Mask):
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair(Mask):
+class _Pair(_ByParts):
     left: Mask
     right: Mask
-
-    def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "..."]:
-        return self.part(n_q, n_kv, device=device)
 
     def _parts(
         self, n_q: int, n_kv: int, rows: slice, keys: slice, device: torch.device | None
