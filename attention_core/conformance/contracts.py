@@ -35,6 +35,7 @@ from attention_core.conformance.laws import (
     module_calls,
     module_weights,
     multi_head,
+    paged,
     position_table,
     process_state,
     rotary,
@@ -42,12 +43,16 @@ from attention_core.conformance.laws import (
     seed_attention,
     seed_steps,
     split_merge_heads,
+    varlen,
 )
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
 from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
 from attention_core.conformance.subjects.merge_subject import Merger
+from attention_core.conformance.subjects.packed_case import PackedCase
+from attention_core.conformance.subjects.packed_subject import PackedSubject
+from attention_core.conformance.subjects.paged_subject import PagedSubject
 from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     ParameterSubject,
@@ -207,6 +212,11 @@ def module_contract() -> Contract:
     )  # fmt: skip
 
 
+def packed_contract(family: ModuleType, subject: Callable[..., Any]) -> Contract:
+    """A contract of several texts in one call."""
+    return replace(parameter_contract(family, subject), from_json=PackedCase.from_json)
+
+
 def seed_contract() -> Contract:
     """The contract of functions of projected tokens that cut heads themselves."""
     return replace(parameter_contract(seed_attention, seed_attention.SelfAttention), look=look_at_self_attention)
@@ -231,6 +241,8 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     seed_contract,
     partial(parameter_contract, seed_steps, seed_steps.StepFunction),
     partial(parameter_contract, merge, Merger),
+    partial(packed_contract, varlen, PackedSubject),
+    partial(packed_contract, paged, PagedSubject),
 )
 
 

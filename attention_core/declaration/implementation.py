@@ -15,7 +15,7 @@ from attention_core.declaration.scales import check_fill, check_scale
 
 __all__ = [
     "ALIASES", "CHOICES", "CLAIMS", "DTYPES", "Implementation", "OtherForm", "TargetError", "Unavailable",
-    "summarize_error", "usual_dead_rows",
+    "summarize_error", "usual", "usual_dead_rows",
 ]  # fmt: skip
 
 CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
@@ -49,6 +49,22 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
+USUAL: Mapping[str, Mapping[str, str]] = {
+    contract: {"causal": "bottom_right", "masked_nan": "ignored"} for contract in ("varlen", "paged")
+}
+"""Defaults that differ by contract: where texts are served, queries are the last tokens, and a text is its own."""
+
+
+def usual(name: str, contract: str) -> str:
+    """The default of `causal` and of `masked_nan`.
+
+    Example:
+        >>> usual("causal", "attention"), usual("causal", "paged")
+        ('top_left', 'bottom_right')
+    """
+    return USUAL.get(contract, {}).get(name, {"causal": "top_left", "masked_nan": "unspecified"}[name])
+
+
 def usual_dead_rows(contract: str) -> str:
     """The default of `dead_rows`. Libraries of modules differ, so theirs are not judged."""
     return "unspecified" if contract == "multi-head" else "zeros"
@@ -67,7 +83,8 @@ class Implementation:
             "bne" or "nbe" of an output whose heads are joined.
         returns: "out", "out,weights" or "out,lse".
         dropped_weights: the weights that it returns are those after dropout.
-        causal: where the causal diagonal starts when n_q != n_kv.
+        causal: where the causal diagonal starts when n_q != n_kv: "top_left", of texts that are served "bottom_right",
+            where nothing is declared.
         axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d): without an axis of
             heads there is one head.
         batch_axes: axes before the heads: "any" number of them, or exactly "one".
@@ -80,7 +97,8 @@ class Implementation:
         scale: what a call without a scale means: "1/sqrt(d)", "1/d", "sqrt(d)" or a number.
         grouping: which key head query head h shares: "interleaved", h // (H / H_kv), or "modular", h mod H_kv.
         dead_rows: what a row without any key returns: "zeros", of modules "unspecified", where nothing is declared.
-        masked_nan: what NaN in a masked key or value does.
+        masked_nan: what NaN in a masked key or value does: "unspecified", of texts that are served "ignored" in those
+            of others, where nothing is declared.
         dtypes: the dtypes it supports.
         accumulate: dtype of its intermediates: "input", or "float32" inside low precision.
         merges: "lse" if it adds parts of the keys times exp(lse - total), without dividing by the sum of these shares.
@@ -113,11 +131,11 @@ class Implementation:
     layout: str = "bhnd"
     out_layout: str | None = None
     returns: str = "out"
-    causal: str = "top_left"
+    causal: str = ""
     mask_true: str = "attend"
     grouping: str = "interleaved"
     dead_rows: str = ""
-    masked_nan: str = "unspecified"
+    masked_nan: str = ""
     dtypes: tuple[str, ...] = DTYPES
     accumulate: str = "input"
     merges: str = "none"
@@ -147,6 +165,8 @@ class Implementation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
+        for name in ("causal", "masked_nan"):
+            object.__setattr__(self, name, getattr(self, name) or usual(name, self.contract))
         if self.contract == "attention-lse" and self.returns == "out":  # the contract says what comes back
             object.__setattr__(self, "returns", "out,lse")
         for name, choices in CHOICES.items():

@@ -79,6 +79,17 @@ HELP: Mapping[str, str] = {
 _ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters"])
 _ALWAYS |= {"declines", "untested", "sizes"}
 _BUILT = _ALWAYS - {"factory"}
+_SERVED = {
+    "causal",
+    "always_causal",
+    "dead_rows",
+    "masked_nan",
+    "accumulate",
+    "merges",
+    "gradients",
+    "scale",
+    "returns",
+}
 APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP) - {"config"},
     "attention-lse": frozenset(HELP) - {"config"},
@@ -91,6 +102,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "kv-cache": _BUILT | {"accumulate", "scale"},
     "self-attention": _ALWAYS | {"accumulate", "scale", "axes"},
     "self-attention-steps": _ALWAYS | {"scale"},
+    "varlen": _ALWAYS | _SERVED,
+    "paged": _ALWAYS | _SERVED - {"gradients"},
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -100,7 +113,8 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
-    "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"),
+    "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
+    "paged": ("query", "pages", "lse"),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
@@ -110,6 +124,7 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
 """Parameters that are numbers: their type, the least of them, and what to write."""
 WORDS: Mapping[str, tuple[str, ...]] = {
     "inputs": ("kept",), "results": ("shared",), "form": ("pair", "stacked", "in_place"),
+    "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"), "pages": ("pshd", "phsd"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -19,6 +19,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "rotary": ("B", "H", "n", "d"), "bias": ("H", "n_q", "n_kv"), "position-table": ("n", "d"),
     "kv-cache": ("B", "H", "n", "d"), "self-attention": ("B", "n", "H", "d", "E"),
     "self-attention-steps": ("B", "n", "H", "d", "E"), "merge": ("parts", "B", "H", "n", "d"),
+    "paged": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "page"),
+    "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
 }  # fmt: skip
 """The sizes that a condition may speak of, by contract."""
 _ANY_SIZE = tuple(dict.fromkeys(name for names in NAMES.values() for name in names))

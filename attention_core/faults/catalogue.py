@@ -23,6 +23,7 @@ from attention_core.faults import (
     multi_head_masks,
     multi_head_projections,
     online_softmax,
+    paged,
     position_table,
     positions,
     random_numbers,
@@ -32,6 +33,7 @@ from attention_core.faults import (
     split_merge_heads,
     state,
     tiles,
+    varlen,
 )
 from attention_core.faults import reduced as reductions
 from attention_core.faults.odd import CORRECT
@@ -41,7 +43,7 @@ __all__ = ["CORRECT", "FAULTS", "named"]
 SUBJECTS = (
     tiles, online_softmax, scores, masking, mask_forms, causality, dead_rows, heads_and_batch, shapes, memory,
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
-    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections, merge,
+    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections, merge, varlen, paged,
 )  # fmt: skip
 """The files of faults that were written apart from the laws: each lists its own."""
 FAULTS: tuple[Row, ...] = (

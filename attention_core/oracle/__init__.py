@@ -7,7 +7,8 @@ Definitions are written out from the formulas; speed comes only from whole-array
 from __future__ import annotations
 
 from attention_core.oracle.gradients import Gradients, gradients, merge_gradients, second_gradients
-from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window
+from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window, window
+from attention_core.oracle.packed import packed_attention, split_texts, text_mask
 from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
 from attention_core.oracle.truth import Truth, attention, merge
 
@@ -21,6 +22,7 @@ __all__ = [
     "gradients",
     "merge",
     "merge_gradients",
+    "packed_attention",
     "padding",
     "prefix",
     "rotary",
@@ -28,4 +30,7 @@ __all__ = [
     "segments",
     "sinusoidal",
     "sliding_window",
+    "split_texts",
+    "text_mask",
+    "window",
 ]

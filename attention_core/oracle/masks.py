@@ -45,6 +45,17 @@ def sliding_window(n_q: int, n_kv: int, W: int, alignment: str = "top_left") -> 
     return np.asarray((i - W < j) & (j <= i), dtype=np.bool_)
 
 
+def window(n_q: int, n_kv: int, left: int, right: int, alignment: str = "bottom_right") -> BoolArray:
+    """Up to `left` keys before the query's own and `right` after it: {(i, j) : i + o - left <= j <= i + o + right}.
+
+    Args: left, right: numbers of keys; -1 for any number.
+    Returns: bool (n_q, n_kv). Example: window(2, 2, 0, -1) is [[True, True], [False, True]].
+    """
+    i, j = _positions(n_q, n_kv, alignment)
+    low = np.ones((n_q, n_kv), dtype=np.bool_) if left < 0 else j >= i - left
+    return np.asarray(low & (np.True_ if right < 0 else j <= i + right), dtype=np.bool_)
+
+
 def prefix(n_q: int, n_kv: int, P: int, alignment: str = "top_left") -> BoolArray:
     """Every query sees the first P keys and is causal after: {(i, j) : j < P or j <= i + o}.
 

@@ -143,7 +143,7 @@ def other(
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
         record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
-    if contract == "kv-cache":
+    if contract in ("kv-cache", "varlen", "paged"):
         record["accumulate"] = "float32"
     return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
@@ -171,6 +171,8 @@ OTHER_CONTRACTS = (
     other("padding_mask", f"{BUILDERS}:padding_mask", "the real keys of each sequence", MASKS, kind="padding"),
     other("segments_mask", f"{BUILDERS}:segments_mask", "packed documents kept apart", MASKS, kind="segments"),
     other("merge", "kernels.split_merge:merge", "two parts of the keys, joined by their log-sum-exps", "merge"),
+    other("packed", "kernels.packed:packed_attention", "texts one behind the other, each by itself", "varlen"),
+    other("paged", "kernels.packed:paged_attention", "the keys of each text in pages, by a block table", "paged"),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(
         "rotary",

@@ -41,6 +41,7 @@ from attention_core.declaration.implementation import (
     TargetError,
     Unavailable,
     summarize_error,
+    usual,
     usual_dead_rows,
 )
 from attention_core.declaration.known_failures import KnownFailure
@@ -408,6 +409,9 @@ def _in_form(
     """The report on a target under another form; what it cannot be called with is the report's error."""
     if implementation.dead_rows == usual_dead_rows(implementation.contract):  # where nobody declared it
         changes = {"dead_rows": "", **changes}
+    for name in ("causal", "masked_nan"):
+        if getattr(implementation, name) == usual(name, implementation.contract):
+            changes = {name: "", **changes}
     try:
         return _judge(implementation.with_(**changes), effort, seed, (), progress)
     except TargetError as error:

@@ -264,7 +264,7 @@ def strides_are_followed(subject: Merger, case: ParameterCase) -> None:
 def merge_gradients_are_true(subject: Merger, case: ParameterCase) -> None:
     """Output and log-sum-exp have the gradients of their closed form, also where one part is empty.
 
-    A merge that carries no gradient is not asked; the report says so. Rows without any key are left out.
+    A merge that carries no gradient is left out, and the report says so. Rows without any key are left out.
 
     Formula: d out_a = q_a c, d lse_a = q_a (<out_a, c> - <out, c>), of the log-sum-exp q_a c; q_a = e^(lse_a - lse)
     Source: derivations/merged_parts.md (given-gradient); derivations/softmax_backward.md (softmax-vjp)

@@ -18,7 +18,7 @@ from attention_core.conformance.report.ranking import choose_counterexamples
 from attention_core.conformance.report.results import Report, count, join_names
 from attention_core.conformance.subjects.core import CORE_REFUSED
 from attention_core.declaration.errors import plain
-from attention_core.declaration.implementation import usual_dead_rows
+from attention_core.declaration.implementation import usual, usual_dead_rows
 
 STYLES = {
     "held": "green", "refuted": "bold red", "refused": "yellow", "not_applicable": "dim", "known_failure": "magenta",
@@ -36,8 +36,10 @@ PLAIN = {
 def opening(report: Report) -> list[str]:
     """What is under test and under which conventions, in two or three lines."""
     declared = report.declared
-    usual = {**PLAIN, "dead_rows": usual_dead_rows(declared.get("contract", "attention"))}
-    unusual = [f"{k}={declared[k]}" for k, v in usual.items() if declared.get(k, v) != v]
+    contract = declared.get("contract", "attention")
+    plain_ones = {**PLAIN, "dead_rows": usual_dead_rows(contract)}
+    plain_ones |= {name: usual(name, contract) for name in ("causal", "masked_nan")}
+    unusual = [f"{k}={declared[k]}" for k, v in plain_ones.items() if declared.get(k, v) != v]
     out = declared.get("out_layout")
     if out not in (None, declared.get("layout", out)):
         unusual.append(f"out_layout={out}")

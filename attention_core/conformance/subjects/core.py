@@ -27,6 +27,14 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
     "self-attention": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
     "self-attention-steps": ({"B": 2, "n": 8, "H": 4, "d": 8}, {"B": 3, "n": 5, "H": 3, "d": 7}),
     "kv-cache": ({"B": 2, "H": 4, "n": 8, "d": 8}, {"B": 3, "H": 3, "n": 5, "d": 7}),
+    "varlen": (
+        {"H_kv": 4, "group": 1, "d": 8, "d_v": 8, "most": 16},
+        {"H_kv": 3, "group": 1, "d": 7, "d_v": 7, "most": 7},
+    ),
+    "paged": (
+        {"H_kv": 4, "group": 1, "d": 8, "d_v": 8, "page": 8, "most": 16},
+        {"H_kv": 3, "group": 1, "d": 7, "d_v": 7, "page": 3, "most": 7},
+    ),
     "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
@@ -130,8 +138,13 @@ def _merge(subject: Any, case: ParameterCase) -> None:
     subject.merge(case, subject.parts(case))
 
 
+def _pack(subject: Any, case: ParameterCase) -> None:
+    case = subject.adapt_case(case)
+    subject.attend(case, subject.pack(case), subject.setting(case))
+
+
 PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "mask-builder": _mask, "heads": _heads, "multi-head": _module, "rotary": _rotary, "bias": _bias,
     "position-table": _table, "kv-cache": _cache, "self-attention": _attention, "self-attention-steps": _step,
-    "merge": _merge,
+    "merge": _merge, "varlen": _pack, "paged": _pack,
 }  # fmt: skip

@@ -27,7 +27,17 @@ from attention_core.conformance.worker.exchange import NDArray, Request, Respons
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
 
-FUNCTIONS = ("mask-builder", "rotary", "bias", "position-table", "self-attention", "self-attention-steps", "merge")
+FUNCTIONS = (
+    "mask-builder",
+    "rotary",
+    "bias",
+    "position-table",
+    "self-attention",
+    "self-attention-steps",
+    "merge",
+    "varlen",
+    "paged",
+)
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)
 """The numbers of built objects."""
@@ -80,6 +90,10 @@ class ParameterCase:
         sizes = {k: v for k, v in changes.items() if k not in own}
         return replace(self, **{"sizes": {**self.sizes, **sizes}, **own})
 
+    def named_sizes(self) -> list[dict[str, int]]:
+        """The sizes that a condition speaks of (see the function of the same name)."""
+        return named_sizes(self.sizes)
+
     def describe(self) -> str:
         """The case in one line."""
         parts = [f"{k}={v}" for k, v in {**self.sizes, **self.options}.items()]
@@ -124,7 +138,11 @@ def named_sizes(sizes: Mapping[str, int]) -> list[dict[str, int]]:
         >>> named_sizes({"n": 3, "half": 4})
         [{'n': 3, 'd': 8}]
     """
-    plain = {name: value for name, value in sizes.items() if name not in ("half", "start", "shift")}
+    plain = {name: value for name, value in sizes.items() if name not in ("half", "start", "shift", "group")}
+    if "most" in sizes:  # of texts whose lengths are not drawn yet
+        plain |= {"n_q": plain["most"], "n_kv": plain.pop("most"), "B": 1}
+    if "group" in sizes:
+        plain["H"] = sizes["H_kv"] * sizes["group"]
     if "H" in plain and "d" in plain:
         plain |= {"E": plain["H"] * plain["d"], "H_kv": plain.get("H_kv", plain["H"])}
     if "half" not in sizes:
@@ -136,7 +154,7 @@ def named_sizes(sizes: Mapping[str, int]) -> list[dict[str, int]]:
 def supports(implementation: Implementation, case: ParameterCase) -> bool:
     """Whether a case lies within the sizes that are declared."""
     condition = implementation.sizes
-    return condition is None or all(condition(**sizes) for sizes in named_sizes(case.sizes))
+    return condition is None or all(condition(**sizes) for sizes in case.named_sizes())
 
 
 def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:

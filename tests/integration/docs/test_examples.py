@@ -21,6 +21,8 @@ RECORDS: dict[str, dict[str, Any]] = {
     "mask-builder": {"parameters": {"kind": "sliding_window"}},
     "self-attention-steps": {"parameters": {"kind": "make_causal_mask"}},
     "rotary": {"dtypes": ("float32", "bfloat16", "float16")},
+    "varlen": {"dtypes": ("float32", "bfloat16", "float16")},
+    "paged": {"dtypes": ("float32", "bfloat16", "float16")},
 }
 
 

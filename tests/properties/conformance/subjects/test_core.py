@@ -6,6 +6,7 @@ Targets refuse in every place a call can reach: the function itself, the factory
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -17,7 +18,17 @@ from attention_core.conformance.contracts import built_in
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.core import PLAIN, SIZES
-from attention_core.faults import bias, kv_cache, merge, multi_head, position_table, rotary, split_merge_heads
+from attention_core.faults import (
+    bias,
+    kv_cache,
+    merge,
+    multi_head,
+    paged,
+    position_table,
+    rotary,
+    split_merge_heads,
+    varlen,
+)
 from attention_core.faults.bases.reference import correct
 from attention_core.modules import self_attention as ours
 
@@ -39,6 +50,8 @@ RECORDS: dict[str, dict[str, Any]] = {
     "rotary": {"dtypes": ("float32",)},
     "kv-cache": {"dtypes": ("float32",), "accumulate": "input"},
     "merge": {"dtypes": ("float32",)},
+    "varlen": {"dtypes": ("float32",)},
+    "paged": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
 }
@@ -47,7 +60,8 @@ RIGHT: dict[str, Any] = {
     "multi-head": multi_head.MultiHead, "rotary": rotary.correct, "bias": bias.correct,
     "position-table": position_table.correct, "kv-cache": kv_cache.Cache,
     "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
-    "merge": merge.correct,
+    "merge": merge.correct, "varlen": varlen.a_loop_over_texts,
+    "paged": paged.gathered_and_masked,
 }  # fmt: skip
 
 
@@ -69,8 +83,17 @@ def refuses_everything(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     raise ValueError("not today")
 
 
+def refuse_texts(query: Any, key: Any, value: Any, block_table: Any = None, lengths: Any = None) -> Any:
+    raise ValueError("not today")
+
+
+SERVED = ("varlen", "paged")
 NEVER: list[tuple[str, Any]] = [
-    *((name, refuses_everything if name.startswith("attention") else refuse) for name in RIGHT if name != "heads"),
+    *(
+        (name, refuses_everything if name.startswith("attention") else refuse_texts if name in SERVED else refuse)
+        for name in RIGHT
+        if name != "heads"
+    ),
     ("heads", (refuse, refuse)),
     ("multi-head", Refusing),
     ("kv-cache", Refusing),
@@ -88,6 +111,7 @@ def tiny_only(target: Any) -> Any:
     if isinstance(target, type):
         return lambda *args: tiny_only(target(*args))
 
+    @functools.wraps(target)  # contracts of serving go by the names of parameters
     def call(query: Any, key: Any = None, value: Any = None, *more: Any, **kwargs: Any) -> Any:
         given = [a for a in (query, key, value) if a is not None]
         sizes = [n for a in given for n in (a.shape if isinstance(a, Tensor) else [a])]

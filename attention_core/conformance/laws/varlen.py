@@ -1,0 +1,368 @@
+"""Laws of packed texts: several texts of any lengths in one call, each of which is attention by itself.
+
+Queries of all texts lie one behind the other, (T_q, H, d), and so do keys and values; prefix sums of the lengths, or
+the lengths, say where texts end. With fewer queries than keys, the queries are the last tokens, unless
+`--causal` says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from attention_core import oracle
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.null_models import SEPARATION
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
+from attention_core.conformance.subjects.law import DIAGNOSE, Law
+from attention_core.conformance.subjects.packed_case import PackedCase
+from attention_core.conformance.subjects.packed_subject import Judged, Pack, PackedSubject, Setting
+from attention_core.conformance.subjects.parameter_case import Sizes, as_argument
+from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
+
+CONTRACT = "varlen"
+HUGE = {"float16": 1e3}
+"""A number far from all others whose products stay finite: 1e30, and less in float16."""
+
+
+# --- what each law compares ---------------------------------------------------------------------------------
+
+
+def check_pack(
+    subject: PackedSubject, case: PackedCase, pack: Pack, setting: Setting, what: str, *,
+    where: NDArray | None = None, truth_of: Pack | None = None, **how: Any,
+) -> Result:  # fmt: skip
+    """One call agrees with the truth at every row (where `where` (T_q,) is true), log-sum-exps too if they come back.
+
+    The truth is that of `truth_of` where the pack holds other numbers in rows that should not matter.
+    """
+    judged = subject.judge(case, truth_of or pack, setting)
+    out, lse = subject.attend(case, pack, setting, **how)
+    compare(subject, case, out, lse, judged, what, where)
+    return out
+
+
+def compare(
+    subject: PackedSubject, case: PackedCase, out: Result, lse: Result | None, judged: Judged, what: str,
+    where: NDArray | None = None,
+) -> None:  # fmt: skip
+    """Results against truth and budget."""
+    rows = np.ones(judged.dead.shape, dtype=bool)
+    rows[_total(case) :] = False
+    if where is not None:
+        rows &= where[:, None]
+    compared = rows & ~judged.dead if subject.implementation.dead_rows == "unspecified" else rows
+    ratio = require_close(out, judged.out, judged.out_bound, what, where=compared[..., None])
+    key = (case.dtype, subject.implementation.contract)
+    subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+    if lse is not None:
+        require_close(lse, judged.lse, judged.lse_bound, f"lse of {what}", where=compared)
+
+
+def _total(case: PackedCase) -> int:
+    """Queries of all texts."""
+    return sum(n_q for n_q, _ in case.texts)
+
+
+def null_models(subject: PackedSubject, pack: Pack, setting: Setting) -> dict[str, NDArray]:
+    """What a call with one thing missing, shifted or on the wrong side gives, by the name of what it gets wrong."""
+    texts, T_q, T_k = list(pack.texts), int(pack.ends(0)[-1]), int(pack.ends(1)[-1])
+    found = {"texts that see each other": (replace(pack, texts=((T_q, T_k),)), setting)}
+    if len(texts) > 1 and texts[0][1] and texts[1][1]:
+        (q, k), (q2, k2), *others = texts
+        found["the first end one key late"] = replace(pack, texts=((q, k + 1), (q2, k2 - 1), *others)), setting
+        found["the first end one key early"] = replace(pack, texts=((q, k - 1), (q2, k2 + 1), *others)), setting
+    if setting.causal:
+        found["causality ignored"] = pack, replace(setting, causal=False)
+    if setting.scale is not None:
+        found["scale ignored"] = pack, replace(setting, scale=None)
+    if setting.sides is not None:
+        left, right = setting.sides
+        found["window ignored"] = pack, replace(setting, sides=None)
+        found["window one key wider"] = pack, replace(setting, sides=(left + (left >= 0), right))
+        found["window on the other side"] = pack, replace(setting, sides=(right, left))
+    results = {name: outputs_of(subject, *given) for name, given in found.items()}
+    if setting.causal and any(q != k for q, k in texts):
+        results["the other alignment"] = outputs_of(subject, pack, setting, other_side=True)
+    return results
+
+
+def outputs_of(subject: PackedSubject, pack: Pack, setting: Setting, *, other_side: bool = False) -> NDArray:
+    """The outputs of a pack in float64, one behind the other."""
+    how = subject.how(setting)
+    if other_side:
+        how["alignment"] = "top_left" if how["alignment"] == "bottom_right" else "bottom_right"
+    truths = oracle.packed_attention(pack.query, pack.key, pack.value, pack.texts, **how, scale=setting.scale)
+    out = np.zeros((*pack.query.shape[:2], pack.value.shape[-1]))
+    for i, truth in enumerate(truths):
+        out[pack.rows(i)] = truth.out[0].swapaxes(0, 1)
+    return out
+
+
+def count_power(
+    subject: PackedSubject, law: str, pack: Pack, setting: Setting, judged: Judged,
+    more: Mapping[str, NDArray] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """Note which null models a case could tell from the truth; `more` are outputs of further ones.
+
+    Raises: NotApplicable where it could tell none: such a case cannot fail.
+    """
+    live, some = ~judged.dead[..., None], False
+    for name, out in {**null_models(subject, pack, setting), **more}.items():
+        apart = np.where(live, np.abs(out - judged.out), 0.0)
+        separated = bool((apart > SEPARATION * judged.out_bound).any())
+        subject.relevant[law, name] += bool((apart > 1e-9).any())
+        subject.powers[law, name] += separated
+        some |= separated
+    if not some:
+        raise NotApplicable("no wrong attention that is tried would stand out")
+
+
+# --- laws ---------------------------------------------------------------------------------------------------
+
+
+def packed_texts_agree_with_the_truth(subject: PackedSubject, case: PackedCase) -> None:
+    """Every text of a pack is attention by itself, whatever the lengths of the others.
+
+    Formula: |f(pack)[text] - softmax(scale q k^T + mask) v| <= E_o(text), mask causal or a window
+    Source: derivations/error_budget.md (output); Dao-AILab/flash-attention#1104, Dao-AILab/flash-attention#2862
+    Fault: one_text_of_all
+    """
+    pack, setting = subject.pack(case), subject.setting(case)
+    count_power(subject, "packed_texts_agree_with_the_truth", pack, setting, subject.judge(case, pack, setting))
+    check_pack(subject, case, pack, setting, "out of packed texts")
+
+
+def empty_texts_take_no_rows(subject: PackedSubject, case: PackedCase) -> None:
+    """Texts without queries or without keys, first, between, last or all, leave the others as they are.
+
+    Formula: n_q = 0 takes no row; n_kv = 0 gives dead rows, 0 or as --dead-rows says; other texts as without it
+    Source: Dao-AILab/flash-attention#2562, Dao-AILab/flash-attention#1537, Dao-AILab/flash-attention PR1155
+    Fault: empty_text_gets_the_next_ones_key
+    """
+    if all(n_q and n_kv for n_q, n_kv in case.texts):
+        raise NotApplicable
+    check_pack(subject, case, subject.pack(case), subject.setting(case), "out of texts of which some are empty")
+
+
+def nothing_leaks_between_texts(subject: PackedSubject, case: PackedCase) -> None:
+    """Huge numbers in one text, and NaN unless declared otherwise, do not reach any other text.
+
+    Formula: f(pack')[text] = f(pack)[text] where pack' has 1e30 or NaN in the keys and values of another text
+    Source: Dao-AILab/flash-attention#1947; tails of blocks that are read whole (vllm-project/vllm#53856)
+    Fault: block_reads_into_the_next_text
+    """
+    texts, rng = case.texts, case.rng("poison")
+    full = [i for i, pair in enumerate(texts) if pair[1]]
+    if len(texts) < 2 or not full:
+        raise NotApplicable
+    chosen, pack, setting = int(rng.choice(full)), subject.pack(case), subject.setting(case)
+    nan = rng.random() < 0.6 and subject.implementation.masked_nan == "ignored"
+    poison = np.nan if nan else round_to(np.asarray(HUGE.get(case.dtype, 1e30)), case.dtype).item()
+    key, value, rows = pack.key.copy(), pack.value.copy(), pack.rows(chosen, 1)
+    key[rows], value[rows] = poison, poison
+    others = np.ones(len(pack.query), dtype=bool)
+    others[pack.rows(chosen)] = False
+    if not others.any():
+        raise NotApplicable
+    poisoned = replace(pack, key=key, value=value)
+    what = f"out of texts beside one of {'NaN (if that may leak, declare --masked-nan unspecified)' if nan else poison}"
+    check_pack(subject, case, poisoned, setting, what, where=others, truth_of=pack)
+
+
+def rows_beyond_the_last_text_do_not_matter(subject: PackedSubject, case: PackedCase) -> None:
+    """Rows that belong to no text, behind the last one, change nothing, whatever they hold.
+
+    Formula: f(pack with rows of NaN or 1e30 behind the last text)[texts] = f(pack)
+    Source: pytorch/pytorch#176793, fla-org/flash-linear-attention PR892 (padding behind cu_seqlens[-1])
+    Fault: last_text_reaches_the_end
+    """
+    pack, setting = subject.pack(case, more=1 + case.seed % 9), subject.setting(case)
+    poison = np.nan if subject.implementation.masked_nan == "ignored" and case.seed % 2 else 1e3
+    query, key, value = (x.copy() for x in (pack.query, pack.key, pack.value))
+    for x, which in ((query, 0), (key, 1), (value, 1)):
+        x[pack.ends(which)[-1] :] = poison
+    where = np.arange(len(pack.query)) < pack.ends(0)[-1]
+    changed = Pack(query, key, value, pack.texts)
+    check_pack(subject, case, changed, setting, "out of texts before unused rows", where=where, truth_of=pack)
+
+
+def a_larger_maximum_changes_nothing(subject: PackedSubject, case: PackedCase) -> None:
+    """A larger number for the largest length changes nothing: it sizes a launch.
+
+    Formula: f(pack, max_seqlen + m) = f(pack, max_seqlen), m up to 200
+    Source: Dao-AILab/flash-attention#1537; captured graphs that are launched at the largest length there may be
+    Fault: lengths_from_the_maximum
+    """
+    if not subject.roles.keys() & {"max", "max_q", "max_k"}:
+        raise NotApplicable("it has no parameter for the largest length")
+    slack = int(case.rng("slack").choice([1, 7, 64, 200]))
+    what = f"out where the largest length is given as {slack} more"
+    check_pack(subject, case, subject.pack(case), subject.setting(case), what, slack=slack)
+
+
+def query_heads_share_key_heads_in_order(subject: PackedSubject, case: PackedCase) -> None:
+    """Several query heads share a key head, neighbours the same one.
+
+    Formula: head h of the queries attends to head h // (H / H_kv) of the keys, in every text
+    Source: Ainslie et al., GQA (2023); Dao-AILab/flash-attention#1619
+    Fault: heads_shared_in_turn
+    """
+    if case["group"] < 2 or case["H_kv"] < 2:
+        raise NotApplicable
+    check_pack(subject, case, subject.pack(case), subject.setting(case), "out of shared key heads")
+
+
+def long_and_many_texts_are_attended_whole(subject: PackedSubject, case: PackedCase) -> None:
+    """A long text among short ones, dozens of texts, and lengths at the edges of blocks are attended to their last key.
+
+    Formula: |f(pack)[text] - t(text)| <= E_o(text), lengths up to 280, up to 40 texts, 1 around 8, 16, 32, 64, 128
+    Source: Dao-AILab/flash-attention#2862; flashinfer-ai/flashinfer#4347 (a block beyond a size skipped)
+    Fault: keys_beyond_128_skipped
+    """
+    check_pack(subject, case, subject.pack(case), subject.setting(case), "out of long, short and many texts")
+
+
+def slices_of_a_projection_are_read_by_their_strides(subject: PackedSubject, case: PackedCase) -> None:
+    """Query, key and value may be slices of one array, or lie in memory in another order.
+
+    Formula: f(views of x) = f(x)
+    Source: Dao-AILab/flash-attention, flash_attn_varlen_qkvpacked_func; slices of a fused projection
+    Fault: rows_read_one_after_the_other
+    """
+    view = str(case.rng("view").choice(["chunk", "sliced", "padded", "offset", "heads_first", "heads_last"]))
+    what = f"out of arrays whose memory is {view.replace('_', ' ')}"
+    check_pack(subject, case, subject.pack(case), subject.setting(case), what, view=view)
+
+
+def a_text_alone_is_the_text_in_the_pack(subject: PackedSubject, case: PackedCase) -> None:
+    """A text by itself gives what it gives in a pack, within both budgets (the same bits are another matter).
+
+    Formula: |f(pack)[text] - f(text)| <= 2 E_o(text)
+    Source: vllm-project/vllm#48305 (batch invariance asks for more)
+    Fault: one_text_of_all
+    """
+    if len(case.texts) < 2:
+        raise NotApplicable
+    pack, setting = subject.pack(case), subject.setting(case)
+    full = [i for i, (n_q, n_kv) in enumerate(case.texts) if n_q and n_kv]
+    if not full:
+        raise NotApplicable
+    chosen = int(case.rng("text").choice(full))
+    _require_alike(subject, case, pack, setting, [chosen], "a text in a pack against the text alone")
+
+
+def the_order_of_texts_does_not_matter(subject: PackedSubject, case: PackedCase) -> None:
+    """Texts in another order give the same outputs in that order.
+
+    Formula: |f(permuted pack) - permuted f(pack)| <= 2 E_o
+    Source: the texts of a pack do not know each other
+    Fault: first_text_offsets_all
+    """
+    order = [int(i) for i in case.rng("order").permutation(len(case.texts))]
+    if len(order) < 2:
+        raise NotApplicable
+    what = "texts in another order against the texts"
+    _require_alike(subject, case, subject.pack(case), subject.setting(case), order, what)
+
+
+def _require_alike(
+    subject: PackedSubject, case: PackedCase, pack: Pack, setting: Setting, order: list[int], what: str
+) -> None:
+    """Some texts, in an order, give what they give in the pack."""
+    judged = subject.judge(case, pack, setting)
+    first, _ = subject.attend(case, pack, setting)
+    second, _ = subject.attend(case, pack.reorder(order), setting)
+    rows = np.concatenate([np.arange(len(pack.query))[pack.rows(i)] for i in order])
+    live = ~judged.dead[rows][..., None]
+    moved = Result(first.values[rows], first.request, first.quantity, lambda i: (int(rows[i[0]]), *i[1:]))
+    moved.back = lambda i: (int(np.flatnonzero(rows == i[0])[0]), *i[1:])
+    require_same(second, moved, 2 * judged.out_bound[rows], what, where=live)
+
+
+def packed_gradients_are_true(subject: PackedSubject, case: PackedCase) -> None:
+    """Gradients of query, key and value are those of every text by itself, with empty texts among them.
+
+    A kernel that carries no gradient is left out, and the report says so.
+
+    Formula: |d_x' - d_x| <= E_x for x of query, key, value of every text; rows of no text get none
+    Source: derivations/softmax_backward.md (d-query, d-key, d-value); Dao-AILab/flash-attention#2562, PR2568
+    Fault: gradients_of_the_first_text
+    """
+    more = case.seed % 3 if case.seed % 2 else 0
+    pack, setting = subject.pack(case, more=more), subject.setting(case)
+    total = _total(case)
+    down = case.values("cotangent", *pack.query.shape[:2], pack.value.shape[-1])
+    down[total:] = 0.0
+    true, bounds = subject.true_gradients(case, pack, setting, down)
+    request = subject.request_of(
+        case, pack, setting, wrt_=("0", "1", "2"), cotangent_=as_argument(down, case.dtype)
+    )  # fmt: skip
+    response = subject.send(request)
+    if not response.has_graph:
+        raise NotApplicable("it carries no gradient")
+    for place, name in enumerate(("query", "key", "value")):
+        found = response.gradients.get(str(place))
+        got = Result(np.zeros(true[place].shape), request, f"grad:{place}")
+        got.extra["missing"] = found is None
+        if found is not None:
+            got.values = found.values.astype(np.float64)
+        require_close(got, true[place], bounds[place], f"gradient of the {name}")
+
+
+def _differentiable(implementation: Implementation) -> bool:
+    return implementation.gradients and implementation.array == "torch"
+
+
+def heads_of(**ranges: tuple[int, int]) -> dict[str, tuple[int, int]]:
+    """Ranges of a case's sizes: heads, their sizes and the longest usual length."""
+    return {"H_kv": (1, 3), "group": (1, 1), "d": (1, 8), "d_v": (1, 8), "most": (1, 12), **ranges}
+
+
+def as_in_models(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Head sizes of models in a quarter of the cases, and as wide values as keys in most."""
+    if rng.random() < 0.25:
+        sizes = {**sizes, "d": int(rng.choice([16, 32, 64])), "most": 20}
+    return {**sizes, "d_v": sizes["d"]} if rng.random() < 0.7 else sizes
+
+
+SIDES = (None, (-1, -1), (2, 0), (1, 1), (3, 2), (0, 0), (-1, 1), (2, -1), (-1, 0))
+ASKED = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0), "sides": SIDES}
+USUAL = Sizes(heads_of(), {**ASKED, "lengths": ("any", "same", "chunk", "decode", "one", "edges")}, adjust=as_in_models)
+FEW = Sizes(heads_of(most=(1, 8)), {**ASKED, "lengths": ("any", "same", "chunk")})
+EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, "lengths": ("empty",)})
+SHARED = Sizes(heads_of(H_kv=(2, 3), group=(2, 3)), {"causal": (False, True), "lengths": ("any", "same", "decode")})
+LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
+VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
+SINGLE = Sizes(
+    heads_of(most=(1, 8), group=(1, 1)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")},
+    dtypes=("float32", "float64"),
+)  # fmt: skip
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "varlen", "large": 12, "small": 0, "space": FEW}
+LAWS = (
+    Law(packed_texts_agree_with_the_truth, **{**ROW, "large": 32, "space": USUAL}, central=True),
+    Law(empty_texts_take_no_rows, **{**ROW, "space": EMPTY}),
+    Law(nothing_leaks_between_texts, **ROW),
+    Law(rows_beyond_the_last_text_do_not_matter, **ROW),
+    Law(a_larger_maximum_changes_nothing, **ROW),
+    Law(query_heads_share_key_heads_in_order, **{**ROW, "large": 8, "space": SHARED}),
+    Law(long_and_many_texts_are_attended_whole, **{**ROW, "large": 8, "space": LARGE}),
+    Law(slices_of_a_projection_are_read_by_their_strides, **{**ROW, "space": VIEWS}),
+    Law(a_text_alone_is_the_text_in_the_pack, **{**ROW, "large": 8}, role=DIAGNOSE),
+    Law(the_order_of_texts_does_not_matter, **{**ROW, "large": 8}, role=DIAGNOSE),
+    Law(
+        packed_gradients_are_true, **{**ROW, "space": SINGLE}, declares=_differentiable,
+        because="gradients are not declared, or not of torch's arrays", absent="gradients are not tested",
+    ),
+)  # fmt: skip
+COMPARISONS = (
+    "empty_texts_take_no_rows", "nothing_leaks_between_texts", "rows_beyond_the_last_text_do_not_matter",
+    "a_larger_maximum_changes_nothing", "query_heads_share_key_heads_in_order",
+    "long_and_many_texts_are_attended_whole", "slices_of_a_projection_are_read_by_their_strides",
+    "packed_gradients_are_true",
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""Power and false alarms of the laws of paged keys: each refutes its fault, every fault is refuted, right ones conform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from judging import judged, refuted
+from judging_contracts import conforming, counterexample, outcomes
+from torch import Tensor
+
+from attention_core.conformance import Implementation
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.laws import paged
+from attention_core.conformance.laws.paged import CONTRACT
+from attention_core.declaration.implementation import TargetError
+from attention_core.faults import paged as faults
+from attention_core.kernels.packed import paged_attention
+
+WIDE: dict[str, Any] = {"accumulate": "float32"}
+SINGLE: dict[str, Any] = {**WIDE, "dtypes": ("float32", "bfloat16", "float16")}
+SEEN_BY = {  # one law that must see it
+    "last_page_read_whole_and_weighed_by_zero": "unused_pages_and_tails_do_not_matter",
+    "length_from_the_table": "entries_behind_the_last_page_are_not_followed",
+    "page_belongs_to_its_last_text": "texts_may_share_pages",
+    "empty_text_reads_its_first_page": "texts_without_keys_are_dead",
+    "nan_of_a_text_without_keys": "texts_without_keys_are_dead",
+    "paged_heads_shared_in_turn": "query_heads_share_pages_heads_in_order",
+    "pages_beyond_the_sixteenth_skipped": "many_pages_are_read_to_the_last",
+    "new_tokens_at_the_start_of_their_page": "new_tokens_are_appended",
+    "new_tokens_in_the_first_ones_page": "new_tokens_are_appended",
+    "new_tokens_not_attended": "new_tokens_are_appended",
+}
+RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "ours": (paged_attention, WIDE),
+    "steps": (faults.build(), WIDE),
+    "gathered": (faults.gathered_and_masked, SINGLE),
+    "one token": (faults.decode_one_token, {**SINGLE, "parameters": {"query": "bhd", "pages": "phsd"}}),
+}
+
+
+@pytest.mark.parametrize("law", paged.LAWS, ids=lambda law: law.name)
+def test_every_law_refutes_the_fault_it_names(law: paged.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault)(), effort="quick", contract=CONTRACT, **WIDE)
+
+
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    law = SEEN_BY.get(fault.__name__, "paged_keys_agree_with_the_truth")
+    refuted(law, fault(), "quick", contract=CONTRACT, **WIDE)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_kernels_conform(name: str, seed: int) -> None:
+    target, record = RIGHT[name]
+    results = conforming(target, CONTRACT, "quick", seed, **record)
+    silent = {law for law, r in results.items() if r.status == "not_applicable"}
+    assert silent == (set() if name == "steps" else {"new_tokens_are_appended"})
+
+
+def test_a_weight_of_zero_lets_nan_through_unless_that_is_declared() -> None:
+    fault, law = faults.last_page_read_whole_and_weighed_by_zero(), "unused_pages_and_tails_do_not_matter"
+    assert "declare --masked-nan unspecified" in refuted(law, fault, "quick", contract=CONTRACT, **WIDE).message
+    assert judged(law, fault, contract=CONTRACT, masked_nan="unspecified", **WIDE).status == "held"
+
+
+def test_heads_may_stand_before_tokens_and_a_log_sum_exp_may_come_back() -> None:
+    def attention(
+        query: Tensor, key_pages: Tensor, value_pages: Tensor, page_table: Tensor, seq_lens: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        q = query.transpose(1, 2)
+        out = paged_attention(q, key_pages, value_pages, page_table, seq_lens).transpose(1, 2)
+        lse = torch.full(query.shape[:3], -torch.inf)
+        for b, n in enumerate(seq_lens.tolist()):
+            keys = faults.expand(faults.gather(key_pages, page_table[b], n), query.shape[1]).float()
+            lse[b] = torch.einsum("hid,jhd->hij", query[b].float() * query.shape[-1] ** -0.5, keys).logsumexp(-1)
+        return out, lse
+
+    record = {**SINGLE, "returns": "out,lse", "parameters": {"query": "bhnd"}}
+    conforming(attention, CONTRACT, **record)
+    wrong = lambda query, key_pages, value_pages, page_table, seq_lens: (  # noqa: E731
+        (found := attention(query, key_pages, value_pages, page_table, seq_lens))[0], 2 * found[1],
+    )  # fmt: skip
+    message = refuted("paged_keys_agree_with_the_truth", wrong, "quick", contract=CONTRACT, **record).message
+    assert "lse of out of paged keys" in message
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (lambda q, k, v, lengths: q, r"has no parameter for a block table \(block_table\)"),
+        (lambda q, k, v, block_table: q, r"has no parameter for lengths \(cache_seqlens\)"),
+        (lambda q, k, v, block_table, lengths, sink: q, "what the parameter sink is given is not known"),
+    ],
+)
+def test_what_cannot_be_called_is_one_line(target: Any, words: str) -> None:
+    with pytest.raises(TargetError, match=words), Session(Implementation(target, "f", CONTRACT)):
+        pass
+
+
+@pytest.mark.parametrize("name", ["pages_in_the_order_of_their_numbers", "new_tokens_at_the_start_of_their_page"])
+def test_counterexamples_are_programs_that_fail_on_the_fault_alone(name: str, tmp_path: Any) -> None:
+    law = SEEN_BY.get(name, "paged_keys_agree_with_the_truth")
+    path = tmp_path / "pages.py"
+    text = "from attention_core.faults import paged\n\nattention = paged.{}()\n"
+    path.write_text(text.format(name), encoding="utf-8")
+    snippet = counterexample(law, f"{path}:attention", CONTRACT, **WIDE)
+    assert outcomes({"fault": snippet})["fault"].startswith("AssertionError"), snippet
+    path.write_text(text.format("build"), encoding="utf-8")
+    assert outcomes({"right": snippet}) == {"right": ""}, snippet
+    assert len(snippet) < 2000, snippet
+
+
+def test_the_smallest_case_has_one_text_and_a_few_keys() -> None:
+    law = "paged_keys_agree_with_the_truth"
+    result = judged(law, faults.one_key_fewer(), contract=CONTRACT, shrink=True, **WIDE)
+    assert result.counterexample is not None
+    texts = result.counterexample.data["options"]["texts"]
+    assert len(texts) == 1 and texts[0][0] == 1 and texts[0][1] <= 3, texts

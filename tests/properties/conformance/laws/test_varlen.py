@@ -1,0 +1,143 @@
+"""Power and false alarms of the laws of packed texts: each refutes its fault, every fault is refuted, right ones conform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from judging import held, judged, refuted
+from judging_contracts import conforming, counterexample, outcomes
+from torch import Tensor
+
+from attention_core.conformance.laws import varlen
+from attention_core.conformance.laws.varlen import CONTRACT
+from attention_core.faults import varlen as faults
+from attention_core.kernels.packed import packed_attention
+
+WIDE: dict[str, Any] = {"accumulate": "float32"}
+SEEN_BY = {  # one law that must see it
+    "empty_text_gets_the_next_ones_key": "empty_texts_take_no_rows",
+    "nan_where_a_text_has_no_keys": "empty_texts_take_no_rows",
+    "empty_texts_counted_out": "empty_texts_take_no_rows",
+    "block_reads_into_the_next_text": "nothing_leaks_between_texts",
+    "last_text_reaches_the_end": "rows_beyond_the_last_text_do_not_matter",
+    "lengths_from_the_maximum": "a_larger_maximum_changes_nothing",
+    "heads_shared_in_turn": "query_heads_share_key_heads_in_order",
+    "first_key_head_for_few_tokens": "packed_texts_agree_with_the_truth",
+    "keys_beyond_128_skipped": "long_and_many_texts_are_attended_whole",
+    "sixteen_texts_at_most": "long_and_many_texts_are_attended_whole",
+    "rows_read_one_after_the_other": "slices_of_a_projection_are_read_by_their_strides",
+    "first_text_offsets_all": "the_order_of_texts_does_not_matter",
+    "gradients_of_the_first_text": "packed_gradients_are_true",
+    "gradient_nan_beyond_the_last_text": "packed_gradients_are_true",
+}
+RIGHT: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (packed_attention, WIDE),
+    (faults.build(), WIDE),
+    (faults.a_loop_over_texts, {}),
+    (faults.by_a_mask_of_texts, {"masked_nan": "unspecified", "dtypes": ("float32", "bfloat16", "float16")}),
+    (faults.with_lse, {**WIDE, "returns": "out,lse"}),
+]
+
+
+@pytest.mark.parametrize("law", varlen.LAWS, ids=lambda law: law.name)
+def test_every_law_refutes_the_fault_it_names(law: varlen.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault)(), effort="quick", contract=CONTRACT, **WIDE)
+
+
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    law = SEEN_BY.get(fault.__name__, "packed_texts_agree_with_the_truth")
+    refuted(law, fault(), "quick", contract=CONTRACT, **WIDE)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("target", "record"), RIGHT, ids=["packed", "steps", "loop", "mask", "lse"])
+def test_right_kernels_conform(target: Callable[..., Any], record: dict[str, Any], seed: int) -> None:
+    with_refusals = target in (faults.a_loop_over_texts, faults.by_a_mask_of_texts)
+    results = {}
+    if with_refusals:  # shared heads are refused, which is allowed
+        for law in varlen.LAWS:
+            results[law.name] = judged(law.name, target, seed=seed, contract=CONTRACT, **record)
+        assert {r.status for r in results.values()} <= {"held", "refused", "not_applicable"}
+        assert [n for n, r in results.items() if r.status == "refused"] == ["query_heads_share_key_heads_in_order"]
+    else:
+        conforming(target, CONTRACT, "quick", seed, **record)
+
+
+def test_a_mask_of_texts_lets_nan_through() -> None:
+    record = {"dtypes": ("float32",)}
+    result = refuted("nothing_leaks_between_texts", faults.by_a_mask_of_texts, "quick", contract=CONTRACT, **record)
+    assert "if that may leak, declare --masked-nan unspecified" in result.message
+
+
+def test_the_diagonal_is_declared() -> None:
+    law = "packed_texts_agree_with_the_truth"
+    held(
+        law,
+        faults.causal_from_the_first_key(),
+        contract=CONTRACT,
+        causal="top_left",
+        claims=(),
+        **WIDE,
+        arguments={"window_size": (-1, -1)},
+    )
+    refuted(law, faults.build(), "quick", contract=CONTRACT, causal="top_left", **WIDE)
+
+
+def test_a_wrong_log_sum_exp_is_seen() -> None:
+    def with_log2(
+        q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, is_causal: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        out, lse = faults.with_lse(q, k, v, cu_q, cu_k, is_causal)
+        return out, lse / 0.6931471805599453
+
+    law, record = "packed_texts_agree_with_the_truth", {**WIDE, "returns": "out,lse"}
+    assert "lse of out of packed texts" in refuted(law, with_log2, "quick", contract=CONTRACT, **record).message
+    refuted(law, faults.with_lse, "quick", contract=CONTRACT, **record, parameters={"lse": "nh"})
+
+
+def test_torchs_own_names_are_known() -> None:
+    """torch's varlen_attn runs on no processor: here a right function of its names, causal by a window."""
+
+    def varlen_attn(
+        query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor | None, max_q: int, max_k: int, *,
+        scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if query.shape[1] != key.shape[1] and not enable_gqa:
+            raise ValueError("enable_gqa")
+        assert cu_seq_k is not None
+        how: dict[str, Any] = {"softmax_scale": scale, "window_size": window_size}
+        return packed_attention(query, key, value, cu_seq_q, cu_seq_k, **how)
+
+    results = conforming(varlen_attn, CONTRACT, **WIDE)
+    assert {r.status for r in results.values()} == {"held"}
+
+
+@pytest.mark.parametrize("name", ["one_text_of_all", "heads_shared_in_turn", "gradients_of_the_first_text"])
+def test_counterexamples_are_programs_that_fail_on_the_fault_alone(name: str, tmp_path: Any) -> None:
+    law = SEEN_BY.get(name, "packed_texts_agree_with_the_truth")
+    path = tmp_path / "packs.py"
+    text = "from attention_core.faults import varlen\n\nattention = varlen.{}()\n"
+    path.write_text(text.format(name), encoding="utf-8")
+    snippet = counterexample(law, f"{path}:attention", CONTRACT, **WIDE)
+    assert outcomes({"fault": snippet})["fault"].startswith("AssertionError"), snippet
+    path.write_text(text.format("build"), encoding="utf-8")
+    assert outcomes({"right": snippet}) == {"right": ""}
+    assert len(snippet) < 1500, snippet
+
+
+def test_the_smallest_case_of_a_lost_boundary_is_two_texts() -> None:
+    result = judged(
+        "packed_texts_agree_with_the_truth", faults.one_text_of_all(), contract=CONTRACT, shrink=True, **WIDE
+    )
+    assert result.counterexample is not None
+    texts = result.counterexample.data["options"]["texts"]
+    assert len(texts) == 2 and sum(map(sum, texts)) <= 4, texts
+
+
+def test_a_text_without_rows_is_no_shape_to_fear() -> None:
+    x, ends = torch.ones(0, 2, 3), torch.zeros(3, dtype=torch.int32)
+    assert packed_attention(x, x, x, ends, ends).shape == (0, 2, 3)
