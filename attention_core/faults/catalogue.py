@@ -45,7 +45,7 @@ SUBJECTS = (
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections, merge, varlen, paged,
 )  # fmt: skip
-"""The files of faults that were written apart from the laws: each lists its own."""
+"""The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (
     *known.ROWS, *reductions.ROWS, *(row for subject in SUBJECTS for row in subject.ROWS), *beside_laws.ROWS,
 )  # fmt: skip
