@@ -165,7 +165,7 @@ def nan_where_all_are_empty() -> Merge:
 
 
 def first_part_where_any_is_infinite() -> Merge:
-    """An early exit meant for two empty parts copies the first where one is (vllm-project/vllm PR28181)."""
+    """An early exit meant for two empty parts copies the first where one is (after vllm-project/vllm PR28181)."""
 
     def merge(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
         out, lse = correct(out_a, lse_a, out_b, lse_b)
@@ -213,12 +213,12 @@ def memory_read_in_order() -> Merge:
 
 
 def averaged() -> Merge:
-    """The parts are averaged, whatever their log-sum-exps (InternLM/InternEvo: a mean over ranks)."""
+    """The parts are averaged, whatever their log-sum-exps."""
     return pair(shares=lambda mass: torch.full_like(mass, 1 / len(mass)))
 
 
 def exponentials_without_a_maximum() -> Merge:
-    """exp(lse) as it is: right until it overflows, or vanishes (flashinfer-ai/flashinfer PR5262)."""
+    """exp(lse) as it is: right until it overflows, or vanishes (compare flashinfer-ai/flashinfer PR5262)."""
     return pair(maximum=lambda lses: torch.zeros_like(lses[0]))
 
 

@@ -115,7 +115,7 @@ def decode_one_token(
 
 
 def pages_in_the_order_of_their_numbers() -> Attention:
-    """The table's rows are sorted: right while pages are handed out in order (Dao-AILab/flash-attention#1314)."""
+    """The table's rows are sorted: right while pages are handed out in order."""
 
     def by_number(pages: Tensor, table_row: Tensor, length: int) -> Tensor:
         count = -(-length // pages.shape[1])
@@ -125,12 +125,12 @@ def pages_in_the_order_of_their_numbers() -> Attention:
 
 
 def pages_one_behind_the_other() -> Attention:
-    """Text b is read from page b times the columns of the table on (tspeterkim/paged-attention-minimal#3)."""
+    """Text b is read from page b times the columns of the table on."""
     return build(rows=lambda table: torch.arange(table.numel()).reshape(table.shape) % max(int(table.max()) + 1, 1))
 
 
 def last_page_read_whole() -> Attention:
-    """The length is rounded up to whole pages (vllm-project/vllm PR53856)."""
+    """The length is rounded up to whole pages."""
     return build(lengths=lambda lengths, table, page: [-(-int(n) // page) * page for n in lengths])
 
 
@@ -156,7 +156,7 @@ def last_page_read_whole_and_weighed_by_zero() -> Attention:
 
 
 def last_page_left_out() -> Attention:
-    """Only whole pages are read: the newest tokens are lost (vllm-project/vllm#42494)."""
+    """Only whole pages are read: the newest tokens are lost."""
     return build(lengths=lambda lengths, table, page: [max(int(n) // page * page, min(int(n), page)) for n in lengths])
 
 
@@ -184,12 +184,12 @@ def page_belongs_to_its_last_text() -> Attention:
 
 
 def empty_text_reads_its_first_page() -> Attention:
-    """A text has at least one key (flashinfer-ai/flashinfer#4484)."""
+    """A text has at least one key (compare flashinfer-ai/flashinfer#4452)."""
     return build(lengths=lambda lengths, table, page: [max(int(n), 1) for n in lengths])
 
 
 def nan_of_a_text_without_keys() -> Attention:
-    """0 / 0 where a text has no key yet (flashinfer-ai/flashinfer#4452)."""
+    """0 / 0 where a text has no key yet (Dao-AILab/flash-attention PR2568)."""
 
     def attended(q: Tensor, k: Tensor, v: Tensor, allow: Tensor, scale: float) -> Tensor:
         out = attend(q, k, v, allow, scale)
@@ -199,7 +199,7 @@ def nan_of_a_text_without_keys() -> Attention:
 
 
 def paged_heads_shared_in_turn() -> Attention:
-    """Query head h uses key head h mod H_kv (microsoft/onnxruntime#32391)."""
+    """Query head h uses key head h mod H_kv (after PSAL-POSTECH/ONNXim PR34)."""
     return build(expand=lambda x, heads: x.repeat(1, heads // x.shape[1], 1))
 
 
@@ -209,17 +209,17 @@ def pages_beyond_the_sixteenth_skipped() -> Attention:
 
 
 def new_tokens_at_the_start_of_their_page() -> Attention:
-    """The place of a new token in its page is counted from the first new one (Dao-AILab/flash-attention#2367)."""
+    """The place of a new token in its page is counted from the first new one."""
     return build(place=lambda table_row, at, page: (table_row[at // page].long(), (at - at[0]) % page))
 
 
 def new_tokens_in_the_first_ones_page() -> Attention:
-    """All new tokens go to the page of the first: right until they cross its end (Dao-AILab/flash-attention#2367)."""
+    """All new tokens go to the page of the first: right until they cross its end."""
     return build(place=lambda table_row, at, page: (table_row[at[:1] // page].long().expand(len(at)), at % page))
 
 
 def new_tokens_not_attended() -> Attention:
-    """New tokens are written, and the length is that from before (NVIDIA/TensorRT-LLM: off by the new tokens)."""
+    """New tokens are written, and the length is that from before."""
     right = build()
 
     def attention(
@@ -235,18 +235,18 @@ def new_tokens_not_attended() -> Attention:
 
 
 def chunk_causal_from_the_first_key() -> Attention:
-    """A chunk's diagonal starts at the first key (vllm-project/vllm#51257, meta-llama/llama#899)."""
+    """A chunk's diagonal starts at the first key (after meta-llama/llama#899)."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(n_q, n_kv, False, sides)
                  & (torch.ones(n_q, n_kv, dtype=torch.bool).tril() if causal else True))  # fmt: skip
 
 
 def chunk_not_causal() -> Attention:
-    """A chunk of several tokens is attended as single ones are: without a diagonal (flashinfer-ai/flashinfer#4452)."""
+    """A chunk of several tokens is attended as single ones are: without a diagonal."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(n_q, n_kv, False, sides))
 
 
 def window_of_pages() -> Attention:
-    """A window is rounded up to whole pages (vllm-project/vllm#51257)."""
+    """A window is rounded up to whole pages (vllm-project/vllm PR4768)."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(
         n_q, n_kv, causal, (-(-sides[0] // 4) * 4 if sides[0] > 0 else sides[0], sides[1])))  # fmt: skip
 
@@ -258,8 +258,40 @@ def lengths_of_the_next_text() -> Attention:
 
 
 def one_key_fewer() -> Attention:
-    """j < length - 1: the newest key is not seen (Dao-AILab/flash-attention#2367)."""
+    """j < length - 1: the newest key is not seen."""
     return build(lengths=lambda lengths, table, page: [max(int(n) - 1, min(int(n), 1)) for n in lengths])
+
+
+def table_read_by_token() -> Attention:
+    """The table is read as one slot for every token: right for pages of one key (sgl-project/sglang PR32902)."""
+
+    def by_token(pages: Tensor, table_row: Tensor, length: int) -> Tensor:
+        slots = pages.flatten(0, 1)
+        return slots[table_row[torch.arange(length) % len(table_row)].long() % len(slots)]
+
+    return build(gather=by_token)
+
+
+def padding_of_new_tokens_is_written() -> Attention:
+    """New tokens are padded to the end of their page, and the padding is written (tenstorrent/tt-metal#56324)."""
+    right = build()
+
+    def attention(
+        q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Tensor | None = None, v: Tensor | None = None,
+        cache_seqlens: Tensor | None = None, block_table: Tensor | None = None, softmax_scale: float | None = None,
+        causal: bool = False, window_size: Sides = (-1, -1),
+    ) -> Tensor:  # fmt: skip
+        assert block_table is not None and cache_seqlens is not None
+        out = right(q, k_cache, v_cache, k, v, cache_seqlens, block_table, softmax_scale, causal, window_size)
+        page = k_cache.shape[1]
+        for b, n in enumerate(cache_seqlens.tolist()):
+            end = n + (0 if k is None else k.shape[1])
+            if k is not None and end % page:
+                for x in (k_cache, v_cache):
+                    x[int(block_table[b, end // page]), end % page :] = 0
+        return out
+
+    return attention
 
 
 FAULTY = (
@@ -268,6 +300,6 @@ FAULTY = (
     empty_text_reads_its_first_page, nan_of_a_text_without_keys, paged_heads_shared_in_turn,
     pages_beyond_the_sixteenth_skipped, new_tokens_at_the_start_of_their_page, new_tokens_in_the_first_ones_page,
     new_tokens_not_attended, chunk_causal_from_the_first_key, chunk_not_causal, window_of_pages,
-    lengths_of_the_next_text, one_key_fewer,
+    lengths_of_the_next_text, one_key_fewer, table_read_by_token, padding_of_new_tokens_is_written,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="paged", accumulate="float32") for fault in FAULTY)

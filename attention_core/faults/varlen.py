@@ -130,12 +130,12 @@ def with_lse(
 
 
 def one_text_of_all() -> Attention:
-    """The boundaries are ignored, and documents attend to each other (Dao-AILab/flash-attention#1104)."""
+    """The boundaries are ignored, and documents attend to each other (fla-org/flash-linear-attention PR842)."""
     return build(ends=lambda cu, most: [int(cu[0]), int(cu[-1])])
 
 
 def empty_text_gets_the_next_ones_key() -> Attention:
-    """One key at least is read of a text, if need be the next one's (Dao-AILab/flash-attention PR1155)."""
+    """One key at least is read of a text, if need be the next one's (after Dao-AILab/flash-attention PR1155)."""
 
     def padded(x: Tensor, start: int, stop: int) -> Tensor:
         return x[start : max(stop, start + 1)] if x.shape[0] > start else x[start:stop]
@@ -171,7 +171,7 @@ def nan_where_a_text_has_no_keys() -> Attention:
 
 
 def empty_texts_counted_out() -> Attention:
-    """Empty texts are dropped from the ends of queries alone (Dao-AILab/flash-attention#2562)."""
+    """Empty texts are dropped from the ends of queries alone."""
 
     def attention(
         q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
@@ -185,7 +185,7 @@ def empty_texts_counted_out() -> Attention:
 
 
 def block_reads_into_the_next_text() -> Attention:
-    """Blocks of 8 keys are read whole, and weighed by 0 behind the end (vllm-project/vllm#53856)."""
+    """Blocks of 8 keys are read whole, and weighed by 0 behind the end (Dao-AILab/flash-attention#2374)."""
 
     def attention(
         q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
@@ -203,7 +203,7 @@ def block_reads_into_the_next_text() -> Attention:
 
 
 def last_text_reaches_the_end() -> Attention:
-    """The last text's keys are all that is left in the array, padding included (pytorch/pytorch#176793)."""
+    """The last text has all keys that are left, padding too (after sgl-project/sgl-flash-attn PR47)."""
 
     def attention(
         q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
@@ -217,7 +217,7 @@ def last_text_reaches_the_end() -> Attention:
 
 
 def lengths_from_the_maximum() -> Attention:
-    """A larger maximum moves the ends of all texts (Dao-AILab/flash-attention#1537)."""
+    """A larger maximum moves the ends of all texts (after flashinfer-ai/flashinfer#4647)."""
 
     def attention(
         q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
@@ -254,7 +254,7 @@ def heads_shared_in_turn() -> Attention:
 
 
 def first_key_head_for_few_tokens() -> Attention:
-    """With fewer tokens than texts the group is taken for the batch (Dao-AILab/flash-attention#1619)."""
+    """With fewer tokens than texts the group is taken for the batch (after Dao-AILab/flash-attention#1619)."""
     return build(expand=lambda x, heads: x[:, :1].expand(-1, heads, -1) if len(x) == 1 else expand(x, heads))
 
 
@@ -296,7 +296,7 @@ def causal_from_the_first_key() -> Attention:
 
 
 def causal_in_the_whole_pack() -> Attention:
-    """The diagonal is that of rows of the pack: right where every text has as many queries as keys (ms-swift)."""
+    """The diagonal is that of rows of the pack: right where every text has as many queries as keys."""
 
     def attention(
         q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
@@ -316,18 +316,18 @@ def causal_in_the_whole_pack() -> Attention:
 
 
 def window_one_key_wider() -> Attention:
-    """left + 1 keys before the query's own (huggingface/transformers#39408)."""
+    """left + 1 keys before the query's own (huggingface/transformers#29623, vllm-project/vllm#3385)."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(
         n_q, n_kv, causal, (sides[0] + (sides[0] >= 0), sides[1])))  # fmt: skip
 
 
 def window_ignored() -> Attention:
-    """A window is accepted and not used (vllm-project/vllm#51257)."""
+    """A window is accepted and not used (pytorch/executorch PR21384)."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(n_q, n_kv, causal, (-1, -1)))
 
 
 def window_zero_is_none() -> Attention:
-    """A side of 0 keys is read as no limit (mlx: `if window`)."""
+    """A side of 0 keys is read as no limit."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(n_q, n_kv, causal, (sides[0] or -1, sides[1] or -1)))
 
 
@@ -337,7 +337,8 @@ def scale_ignored() -> Attention:
 
 
 def first_text_offsets_all() -> Attention:
-    """Every text begins where the first one ends, times its number: right for texts of one length."""
+    """Every text begins where the first one ends, times its number: right for texts of one length (compare
+    Dao-AILab/flash-attention PR2812)."""
 
     def by_the_first(cu: Tensor, most: int) -> list[int]:
         found = ends(cu, most)
@@ -348,7 +349,7 @@ def first_text_offsets_all() -> Attention:
 
 
 def gradients_of_the_first_text() -> Attention:
-    """The backward visits the first text alone (reduced from Dao-AILab/flash-attention#2562)."""
+    """The backward visits the first text alone (compare Dao-AILab/flash-attention PR2333)."""
     count = [0]
 
     def attended(q: Tensor, k: Tensor, v: Tensor, allow: Tensor, scale: float) -> Tensor:

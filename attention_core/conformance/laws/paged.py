@@ -71,7 +71,7 @@ def paged_keys_agree_with_the_truth(subject: PagedSubject, case: PackedCase) -> 
     """Attention to the keys that table and length name is attention to those keys, in their order.
 
     Formula: |f(q, pages, table, lengths) - t(q, keys of each text)| <= E_o, the n queries a text's last tokens
-    Source: derivations/error_budget.md (output); Kwon et al., PagedAttention (2023); Dao-AILab/flash-attention#2367
+    Source: derivations/error_budget.md (output); Kwon et al., PagedAttention (2023); Dao-AILab/flash-attention PR2368
     Fault: pages_in_the_order_of_their_numbers
     """
     pack, setting, paging = subject.pack(case), subject.setting(case), paging_of(case)
@@ -85,7 +85,7 @@ def unused_pages_and_tails_do_not_matter(subject: PagedSubject, case: PackedCase
     """NaN (unless declared) and huge numbers behind the last key of a text, or in unused pages, change nothing.
 
     Formula: f(pages with NaN or 1e30 where no key lies) = f(pages)
-    Source: vllm-project/vllm#53856, vllm-project/vllm PR936 (a last page read whole)
+    Source: Dao-AILab/flash-attention#2374, vllm-project/vllm PR936, vllm-project/vllm PR53856 (a last page read whole)
     Fault: last_page_read_whole_and_weighed_by_zero
     """
     nan = subject.implementation.masked_nan == "ignored" and case.seed % 3
@@ -112,7 +112,7 @@ def texts_may_share_pages(subject: PagedSubject, case: PackedCase) -> None:
     """Two texts with a common beginning may have its pages in common.
 
     Formula: f = t where rows 0 and 1 of the table begin with the same pages
-    Source: prefix caches (Zheng et al., SGLang, 2024); flashinfer-ai/flashinfer#4051 (cascades of shared prefixes)
+    Source: prefix caches (Zheng et al., SGLang, 2024)
     Fault: page_belongs_to_its_last_text
     """
     page, texts = PagedSubject.page_of(case), case.texts
@@ -147,7 +147,7 @@ def query_heads_share_pages_heads_in_order(subject: PagedSubject, case: PackedCa
     """Several query heads share a key head of the pages, neighbours the same one.
 
     Formula: head h of the queries attends to head h // (H / H_kv) of the pages
-    Source: Ainslie et al., GQA (2023); microsoft/onnxruntime#32391
+    Source: Ainslie et al., GQA (2023); PSAL-POSTECH/ONNXim PR34
     Fault: paged_heads_shared_in_turn
     """
     if case["group"] < 2 or case["H_kv"] < 2:
@@ -169,7 +169,7 @@ def new_tokens_are_appended(subject: PagedSubject, case: PackedCase) -> None:
     """New keys and values are written behind a text's last key, in the page that the table names, and attended to.
 
     Formula: f(q, pages, k, v, table, lengths) = t(q, [keys; k]), and the pages hold k and v there, nothing else moved
-    Source: Dao-AILab/flash-attention, flash_attn_with_kvcache; Dao-AILab/flash-attention#2367
+    Source: Dao-AILab/flash-attention, flash_attn_with_kvcache; tenstorrent/tt-metal#56324
     Fault: new_tokens_at_the_start_of_their_page
     """
     if not subject.appends:

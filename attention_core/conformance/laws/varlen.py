@@ -130,7 +130,7 @@ def packed_texts_agree_with_the_truth(subject: PackedSubject, case: PackedCase) 
     """Every text of a pack is attention by itself, whatever the lengths of the others.
 
     Formula: |f(pack)[text] - softmax(scale q k^T + mask) v| <= E_o(text), mask causal or a window
-    Source: derivations/error_budget.md (output); Dao-AILab/flash-attention#1104, Dao-AILab/flash-attention#2862
+    Source: derivations/error_budget.md (output); fla-org/flash-linear-attention PR842
     Fault: one_text_of_all
     """
     pack, setting = subject.pack(case), subject.setting(case)
@@ -154,7 +154,7 @@ def nothing_leaks_between_texts(subject: PackedSubject, case: PackedCase) -> Non
     """Huge numbers in one text, and NaN unless declared otherwise, do not reach any other text.
 
     Formula: f(pack')[text] = f(pack)[text] where pack' has 1e30 or NaN in the keys and values of another text
-    Source: Dao-AILab/flash-attention#1947; tails of blocks that are read whole (vllm-project/vllm#53856)
+    Source: Dao-AILab/flash-attention#2374 (0 * NaN behind the end of a text)
     Fault: block_reads_into_the_next_text
     """
     texts, rng = case.texts, case.rng("poison")
@@ -179,7 +179,7 @@ def rows_beyond_the_last_text_do_not_matter(subject: PackedSubject, case: Packed
     """Rows that belong to no text, behind the last one, change nothing, whatever they hold.
 
     Formula: f(pack with rows of NaN or 1e30 behind the last text)[texts] = f(pack)
-    Source: pytorch/pytorch#176793, fla-org/flash-linear-attention PR892 (padding behind cu_seqlens[-1])
+    Source: pytorch/pytorch#176793, fla-org/flash-linear-attention PR892, Dao-AILab/flash-attention#1661 (unused rows)
     Fault: last_text_reaches_the_end
     """
     pack, setting = subject.pack(case, more=1 + case.seed % 9), subject.setting(case)
@@ -196,7 +196,7 @@ def a_larger_maximum_changes_nothing(subject: PackedSubject, case: PackedCase) -
     """A larger number for the largest length changes nothing: it sizes a launch.
 
     Formula: f(pack, max_seqlen + m) = f(pack, max_seqlen), m up to 200
-    Source: Dao-AILab/flash-attention#1537; captured graphs that are launched at the largest length there may be
+    Source: flashinfer-ai/flashinfer#4647; captured graphs that are launched at the largest length there may be
     Fault: lengths_from_the_maximum
     """
     if not subject.roles.keys() & {"max", "max_q", "max_k"}:
@@ -222,7 +222,7 @@ def long_and_many_texts_are_attended_whole(subject: PackedSubject, case: PackedC
     """A long text among short ones, dozens of texts, and lengths at the edges of blocks are attended to their last key.
 
     Formula: |f(pack)[text] - t(text)| <= E_o(text), lengths up to 280, up to 40 texts, 1 around 8, 16, 32, 64, 128
-    Source: Dao-AILab/flash-attention#2862; flashinfer-ai/flashinfer#4347 (a block beyond a size skipped)
+    Source: flashinfer-ai/flashinfer#4347 (a block beyond a size skipped)
     Fault: keys_beyond_128_skipped
     """
     check_pack(subject, case, subject.pack(case), subject.setting(case), "out of long, short and many texts")
@@ -291,7 +291,7 @@ def packed_gradients_are_true(subject: PackedSubject, case: PackedCase) -> None:
     A kernel that carries no gradient is left out, and the report says so.
 
     Formula: |d_x' - d_x| <= E_x for x of query, key, value of every text; rows of no text get none
-    Source: derivations/softmax_backward.md (d-query, d-key, d-value); Dao-AILab/flash-attention#2562, PR2568
+    Source: derivations/softmax_backward.md (d-query, d-key, d-value); Dao-AILab/flash-attention PR2333, PR2568
     Fault: gradients_of_the_first_text
     """
     more = case.seed % 3 if case.seed % 2 else 0

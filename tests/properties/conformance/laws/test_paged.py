@@ -32,6 +32,7 @@ SEEN_BY = {  # one law that must see it
     "new_tokens_at_the_start_of_their_page": "new_tokens_are_appended",
     "new_tokens_in_the_first_ones_page": "new_tokens_are_appended",
     "new_tokens_not_attended": "new_tokens_are_appended",
+    "padding_of_new_tokens_is_written": "new_tokens_are_appended",
 }
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ours": (paged_attention, WIDE),

@@ -57,6 +57,12 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      f"{M}:make_causal_mask", {"parameters": {"kind": "make_causal_mask"}}),
     ("self-attention-steps", "a_step_is_as_the_exercise_defines_it", "attention_core.faults.seed_steps:scaled_by_n_embd",
      f"{M}:attn_scaled", {"parameters": {"kind": "attn_scaled"}}),
+    ("merge", "merge_agrees_with_the_truth", "attention_core.faults.merge:averaged", "attention_core.faults.merge:pair",
+     {"factory": True}),
+    ("varlen", "packed_texts_agree_with_the_truth", "attention_core.faults.varlen:one_text_of_all",
+     "attention_core.faults.varlen:build", {"factory": True}),
+    ("paged", "paged_keys_agree_with_the_truth", "attention_core.faults.paged:one_key_fewer",
+     "attention_core.faults.paged:build", {"factory": True}),
 ]  # fmt: skip
 
 
