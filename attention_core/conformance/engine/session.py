@@ -106,7 +106,7 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
-            self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_stand_in()]
+            self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_target()]
             implementation = self.implementation
             self.recorder = RecordingRunner(self.runner)
             with self.recorder.looking():
@@ -154,10 +154,13 @@ class Session:
         fixed = self.fixed_parameters
         return [f"fixed in the constructor, where no other value is tested: {', '.join(fixed)}"] if fixed else []
 
-    def _about_stand_in(self) -> list[str]:
-        """The note on a function that gets a stand-in for its module."""
+    def _about_target(self) -> list[str]:
+        """The notes on a function that gets a stand-in for its module, and on kernels that are interpreted."""
         what = "num_key_value_groups, is_causal=False, training only where something drops"
-        return [f"its module is a stand-in ({what})"] if self.description.get("stand_in") else []
+        notes = [f"its module is a stand-in ({what})"] if self.description.get("stand_in") else []
+        if self.description.get("interpreted"):
+            notes.append("it ran in Triton's interpreter: not compiled, one program after another")
+        return notes
 
     def _about_absent(self, results: Sequence[LawResult]) -> list[str]:
         """What laws that may be without a case say of the target then."""

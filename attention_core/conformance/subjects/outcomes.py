@@ -74,6 +74,8 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
         text = f"{failure.types[0]}: {line}" if line else f"{failure.types[0]} without a message"
         if "WrongReturn" in failure.types:
             raise Violation(f"wrong result: {failure.message}", Evidence((Shown(request),), kind="shape"))
+        if "FaultyAccess" in failure.types:
+            raise Violation(f"a valid call reached memory wrongly: {line}", crash)
         if is_named(failure, also):
             raise Refused(text, request)
         if missing := what_is_missing(failure):

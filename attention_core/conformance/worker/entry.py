@@ -16,6 +16,7 @@ from typing import Any
 
 from attention_core.conformance.worker import wire
 from attention_core.conformance.worker.executor import Executor, describe_failure
+from attention_core.conformance.worker.interpreted import watch_triton
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 from attention_core.worker.child import (
     end_with_the_parent,
@@ -25,12 +26,15 @@ from attention_core.worker.child import (
 )
 from attention_core.worker.frames import Closed
 from attention_core.worker.target import load_target
+from attention_core.worker.triton import VARIABLE
 
 
 def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
     """Load the target; the second value is the message to the parent."""
     try:
         limit_memory(options.get("memory"))
+        if os.environ.get(VARIABLE) == "1":
+            watch_triton()
         target = load_target(options["target"])
         executor = Executor(
             target, factory=options["factory"], array=options["array"], device=options["device"],

@@ -7,6 +7,7 @@ the worker process for targets given by name and in the caller's process for obj
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import time
 import traceback
@@ -291,6 +292,7 @@ class Executor:
             "lacks": [name for name in ("split", "merge") if not has_method(target, name)],
             "libraries": libraries_of(target),
             "compiles": any(name in sys.modules for name in COMPILERS),
+            "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
         found["calls"] = find_called_kernels(target, found["is_module"])

@@ -19,6 +19,7 @@ from attention_core.worker.environment import hide_initial_environment, worker_e
 from attention_core.worker.frames import Closed, FrameError, TimedOut
 from attention_core.worker.process import WorkerProcess, memory_limit
 from attention_core.worker.processes import COMPILING, Patience, family
+from attention_core.worker.triton import interpreter_variables
 
 START_TIMEOUT = 180.0
 FLOOD = 8 << 20
@@ -152,8 +153,9 @@ class WorkerRunner(Noting):
             return
         hide_initial_environment()
         options = {**self.options, "main": threading.current_thread() is threading.main_thread()}
+        environment = worker_environment() | interpreter_variables(self.options["target"], self.options["device"])
         self.process = WorkerProcess(
-            "attention_core.conformance.worker.entry", worker_environment(), pipes=2 if self.has_spare else 1
+            "attention_core.conformance.worker.entry", environment, pipes=2 if self.has_spare else 1
         )
         self.spare = self.process.pipes[1] if self.has_spare else None
         with contextlib.suppress(Closed):  # then nothing can be received either, which says how it died

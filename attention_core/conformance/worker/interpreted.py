@@ -1,0 +1,306 @@
+"""Watches Triton's interpreter: accesses outside of every tensor, races between programs, and its bfloat16 products.
+
+Each launch gets copies of its tensors with a guard on both sides, wide enough that no access nearby reaches another
+tensor. An access of a lane that is not masked is looked up before it is made, so that nothing outside is touched. Two
+programs race where one reads what another writes, or both write different values, in a launch without atomics by which
+they could wait for each other: a GPU promises no order of programs.
+
+It replaces methods of `triton.runtime.interpreter`, which is no public interface; tried with Triton 3.9.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+GUARD = 1 << 16
+"""Bytes on each side of a tensor."""
+NOBODY, MANY = -1, -2
+"""Instead of a program's number: no program yet, or more than one."""
+
+
+class FaultyAccess(Exception):
+    """A kernel reads or writes outside of every tensor it was given, or its programs race."""
+
+
+@dataclass
+class Buffer:
+    """The guarded copy of a storage: who read and wrote its bytes."""
+
+    name: str
+    original: Any
+    copy: Any
+    base: int
+    size: int
+    reader: np.ndarray
+    writer: np.ndarray
+
+
+class Launch:
+    """The tensors of one launch, and which program accesses them."""
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel, self.program, self.waits, self.opaque = kernel, 0, False, False
+        self.buffers: dict[int, Buffer] = {}  # address of the original storage -> its copy
+        self.order: list[Buffer] = []
+
+    def guard(self, name: str, tensor: Any) -> Any:
+        """The same tensor on a copy of its storage with a guard on both sides."""
+        import torch
+
+        storage = tensor.untyped_storage()
+        key, size = storage.data_ptr(), storage.nbytes()
+        if key not in self.buffers:
+            original = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (size,), (1,))
+            copy = torch.zeros(size + 2 * GUARD, dtype=torch.uint8)
+            copy[GUARD : GUARD + size] = original
+            nobody = np.full(size, NOBODY, np.int64)
+            self.buffers[key] = Buffer(name, original, copy, copy.data_ptr() + GUARD, size, nobody, nobody.copy())
+            self.order = sorted(self.buffers.values(), key=lambda b: b.base)
+        offset = GUARD // tensor.element_size() + tensor.storage_offset()
+        made = tensor.new_empty(0)
+        made.set_(self.buffers[key].copy.untyped_storage(), offset, tensor.size(), tensor.stride())
+        return made
+
+    def restore(self) -> None:
+        """Write back what the kernel has written."""
+        for buffer in self.order:
+            if (buffer.writer != NOBODY).any():
+                buffer.original.copy_(buffer.copy[GUARD : GUARD + buffer.size])
+
+    def access(self, pointers: Any, mask: Any, verb: str, values: Any = None) -> None:
+        """Look an access up; `values` are what is stored. Atomics are neither reads nor writes here: see `note`.
+
+        Raises:
+            FaultyAccess: it is outside, or races.
+        """
+        addresses, chosen, width = active(pointers, mask)
+        if self.opaque or not addresses.size:
+            return
+        for buffer, lanes in self.locate(addresses, width, verb):
+            at = (addresses[lanes] - np.uint64(buffer.base)).astype(np.int64)
+            if verb == "reads":
+                self.read(buffer, at, width)
+            else:
+                data = np.broadcast_to(values.data, pointers.data.shape).reshape(-1)[chosen][lanes]
+                self.write(buffer, at, np.ascontiguousarray(data))
+
+    def locate(self, addresses: Any, width: int, verb: str) -> list[tuple[Buffer, Any]]:
+        """Which lanes lie in which buffer."""
+        bases = np.array([b.base for b in self.order], np.uint64)
+        ends = np.array([b.base + b.size for b in self.order], np.uint64)
+        place = np.searchsorted(bases, addresses, side="right") - 1
+        inside = (place >= 0) & (addresses + np.uint64(width) <= ends[place]) if self.order else addresses < 0
+        if not inside.all():
+            self.complain(int(addresses[~inside][0]), width, verb)
+        return [(self.order[i], place == i) for i in np.unique(place)]
+
+    def complain(self, address: int, width: int, verb: str) -> None:
+        """Say how far an access is from the nearest tensor."""
+        far = {}
+        for buffer in self.order:
+            behind, before = address - (buffer.base + buffer.size), buffer.base - address
+            far[max(behind + width, before)] = (buffer.name, "behind" if behind + width > before else "before")
+        if not far:
+            raise FaultyAccess(f"{self.kernel} {verb} memory, but was given no tensor{where()}")
+        distance = min(far)
+        name, side = far[distance]
+        count = -(-distance // width)
+        if distance > GUARD:
+            raise FaultyAccess(f"{self.kernel} {verb} far from every tensor it was given{where()}")
+        elements = "1 element" if count == 1 else f"{count} elements"
+        raise FaultyAccess(f"{self.kernel} {verb} {elements} {side} {name}{where()}")
+
+    def read(self, buffer: Buffer, at: Any, width: int) -> None:
+        """Note who reads, and complain where another program wrote."""
+        writers = buffer.writer[at]
+        if not self.waits and ((writers != NOBODY) & (writers != self.program)).any():
+            raise FaultyAccess(
+                f"{self.kernel} has a race: one program reads what another writes into {buffer.name}{where()}"
+            )
+        before = buffer.reader[at]
+        buffer.reader[at] = np.where((before == NOBODY) | (before == self.program), self.program, MANY)
+
+    def write(self, buffer: Buffer, at: Any, data: Any) -> None:
+        """Note who writes, and complain where another program read, or wrote something else."""
+        memory = buffer.copy.numpy()[GUARD : GUARD + buffer.size]
+        width = data.itemsize
+        now = memory[at[:, None] + np.arange(width)]
+        differs = (now != data.view(np.uint8).reshape(-1, width)).any(axis=1)
+        others = [(a[at] != NOBODY) & (a[at] != self.program) & differs for a in (buffer.writer, buffer.reader)]
+        if not self.waits and others[0].any():
+            raise FaultyAccess(
+                f"{self.kernel} has a race: two programs write different values at one place of {buffer.name}{where()}"
+            )
+        if not self.waits and others[1].any():
+            raise FaultyAccess(
+                f"{self.kernel} has a race: one program writes into {buffer.name} what another has read{where()}"
+            )
+        buffer.writer[at] = self.program
+
+    def note(self, pointers: Any, mask: Any, waits: bool) -> None:
+        """Look an atomic access up; where programs may wait by it, no race is claimed any more in this launch."""
+        self.waits = self.waits or waits
+        addresses, _, width = active(pointers, mask)
+        if self.opaque or not addresses.size:
+            return
+        for buffer, lanes in self.locate(addresses, width, "updates"):
+            at = (addresses[lanes] - np.uint64(buffer.base)).astype(np.int64)
+            buffer.writer[at] = np.where(buffer.writer[at] == NOBODY, self.program, buffer.writer[at])
+
+
+def active(pointers: Any, mask: Any) -> tuple[Any, Any, int]:
+    """The addresses of lanes that are not masked, which lanes these are, and bytes per element."""
+    every = np.asarray(pointers.data).reshape(-1).astype(np.uint64)
+    chosen = np.ones(every.shape, bool)
+    if mask is not None:
+        chosen = np.broadcast_to(mask.data, np.shape(pointers.data)).reshape(-1).astype(bool)
+    return every[chosen], chosen, max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+
+
+def where() -> str:
+    """The line of the kernel that runs."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != __name__ and module.partition(".")[0] not in ("triton", "numpy"):
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+            return f" (line {frame.f_lineno}: {line[:120]})"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def map_tensors(value: Any, name: str, launch: Launch, interpreter: Any) -> Any:
+    """An argument of a launch with its tensors guarded."""
+    if isinstance(value, tuple):
+        parts = [map_tensors(v, f"{name}[{i}]", launch, interpreter) for i, v in enumerate(value)]
+        return interpreter._tuple_create(value, parts)
+    if isinstance(value, interpreter.TensorDescriptor):
+        base = map_tensors(value.base, name, launch, interpreter)
+        return interpreter.TensorDescriptor(
+            base, value.shape, value.strides, value.block_shape, value.padding, value.round_f32_to_tf32
+        )
+    if not hasattr(value, "data_ptr"):
+        return value
+    return interpreter._rewrap_tensor(launch.guard(name, interpreter._unwrap_tensor(value)), original_tensor=value)
+
+
+class Watch:
+    """Holds the launch that runs, and replaces what the interpreter does with memory."""
+
+    def __init__(self, interpreter: Any) -> None:
+        self.interpreter = interpreter
+        self.launch: Launch | None = None
+
+    def install(self) -> None:
+        """Replace the methods of the interpreter."""
+        self._watch_memory(self.interpreter.InterpreterBuilder)
+        self._watch_atomics(self.interpreter.InterpreterBuilder)
+        self._watch_launches(self.interpreter.GridExecutor)
+        mend_products(self.interpreter)
+
+    def _watch_memory(self, builder: Any) -> None:
+        load, store = builder.create_masked_load, builder.create_masked_store
+        program, cast = builder.set_grid_idx, builder.create_int_to_ptr
+
+        def create_masked_load(this: Any, ptrs: Any, mask: Any, *others: Any, **named: Any) -> Any:
+            if self.launch is not None:
+                self.launch.access(ptrs, mask, "reads")
+            return load(this, ptrs, mask, *others, **named)
+
+        def create_masked_store(this: Any, ptrs: Any, value: Any, mask: Any, *others: Any) -> Any:
+            if self.launch is not None:
+                self.launch.access(ptrs, mask, "writes", value)
+            return store(this, ptrs, value, mask, *others)
+
+        def set_grid_idx(this: Any, *place: int) -> None:
+            if self.launch is not None:
+                x, y, z = place
+                _, ny, nz = this.grid_dim
+                self.launch.program = (x * ny + y) * nz + z
+            program(this, *place)
+
+        def create_int_to_ptr(this: Any, value: Any, kind: Any) -> Any:
+            if self.launch is not None:
+                self.launch.opaque = True  # an address that came as a number: whose it is cannot be known
+            return cast(this, value, kind)
+
+        builder.create_masked_load, builder.create_masked_store = create_masked_load, create_masked_store
+        builder.set_grid_idx, builder.create_int_to_ptr = set_grid_idx, create_int_to_ptr
+
+    def _watch_atomics(self, builder: Any) -> None:
+        rmw, cas = builder.create_atomic_rmw, builder.create_atomic_cas
+
+        def create_atomic_rmw(this: Any, op: Any, ptr: Any, val: Any, mask: Any, *others: Any) -> Any:
+            if self.launch is not None:
+                self.launch.note(ptr, mask, waits=not val.dtype.scalar.is_floating())
+            return rmw(this, op, ptr, val, mask, *others)
+
+        def create_atomic_cas(this: Any, ptr: Any, *others: Any) -> Any:
+            if self.launch is not None:
+                self.launch.note(ptr, None, waits=True)
+            return cas(this, ptr, *others)
+
+        builder.create_atomic_rmw, builder.create_atomic_cas = create_atomic_rmw, create_atomic_cas
+
+    def _watch_launches(self, executor: Any) -> None:
+        prepare, call = executor._init_args_hst, executor.__call__
+
+        def _init_args_hst(this: Any, args: Any, kwargs: Any) -> Any:
+            args, kwargs = prepare(this, args, kwargs)
+            if self.launch is None:
+                return args, kwargs
+            names = inspect.getfullargspec(this.fn).args
+            found = [map_tensors(a, n, self.launch, self.interpreter) for n, a in zip(names, args, strict=False)]
+            return found, {n: map_tensors(a, n, self.launch, self.interpreter) for n, a in kwargs.items()}
+
+        def _restore_args_dev(this: Any, *args: Any) -> None:
+            if self.launch is not None:
+                self.launch.restore()
+
+        def launch(this: Any, *args: Any, **kwargs: Any) -> Any:
+            outer, self.launch = self.launch, Launch(this.fn.__name__)
+            try:
+                return call(this, *args, **kwargs)
+            except self.interpreter.InterpreterError as error:
+                cause: BaseException | None = error
+                while cause is not None and not isinstance(cause, FaultyAccess):
+                    cause = cause.__cause__  # a function called by the kernel wraps it once more
+                raise error if cause is None else cause from None
+            finally:
+                self.launch = outer
+
+        executor._init_args_hst, executor._restore_args_dev = _init_args_hst, _restore_args_dev
+        executor.__call__ = launch
+
+
+def mend_products(interpreter: Any) -> None:
+    """Let the interpreter multiply the values of bfloat16 operands, not their bits (triton #11584)."""
+    builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
+    dot = builder.create_dot
+
+    def widened(handle: Any) -> Any:
+        if handle.dtype.scalar != bfloat16:
+            return handle
+        wide = (handle.data.astype(np.uint32) << 16).view(np.float32)
+        return interpreter.TensorHandle(wide, interpreter.tl.float32)
+
+    def create_dot(this: Any, a: Any, b: Any, *others: Any) -> Any:
+        return dot(this, widened(a), widened(b), *others)
+
+    builder.create_dot = create_dot
+
+
+def watch_triton() -> bool:
+    """Watch Triton's interpreter in this process; false where triton is not installed."""
+    try:
+        from triton.runtime import interpreter
+    except ImportError:
+        return False
+    Watch(interpreter).install()
+    return True

@@ -1,0 +1,174 @@
+"""Triton's interpreter, watched: what lies outside of every tensor, races of programs, products of bfloat16.
+
+Each kernel runs in one process of its own, as triton reads its variable when it is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention_core.conformance.worker.interpreted import FaultyAccess, Launch
+
+KERNELS = """
+import json
+
+import torch
+
+from attention_core.conformance.worker.interpreted import watch_triton
+
+assert watch_triton()
+import triton
+import triton.language as tl
+
+@triton.jit
+def right(X, O, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(O + i, 2 * tl.load(X + i, mask=i < n, other=0.0), mask=i < n)
+
+@triton.jit
+def reads_behind(X, O, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(O + i, 2 * tl.load(X + i, mask=i <= n, other=0.0), mask=i < n)
+
+@triton.jit
+def writes_before(X, O, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(O + i - 2, 1.0, mask=i < n)
+
+@triton.jit
+def reads_far(X, O, n, B: tl.constexpr):
+    tl.store(O, tl.load(X + 10000000))
+
+@triton.jit
+def writes_twice(X, O, n, B: tl.constexpr):
+    tl.store(O, tl.program_id(0))
+
+@triton.jit
+def writes_the_same_twice(X, O, n, B: tl.constexpr):
+    tl.store(O, 7.0)
+
+@triton.jit
+def reads_what_another_writes(X, O, n, B: tl.constexpr):
+    i = tl.program_id(0)
+    tl.store(O + i, 1.0)
+    tl.store(O + 4 + i, tl.load(O))
+
+@triton.jit
+def writes_what_another_read(X, O, n, B: tl.constexpr):
+    i = tl.program_id(0)
+    tl.store(O + i + 4, tl.load(O + 1))
+    tl.store(O + i, 1.0)
+
+@triton.jit
+def adds_atomically(X, O, n, B: tl.constexpr):
+    tl.atomic_add(O, 1.0)
+
+@triton.jit
+def adds_behind(X, O, n, B: tl.constexpr):
+    tl.atomic_add(O + n, 1.0)
+
+@triton.jit
+def helper(X, i):
+    return tl.load(X + i)
+
+@triton.jit
+def calls_a_function(X, O, n, B: tl.constexpr):
+    tl.store(O, helper(X, n))
+
+@triton.jit
+def multiplies(X, Y, O, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    tl.store(O + at, tl.dot(tl.load(X + at), tl.load(Y + at)))
+
+found = {}
+for kernel in (right, reads_behind, writes_before, reads_far, writes_twice, writes_the_same_twice,
+               reads_what_another_writes, writes_what_another_read, adds_atomically, adds_behind, calls_a_function):
+    x, o = torch.ones(20), torch.zeros(20)
+    try:
+        kernel[(2,)](x, o, 20, 16)
+        found[kernel.__name__] = float(o.sum())
+    except Exception as error:
+        found[kernel.__name__] = f"{type(error).__name__}: {error}"
+torch.manual_seed(0)
+x, y = (torch.randn(16, 16).bfloat16() for _ in range(2))
+o = torch.zeros(16, 16)
+multiplies[(1,)](x, y, o, 16)
+found["bfloat16"] = float((o - x.float() @ y.float()).abs().max())
+x = torch.ones(40)
+o = torch.zeros(40)
+right[(2,)](x[::2][:20], o[20:], 20, 16)  # a view: what lies beside it in its storage stays
+found["view"] = [float(o[:20].sum()), float(o[20:].sum())]
+print(json.dumps(found))
+"""
+OUTSIDE = {
+    "reads_behind": "reads 1 element behind X",
+    "writes_before": "writes 2 elements before O",
+    "reads_far": "reads far from every tensor it was given",
+    "adds_behind": "updates 1 element behind O",
+    "calls_a_function": "reads 1 element behind X",
+}
+RACES = {
+    "writes_twice": "two programs write different values at one place of O",
+    "reads_what_another_writes": "one program reads what another writes into O",
+    "writes_what_another_read": "one program writes into O what another has read",
+}
+
+
+@cache
+def outcomes(folder: Path) -> dict[str, object]:
+    """What each kernel gave: the sum of its result, or what it raised."""
+    pytest.importorskip("triton", reason="Triton is installed on Linux alone")
+    path = folder / "kernels.py"
+    path.write_text(KERNELS)
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    return outcomes(tmp_path_factory.getbasetemp())
+
+
+def test_right_kernels_give_what_they_gave(found: dict[str, object]) -> None:
+    assert found["right"] == 40.0
+    assert found["writes_the_same_twice"] == 7.0
+    assert found["adds_atomically"] == 2.0
+    assert found["view"] == [0.0, 40.0]
+
+
+@pytest.mark.parametrize("kernel", OUTSIDE)
+def test_an_access_outside_of_every_tensor_is_found(found: dict[str, object], kernel: str) -> None:
+    assert f"FaultyAccess: {kernel} {OUTSIDE[kernel]} (line " in str(found[kernel])
+
+
+@pytest.mark.parametrize("kernel", RACES)
+def test_a_race_is_found(found: dict[str, object], kernel: str) -> None:
+    assert f"FaultyAccess: {kernel} has a race: {RACES[kernel]} (line " in str(found[kernel])
+
+
+def test_products_of_bfloat16_multiply_values(found: dict[str, object]) -> None:
+    """A sum of 16 exact products in float32 errs by at most 16 u of their magnitudes, here below 16 * 16."""
+    assert float(str(found["bfloat16"])) <= 16 * 2.0**-24 * 16 * 16
+
+
+def test_the_nearest_tensor_is_named() -> None:
+    import torch
+
+    launch = Launch("kernel")
+    launch.guard("X", torch.zeros(4))
+    end = launch.order[0].base + launch.order[0].size
+    with pytest.raises(FaultyAccess, match="reads 3 elements behind X"):
+        launch.locate(np.array([end + 8], np.uint64), 4, "reads")
+    with pytest.raises(FaultyAccess, match="writes 1 element before X"):
+        launch.locate(np.array([launch.order[0].base - 4], np.uint64), 4, "writes")

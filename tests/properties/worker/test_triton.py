@@ -1,0 +1,50 @@
+"""Whether a target is written in Triton is read from its text, and its worker gets the variable of the interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attention_core.worker.triton import imports_triton, interpreter_variables
+
+INTERPRETED = {"TRITON_INTERPRET": "1"}
+
+
+@pytest.mark.parametrize(
+    "line", ["import triton", "from triton import language as tl", "    import triton.language as tl"]
+)
+def test_a_file_that_imports_triton_is_interpreted(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(f"raise SystemExit\n{line}\n")  # it is read, never run
+    assert interpreter_variables(f"{path}:f", "cpu", {}) == INTERPRETED
+
+
+@pytest.mark.parametrize("line", ["import torch", "# import triton", "import tritonclient"])
+def test_another_file_is_not(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(f"{line}\n")
+    assert interpreter_variables(f"{path}:f", "cpu", {}) == {}
+
+
+def test_what_the_caller_has_set_stays_and_a_gpu_is_used_where_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text("import triton\n")
+    assert interpreter_variables(f"{path}:f", "cpu", {"TRITON_INTERPRET": "0"}) == {}
+    assert interpreter_variables(f"{path}:f", "cuda", {}) == {}
+
+
+def test_a_module_of_a_package_is_found_without_importing_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "__init__.py").write_text("raise SystemExit\n")
+    (tmp_path / "outer" / "inner.py").write_text("import triton\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert imports_triton("outer.inner:f")
+    assert not imports_triton("outer:f")
+
+
+@pytest.mark.parametrize("target", ["torch:flash", "nothing", "absent.py:f", "absent.module:f"])
+def test_what_names_no_source_is_not_interpreted(target: str) -> None:
+    assert not imports_triton(target)
