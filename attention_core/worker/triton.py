@@ -22,7 +22,7 @@ IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+triton\b|from[ \t]+triton\b)", re.MU
 def interpreter_variables(target: str, device: str, variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a worker's environment needs beside for a target written in Triton.
 
-    A value that the caller has set is left as it is, and so is a target for which a GPU was asked.
+    A value that the caller has set is left as it is, and so is the target of another device.
 
     Example:
         >>> interpreter_variables("json:dumps", "cpu", {})

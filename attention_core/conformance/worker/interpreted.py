@@ -5,7 +5,7 @@ tensor. An access of a lane that is not masked is looked up before it is made, s
 programs race where one reads what another writes, or both write different values, in a launch without atomics by which
 they could wait for each other: a GPU promises no order of programs.
 
-It replaces methods of `triton.runtime.interpreter`, which is no public interface; tried with Triton 3.9.
+It replaces methods of `triton.runtime.interpreter`, which are not a public interface; tried with Triton 3.9.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 GUARD = 1 << 16
 """Bytes on each side of a tensor."""
-NOBODY, MANY = -1, -2
+UNTOUCHED, MANY = -1, -2
 """Instead of a program's number: no program yet, or more than one."""
 
 
@@ -59,8 +59,8 @@ class Launch:
             original = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (size,), (1,))
             copy = torch.zeros(size + 2 * GUARD, dtype=torch.uint8)
             copy[GUARD : GUARD + size] = original
-            nobody = np.full(size, NOBODY, np.int64)
-            self.buffers[key] = Buffer(name, original, copy, copy.data_ptr() + GUARD, size, nobody, nobody.copy())
+            untouched = np.full(size, UNTOUCHED, np.int64)
+            self.buffers[key] = Buffer(name, original, copy, copy.data_ptr() + GUARD, size, untouched, untouched.copy())
             self.order = sorted(self.buffers.values(), key=lambda b: b.base)
         offset = GUARD // tensor.element_size() + tensor.storage_offset()
         made = tensor.new_empty(0)
@@ -70,7 +70,7 @@ class Launch:
     def restore(self) -> None:
         """Write back what the kernel has written."""
         for buffer in self.order:
-            if (buffer.writer != NOBODY).any():
+            if (buffer.writer != UNTOUCHED).any():
                 buffer.original.copy_(buffer.copy[GUARD : GUARD + buffer.size])
 
     def access(self, pointers: Any, mask: Any, verb: str, values: Any = None) -> None:
@@ -119,12 +119,12 @@ class Launch:
     def read(self, buffer: Buffer, at: Any, width: int) -> None:
         """Note who reads, and complain where another program wrote."""
         writers = buffer.writer[at]
-        if not self.waits and ((writers != NOBODY) & (writers != self.program)).any():
+        if not self.waits and ((writers != UNTOUCHED) & (writers != self.program)).any():
             raise FaultyAccess(
                 f"{self.kernel} has a race: one program reads what another writes into {buffer.name}{where()}"
             )
         before = buffer.reader[at]
-        buffer.reader[at] = np.where((before == NOBODY) | (before == self.program), self.program, MANY)
+        buffer.reader[at] = np.where((before == UNTOUCHED) | (before == self.program), self.program, MANY)
 
     def write(self, buffer: Buffer, at: Any, data: Any) -> None:
         """Note who writes, and complain where another program read, or wrote something else."""
@@ -132,7 +132,7 @@ class Launch:
         width = data.itemsize
         now = memory[at[:, None] + np.arange(width)]
         differs = (now != data.view(np.uint8).reshape(-1, width)).any(axis=1)
-        others = [(a[at] != NOBODY) & (a[at] != self.program) & differs for a in (buffer.writer, buffer.reader)]
+        others = [(a[at] != UNTOUCHED) & (a[at] != self.program) & differs for a in (buffer.writer, buffer.reader)]
         if not self.waits and others[0].any():
             raise FaultyAccess(
                 f"{self.kernel} has a race: two programs write different values at one place of {buffer.name}{where()}"
@@ -151,7 +151,7 @@ class Launch:
             return
         for buffer, lanes in self.locate(addresses, width, "updates"):
             at = (addresses[lanes] - np.uint64(buffer.base)).astype(np.int64)
-            buffer.writer[at] = np.where(buffer.writer[at] == NOBODY, self.program, buffer.writer[at])
+            buffer.writer[at] = np.where(buffer.writer[at] == UNTOUCHED, self.program, buffer.writer[at])
 
 
 def active(pointers: Any, mask: Any) -> tuple[Any, Any, int]:
@@ -284,14 +284,14 @@ def mend_products(interpreter: Any) -> None:
     builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
     dot = builder.create_dot
 
-    def widened(handle: Any) -> Any:
+    def widen(handle: Any) -> Any:
         if handle.dtype.scalar != bfloat16:
             return handle
         wide = (handle.data.astype(np.uint32) << 16).view(np.float32)
         return interpreter.TensorHandle(wide, interpreter.tl.float32)
 
     def create_dot(this: Any, a: Any, b: Any, *others: Any) -> Any:
-        return dot(this, widened(a), widened(b), *others)
+        return dot(this, widen(a), widen(b), *others)
 
     builder.create_dot = create_dot
 
