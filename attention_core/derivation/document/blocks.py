@@ -14,8 +14,8 @@ OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
 _OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
 _LIKE_OPTION = re.compile(r"^\s*(?:<!--\s*)?%\s*([A-Za-z]+)\s*:")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
-_SECTION = re.compile(r"^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*\{")
-_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_SECTION = re.compile(r"^\s*\\(title|part|chapter|section|subsection|subsubsection|paragraph)\*?\s*\{")
+_LEVELS = {"title": 0, "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
 FRAMES = (
     "align",
     "aligned",
@@ -68,7 +68,15 @@ class Display:
     error: str = ""
 
 
-Block = Heading | Paragraph | Display
+@dataclass(frozen=True)
+class Code:
+    """Code, as it is not mathematics, goes unchecked, but its words may say what holds."""
+
+    line: int
+    text: str
+
+
+Block = Heading | Paragraph | Display | Code
 
 
 def option_on(text: str, line: int) -> Option | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from attention_core.derivation.document.blocks import (
     FRAMES,
     Block,
+    Code,
     Display,
     Option,
     Paragraph,
@@ -21,6 +22,7 @@ from attention_core.derivation.document.blocks import (
     option_on,
 )
 from attention_core.derivation.document.forms import unread_form, usual_forms
+from attention_core.derivation.document.preamble import without_preamble
 
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
@@ -128,7 +130,7 @@ class _Reader:
             self.next_line()
 
     def fence(self, mark: str, language: str) -> None:
-        """A fenced block: mathematics is a display, anything else is skipped."""
+        """A fenced block: mathematics is a display, anything else is code."""
         self.flush()
         line, gathered = self.at + 2, []
         self.next_line()
@@ -142,6 +144,13 @@ class _Reader:
             self.unread(line, "\n".join(gathered), error)
         elif error and any(_OPENING.search(one) for one in gathered):
             self.unread(line, "", error)
+        else:
+            self.code(line, "\n".join(gathered))
+
+    def code(self, line: int, text: str) -> None:
+        """Keep the words of code that is not read."""
+        if text.strip():
+            self.blocks.append(Code(line, text))
 
     def step(self) -> None:
         """Read one line, or what is left of it, or a whole display."""
@@ -153,6 +162,7 @@ class _Reader:
         option, heading, fence = option_on(text, line), heading_on(text, line), _FENCE.match(text)
         if not self.tex and blank and not self.listed and not self.prose and _INDENTED.match(text):
             self.blank = True  # code goes on
+            self.code(line, text.strip())
         elif option:
             self.option(option)
         elif misspelt(text):
@@ -268,7 +278,7 @@ def _find_close(text: str, close: str, start: int) -> int | None:
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
     tex = bool(_TEX.search(text))
-    reader = _Reader(usual_forms(text, tex).splitlines(), tex)
+    reader = _Reader(usual_forms(without_preamble(text) if tex else text, tex).splitlines(), tex)
     while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
         reader.step()
     reader.flush()

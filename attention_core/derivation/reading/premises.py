@@ -15,7 +15,7 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
-from attention_core.derivation.words.caveats import caveats_of, declared_names, relation_in, shorten_quote
+from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import is_declaration
 from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, PROPERTY
 
@@ -126,7 +126,7 @@ def reads_on(context: Context, paragraph: Paragraph, held: list[Hypothesis]) -> 
         held: What was assumed for the display above: a case that was not read does not go on.
     """
     text = " ".join(paragraph.text.split())
-    if "$" in text or not _BACK.match(text):
+    if "$" in text or SIGNS.search(text) or not _BACK.match(text):
         return False
     return not _BACK_TO_CASE.match(text) or bool(held or context.hypotheses or _has_ranges(context))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Display, Heading, Paragraph
+from attention_core.derivation.document.blocks import Code, Display, Heading, Paragraph
 from attention_core.derivation.document.connectives import ARROWS, BINDS, JOINS, bare
 from attention_core.derivation.document.sentences import Sentence, sentences_of
 from attention_core.derivation.latex.lexer import tokenize
@@ -19,7 +19,7 @@ from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
-from attention_core.derivation.words.caveats import caveats_of, shorten_quote
+from attention_core.derivation.words.caveats import SIGNS, caveats_of, shorten_quote
 from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
@@ -136,6 +136,22 @@ def words_of_the_whole(context: Context, paragraph: Paragraph) -> list[Caveat]:
     return out
 
 
+def words_of_remark(context: Context, sentence: Sentence, declares: bool) -> list[Caveat]:
+    """What a sentence of a section farther down leaves open for the steps above it.
+
+    Args:
+        context: What is declared above one of these steps.
+        sentence: The sentence.
+        declares: Whether its paragraph declares.
+    """
+    if _PROMISE.match(sentence.prose):
+        return []
+    named = names_of(sentence)
+    found = _caveat(context, sentence, named, declares)
+    out = caveats_of(context, sentence) + ([] if found is None else [found])
+    return [replace(one, level=0, names=named or None) for one in out if not (named and one.names is None)]
+
+
 def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool) -> list[Caveat]:
     """What the words right behind a display leave open.
 
@@ -237,6 +253,11 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
             line = display.line + before.count("\n")
             out.append(Caveat(line, shorten_quote(found.group("words")), context.level, None, words=words, whole=whole))
     return out + _words_of_tags(context, display)
+
+
+def words_of_code(context: Context, code: Code) -> Caveat:
+    """What code leaves open: it may compute what holds, or say it in a comment."""
+    return Caveat(code.line, shorten_quote(code.text), context.level, None, whole=True)
 
 
 _TAG = re.compile(r"\\tag\*?\s*\{([^{}]*)\}")
@@ -355,6 +376,9 @@ def _caveat(
     leads: bool = False,
 ) -> Caveat | None:
     quote, maybe = shorten_quote(sentence.text), conditional_words(sentence.parts)
+    signs = tuple(dict.fromkeys(SIGNS.findall("".join(sentence.parts[::2]))))
+    if signs:  # no pattern knows what they say
+        return Caveat(sentence.line, quote, context.level, names & set(context.symbols) or None, words=signs)
     claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
     if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
         topics = _topic_caveats(context, sentence.prose, sentence.line) if _TALKS_OF.search(sentence.prose) else []

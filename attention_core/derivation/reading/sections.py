@@ -11,9 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from attention_core.derivation.document.blocks import Block, Display, Heading
+from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+from attention_core.derivation.document.sentences import Sentence, sentences_of
 from attention_core.derivation.reading.premises import later
 from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.paragraphs import is_declaration
 
 _NAME = (
     r"(?:(?:the|our|some|general|main|standing|basic|common|standard|all|problem|mathematical) )*"
@@ -45,6 +47,42 @@ def sets_scene(title: str) -> bool:
     return bool(_SCENE.match(" ".join((macro[1] if macro else bare).split()).rstrip(" .:")))
 
 
+_BACK = re.compile(
+    r"\b(?:throughout(?! this (?:sub)?section)|everywhere|"
+    r"in (?:this|the present) (?:note|document|page|post|article|paper)|"
+    r"above|so far|up to (?:here|now)|earlier|before|(?:in|of) (?:all|each|every|both|the other|the "
+    r"(?:previous|preceding|first|last)) (?:sub)?sections?|previous(?:ly)?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence that may be about sections above its own, and whether its paragraph declares."""
+
+    sentence: Sentence
+    declares: bool
+
+
+def remarks_of(blocks: Sequence[Block]) -> list[Remark]:
+    """The sentences that may be about sections above them.
+
+    Those in a section that is named for assumptions or the like, and those that point back or speak of the whole text.
+
+    Args:
+        blocks: The blocks of the document.
+    """
+    out: list[Remark] = []
+    heading: Heading | None = None
+    for block in blocks:
+        if isinstance(block, Heading):
+            heading = block
+        elif isinstance(block, Paragraph) and heading is not None:
+            scenic, declares = sets_scene(heading.text), is_declaration(block)
+            out += [Remark(one, declares) for one in sentences_of(block) if scenic or _BACK.search(one.prose)]
+    return out
+
+
 @dataclass
 class Sections:
     """The headings above a place: their levels, and the one that sets the scene."""
@@ -67,7 +105,7 @@ class Sections:
         outer = self.open[-1].level if self.open else 0
         left = [] if ended is None else _left(context, ended, heading.level, outer, above)
         context.heading(heading.level)
-        context.caveats += _about_known(context, left)
+        context.caveats += about_known(context, left)
         self.open.append(heading)
         self.scene = heading if sets_scene(heading.text) else None
         if self.scene is not None:
@@ -88,7 +126,7 @@ def _left(
     return [(replace(c, level=outer), every) for c, every in found]
 
 
-def _about_known(context: Context, left: Sequence[tuple[Caveat, bool]]) -> list[Caveat]:
+def about_known(context: Context, left: Sequence[tuple[Caveat, bool]]) -> list[Caveat]:
     """Those among them that are about symbols which are still declared, or about all."""
     known = frozenset(context.symbols)
     out = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from attention_core.derivation.document.blocks import Block, Display, Heading, Option, Paragraph
+from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph
 from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.document.sentences import sentences_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
@@ -33,11 +33,13 @@ from attention_core.derivation.reading.scope_words import (
     words_behind,
     words_declared_behind,
     words_inside,
+    words_of_code,
     words_of_heading,
     words_of_paragraph,
+    words_of_remark,
     words_of_the_whole,
 )
-from attention_core.derivation.reading.sections import Sections
+from attention_core.derivation.reading.sections import Remark, Sections, about_known, remarks_of
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import caveats_of
@@ -92,7 +94,9 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     if line := _too_many_formulas(blocks):
         message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
-    walk = _Walk(context, blocks, statements_in(blocks))
+    codes = [block for block in blocks if isinstance(block, Code)]
+    blocks = [block for block in blocks if not isinstance(block, Code)]
+    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks))
     for place in range(len(blocks)):
         walk.block(place)
     return _name_steps(walk.out), context.understood
@@ -105,11 +109,14 @@ class _Walk:
     context: Context
     blocks: list[Block]
     numbered: list[Numbered]
+    codes: list[Code]  # those that are not passed yet
+    remarks: list[Remark]
     out: list[Step | Unread] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
     last: list[Hypothesis] = field(default_factory=list)
     whole: dict[int, list[Caveat]] = field(default_factory=dict)
+    said: dict[int, list[Caveat]] = field(default_factory=dict)  # by remarks
     sections: Sections = field(default_factory=Sections)
     shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
@@ -117,6 +124,8 @@ class _Walk:
     def block(self, place: int) -> None:
         """Read one block."""
         block = self.blocks[place]
+        while self.codes and self.codes[0].line < block.line:
+            self.context.caveats.append(words_of_code(self.context, self.codes.pop(0)))
         if isinstance(block, Heading):
             self.sections.enter(self.context, block, self.blocks[:place])
             for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
@@ -126,7 +135,7 @@ class _Walk:
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(place, block)
-        else:
+        elif isinstance(block, Display):
             self.display(place, block)
 
     def is_display(self, place: int) -> bool:
@@ -172,6 +181,19 @@ class _Walk:
                 if k not in self.whole:
                     self.whole[k] = words_of_the_whole(self.context, block)
                 out += self.whole[k]
+        end = next((b.line for b in self.blocks[place:] if isinstance(b, Heading)), None)
+        codes = [one for one in self.codes if end is None or one.line < end]
+        return out + [words_of_code(self.context, one) for one in codes] + self.remarks_below(end)
+
+    def remarks_below(self, line: int | None) -> list[Caveat]:
+        """What sentences of the sections from a line on say of the steps above them."""
+        out: list[Caveat] = []
+        for place, one in enumerate(self.remarks):
+            if line is None or one.sentence.line < line:
+                continue
+            if place not in self.said:
+                self.said[place] = words_of_remark(self.context, one.sentence, one.declares)
+            out += about_known(self.context, [(caveat, True) for caveat in self.said[place]])
         return out
 
     def around(self, place: int) -> Around:

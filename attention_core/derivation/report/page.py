@@ -18,7 +18,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.cases.counterexamples import describe
-from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph
 from attention_core.derivation.document.connectives import ARROWS, bare
 from attention_core.derivation.document.display import _without_frames, relation_lines, statements_of
 from attention_core.derivation.document.rows import split_statements
@@ -290,6 +290,8 @@ def document(report: DocumentReport, text: str) -> str:
             level = min(block.level, 6)
             words = _SECTION.sub(r"\1", block.text)
             out.append(f"<h{level}>{prose(words)}</h{level}>")
+            continue
+        if isinstance(block, Code):
             continue
         here = [pair for pair in left if block.line <= pair[0].line <= last_line(block)]
         left = [pair for pair in left if pair not in here]

@@ -30,6 +30,7 @@ from attention_core.derivation.words.vocabulary import (
 )
 
 MAX_QUOTE = 120
+SIGNS = re.compile(r"[\u00b0\u2200-\u220d\u220f-\u22ff\u27c0-\u27ef\u2980-\u2aff]")  # all but the end of a proof
 _VERBS = ("assume", "assumed", "assumes", "assuming", "suppose", "supposed", "supposing", "require", "requires",
           "required", "restrict", "impose", "postulate", "demand")  # fmt: skip
 LAW_IN_WORDS = re.compile(

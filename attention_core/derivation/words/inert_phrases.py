@@ -177,9 +177,17 @@ _PLACE = (
     r"claims?|properties|property|volumes?|versions?|layers?|questions?|python|source|problem)"
 )
 _COUNT = r"\(?\d[\d.]*(?:\([a-z]\))?(?:[ivx]+\b)?\)?"
+_AUTHOR = r"(?-i:[A-Z])[\w\u00c0-\u024f'\u2019-]+"
+_KEY = (
+    rf"(?:\d+[a-z]?|{_PLACE}\.?[ ~]*{_COUNT}|(?:pp?|ch|thm|prop|cor|def|vol|no)\.[ ~]*{_COUNT}|"
+    r"(?-i:[A-Z][A-Za-z+]{0,4})\d\d[a-z]?|"
+    rf"{_AUTHOR}(?:(?:,|,? and| &) {_AUTHOR})*(?: et al\.?)?,? \(?\d{{4}}\)?[a-z]?)"
+)
+# A citation holds keys and places alone: "[3, p. 12]", not "[3, for orthogonal vectors]".
+CITATION = rf"\[{_KEY}(?:\s*[,;\u2013-]\s*{_KEY})*\]"
 # Numbers that only say where something stands: "line 3", "(2.1)", "[12]", years, "GPT-2".
 REFERENCE = re.compile(
-    rf"\b{_PLACE}\.?[ ~]*{_COUNT}(?:(?:,| and| to| or|-)\s*{_COUNT})*|\[[^\[\]]*\d[^\[\]]*\]|\(\d{{1,3}}(?:\.\d+)?\)|"
+    rf"\b{_PLACE}\.?[ ~]*{_COUNT}(?:(?:,| and| to| or|-)\s*{_COUNT})*|{CITATION}|\(\d{{1,3}}(?:\.\d+)?\)|"
     r"^\s*\(?[\divx]{1,4}[.)]|^\s*\d\d\d, \d[\d.]*(?:\(\w+\))?[ivx]*|\b\d+(?:\.\d+){2,}|\b(?:1[5-9]|20)\d\d\b|"
     r"\b[A-Za-z]+-?\d+\b",
     re.IGNORECASE,

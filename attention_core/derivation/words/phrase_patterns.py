@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from attention_core.derivation.words.inert_phrases import CITATION
 from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
 
 __all__ = ["PATTERNS", "TALK", "is_pattern", "is_read_declaration", "is_title", "leads_to_value", "opens_declaration"]
@@ -37,7 +38,7 @@ _PLACE = (
     r"figures?|fig\.?|tables?|chapters?|pages?|appendix|examples?|exercises?|remarks?|formulas?|parts?|items?)"
 )
 _REFERENCE = (
-    rf"(?:(?:the )?{_PLACE}[ ~]*{_LABEL}|\(\d+(?:\.\d+)*\)|\[\d+(?:, [^\]]*)?\]|\\(?:eq|c)?ref\{{[^{{}}]*\}}|"
+    rf"(?:(?:the )?{_PLACE}[ ~]*{_LABEL}|\(\d+(?:\.\d+)*\)|{CITATION}|\\(?:eq|c)?ref\{{[^{{}}]*\}}|"
     r"\\?@?\\?cite[pt]?\{[^{}]*\})"
 )
 _REFERENCES = rf"{_REFERENCE}(?:(?:,| and|, and) {_REFERENCE})*"

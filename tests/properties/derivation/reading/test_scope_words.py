@@ -236,3 +236,47 @@ def test_a_closed_sentence_between_two_displays_is_about_both(between: str, verd
 def test_a_tag_may_be_a_condition_or_a_name(tag: str, verdict: str) -> None:
     (step,) = check_document(f"{PAIR}$$ {SQUARES} \\tag{{{tag}}} $$\n").steps
     assert step.verdict == verdict, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```python\ns = s.mean() * ones(n)  # the scores tie\n```",
+        "~~~\nThe scores tie.\n~~~",
+        "```{note}\nThe scores tie.\n```",
+        "    s = zeros(n)",
+    ],
+)
+def test_code_of_a_section_holds_words_about_its_steps(code: str) -> None:
+    for blocks in ((HEAD, code, "We have", FALSE), (HEAD, FALSE, code), (code, HEAD, "## Norm", FALSE)):
+        assert verdict(*blocks) is Verdict.UNDECIDED
+        assert verdict(PROMISE, *blocks) is Verdict.REFUTED
+    assert verdict(HEAD, "## Code", code, "$$ a = a $$", "## Norm", HEAD, FALSE) is Verdict.REFUTED
+
+
+def test_code_in_a_step_list_is_quoted() -> None:
+    (step,) = check_document(f"{HEAD}\n\n```python\ns = zeros(n)\n```\n\n{FALSE}\n").steps
+    assert "s = zeros(n)" in step.evidence.text and "line 4" in step.evidence.text
+
+
+@pytest.mark.parametrize("sentence", ["See [3, for tied scores].", "See [5, tied keys].", "Hence (\u27c2) we get"])
+def test_a_citation_may_hold_a_condition(sentence: str) -> None:
+    assert verdict(HEAD, sentence, FALSE) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("key", ["3", "3, 4", "3-5", "12, Section 4", "Vaswani et al., 2017"])
+def test_a_plain_citation_holds_none(key: str) -> None:
+    assert verdict(HEAD, f"See [{key}].", FALSE) is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        (HEAD, FALSE, "## Assumptions", "All scores tie."),
+        (HEAD, FALSE, "## Scope", "All scores above tie."),
+        (HEAD, FALSE, "## More", "$$ a = a $$", "In the section above all scores tie."),
+    ],
+)
+def test_sections_farther_down_may_speak_of_a_step(blocks: tuple[str, ...]) -> None:
+    text = "\n\n".join(("# Notes", "## Softmax", *blocks)) + "\n"
+    assert check_document(text).steps[0].verdict is Verdict.UNDECIDED
