@@ -101,7 +101,10 @@ class Contract:
 
 
 def _attention_subject(runner: Runner, implementation: Implementation, description: Any, seed: int) -> Subject:
-    return Subject(runner, with_grouped_heads(bind(implementation, description), runner), seed)
+    binding = with_grouped_heads(bind(implementation, description), runner)
+    if not any("dropout_p" in law.needs for law in laws_of(implementation.contract)):
+        binding = replace(binding, claims=binding.claims - {"dropout_p"})  # a claim that no law judges is untested
+    return Subject(runner, binding, seed)
 
 
 def _restrict(subject: Subject, law: Law) -> Space | None:
@@ -203,6 +206,11 @@ def lse_contract() -> Contract:
     return replace(attention_contract("attention-lse"), subject=_lse_subject)
 
 
+def batch_invariant_contract() -> Contract:
+    """The contract of attention whose bits do not depend on what else is computed."""
+    return attention_contract("batch-invariant")
+
+
 def module_contract() -> Contract:
     """The contract of multi-head modules, whose laws fill three files."""
     contract = parameter_contract(multi_head, multi_head.MultiHead)
@@ -243,6 +251,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, merge, Merger),
     partial(packed_contract, varlen, PackedSubject),
     partial(packed_contract, paged, PagedSubject),
+    batch_invariant_contract,
 )
 
 

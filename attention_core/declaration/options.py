@@ -105,6 +105,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "varlen": _ALWAYS | _SERVED,
     "paged": _ALWAYS | _SERVED - {"gradients"},
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
+    "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -115,6 +116,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
     "paged": ("query", "pages", "lse"),
+    "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {

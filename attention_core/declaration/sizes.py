@@ -12,6 +12,8 @@ from typing import Any
 
 from attention_core.declaration.errors import TargetError
 
+ATTENTION = ("attention", "attention-lse", "batch-invariant")
+"""The contracts whose targets are called as f(query, key, value, ...)."""
 OF_ATTENTION = ("n_q", "n_kv", "d", "d_v", "H", "H_kv")
 NAMES: Mapping[str, tuple[str, ...]] = {
     "attention": OF_ATTENTION, "attention-lse": OF_ATTENTION, "mask-builder": ("n_q", "n_kv", "size", "B"),
@@ -21,6 +23,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "self-attention-steps": ("B", "n", "H", "d", "E"), "merge": ("parts", "B", "H", "n", "d"),
     "paged": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "page"),
     "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
+    "batch-invariant": OF_ATTENTION,
 }  # fmt: skip
 """The sizes that a condition may speak of, by contract."""
 _ANY_SIZE = tuple(dict.fromkeys(name for names in NAMES.values() for name in names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attention_core.faults import (
     backward,
+    batch_invariance,
     beside_laws,
     bias,
     cache_windows,
@@ -44,6 +45,7 @@ SUBJECTS = (
     tiles, online_softmax, scores, masking, mask_forms, causality, dead_rows, heads_and_batch, shapes, memory,
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections, merge, varlen, paged,
+    batch_invariance,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

@@ -14,7 +14,7 @@ from typing import Any
 from attention_core.declaration.implementation import Implementation
 from attention_core.declaration.kernel import FLASH_FAILURES, GARBAGE, TORCH, WEIGHTS, Kernel
 from attention_core.declaration.known_failures import KnownFailure
-from attention_core.declaration.sizes import SizeCondition
+from attention_core.declaration.sizes import ATTENTION, SizeCondition
 from attention_core.peers.table import PEERS
 
 # Ours compute two-byte inputs in float32 inside, and what is masked may hold NaN.
@@ -241,7 +241,7 @@ def implementation(name: str) -> Implementation:
     """
     row = kernel(name)
     fields = dict(row.record)
-    if fields.get("contract", "attention").startswith("attention"):
+    if fields.get("contract", "attention") in ATTENTION:
         fields.setdefault("validates", True)  # a kernel that others call is asked to refuse a mask too large for it
     if "sizes" in fields:
         fields["sizes"] = SizeCondition(fields["sizes"])

@@ -15,6 +15,7 @@ from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.ranking import by_telling, is_plain
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
+from attention_core.declaration.sizes import ATTENTION
 
 
 def adopt_conventions(session: Session, look: FirstLook | None) -> Session | None:
@@ -103,7 +104,7 @@ def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> No
     wrong = [r for r in (report.under_found or report).with_status("refuted") if is_wrong_number(r)]
     refuted = [result.law for result in wrong]
     declared, first = session.implementation, session.first_look
-    own = declared.contract in ("attention", "attention-lse") and declared.merges == "none"
+    own = declared.contract in ATTENTION and declared.merges == "none"
     if not own or first is None or not first.agrees or not 0 < len(refuted) <= FEW_REFUTED:
         return
     needs = {law.name: law.needs for law in session.laws}

@@ -49,6 +49,7 @@ from attention_core.conformance.subjects.parameter_case import FUNCTIONS
 from attention_core.conformance.worker.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError, summarize_error
 from attention_core.declaration.known_failures import KnownFailure, as_known_failure
+from attention_core.declaration.sizes import ATTENTION
 
 MAX_LOST_PROCESSES = 6
 """After so many crashes (or one hang) of one target its other laws are not run any more."""
@@ -102,7 +103,7 @@ class Session:
         else:
             self.runner = WorkerRunner(origin, factory=implementation.factory, timeout=timeout, **options)
         try:
-            if isinstance(self.runner, WorkerRunner) and self.contract.name.startswith("attention"):
+            if isinstance(self.runner, WorkerRunner) and self.contract.name in ATTENTION:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
@@ -221,7 +222,7 @@ class Session:
         A factory has a signature of its own, too: the report knows both.
         """
         parameters = None if self.implementation.factory else self.description.get("parameters")
-        if parameters is not None and (self.contract.name.startswith("attention") or self.contract.name in FUNCTIONS):
+        if parameters is not None and (self.contract.name in ATTENTION or self.contract.name in FUNCTIONS):
             others = [law.untested for law in self.laws if law.untested]
             known = [p["name"] for p in parameters if not p["kind"].startswith("VAR_")]
             check_names(self.implementation.untested, [*known, *others], self.implementation.name)
@@ -357,7 +358,7 @@ class Session:
         """Whether something refuted speaks of earlier calls, so that a counterexample may need more than its own."""
         refuted = [r for r in results if r.status == "refuted" and r.counterexample is not None]
         told = (r.counterexample.event == DIFFERENT or r.family in OF_CALLS for r in refuted if r.counterexample)
-        return any(told) or (bool(refuted) and not self.contract.name.startswith("attention"))
+        return any(told) or (bool(refuted) and self.contract.name not in ATTENTION)
 
     def _unshrunk(self, results: Sequence[LawResult]) -> list[Counterexample]:
         """The counterexamples that are written out and not as small as can be."""
@@ -499,7 +500,7 @@ class Session:
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:
         """Parameter -> "tested", "refused" or why not tested."""
         binding = self.subject.binding
-        if self.implementation.contract not in ("attention", "attention-lse") or binding is None:
+        if self.implementation.contract not in ATTENTION or binding is None:
             return {}
         status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}
         left = {r.law for r in results if r.message.startswith(NOT_RUN)}
@@ -507,7 +508,8 @@ class Session:
         for claim in CLAIMS:
             if claim not in binding.claims:
                 ungrouped = binding.ungrouped if claim == "enable_gqa" else ""
-                tested[claim] = ungrouped or binding.unread or "not tested: no such parameter"
+                there = "no law of this contract asks for it" if claim in binding.names else "no such parameter"
+                tested[claim] = ungrouped or binding.unread or f"not tested: {there}"
                 continue
             about = [law.name for law in self.laws if claim in law.needs and law.name in status]
             ran = [status[name] for name in about if name not in left]

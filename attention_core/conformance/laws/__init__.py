@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_core.conformance.laws import (
+    batch_invariance,
     causality,
     dead_rows,
     decoding,
@@ -58,14 +59,17 @@ FAMILIES = (
     dropout,
     dropout_options,
     lse,
+    batch_invariance,
     process_state,  # last: it has seen every call by then
 )
 LAWS: tuple[Law, ...] = tuple(law for family in FAMILIES for law in family.LAWS)
 
 
 def laws_of(contract: str) -> tuple[Law, ...]:
-    """The laws of one contract, in the order of the table; attention-lse borrows those that judge its output."""
+    """The laws of one contract, in the order of the table; relatives of attention borrow some of its."""
     own = tuple(law for law in LAWS if law.contract == contract)
+    if contract == batch_invariance.CONTRACT:
+        return batch_invariance.borrow(LAWS) + own
     if contract != lse.CONTRACT:
         return own
     borrowed = (law for law in LAWS if law.contract == "attention" and law.family in lse.BORROWED)

@@ -10,6 +10,7 @@ from typing import Any
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.worker.exchange import Response
+from attention_core.declaration.sizes import ATTENTION
 
 DIFFERENT = "different answers"
 SAME_CALL = "the same call gives different answers"
@@ -22,7 +23,7 @@ OFTEN = 200
 def if_different(subject: Any, law: Law, violation: Violation) -> Violation:
     """The violation, or that its call gives different answers, where two more calls show that."""
     evidence = violation.evidence
-    usual = law.contract in ("attention", "attention-lse") and law.family not in BY_CHANCE
+    usual = law.contract in ATTENTION and law.family not in BY_CHANCE
     if not usual or evidence.kind not in ("value", "pair", "nonfinite") or evidence.bound is None:
         return violation
     second = () if evidence.want is None or evidence.kind != "pair" else (evidence.want / (evidence.times or 1),)

@@ -23,6 +23,7 @@ from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import EVENTS
 from attention_core.conformance.worker.exchange import Array, Request, Settings
 from attention_core.conformance.worker.process_state import GENERATORS
+from attention_core.declaration.sizes import ATTENTION
 
 REFUSALS = "(ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)"
 
@@ -300,6 +301,8 @@ class Program:
         array = self.implementation.array
         if request.seed is not None and array in SEEDS:
             self.lines.append(f"{SEEDS[array]}({request.seed})")
+        if request.threads is not None and array == "torch":
+            self.lines.append(f"torch.set_num_threads({request.threads})")
         if request.instance is not None:
             number, given, *by_name = request.instance
             target = "module" if ("module", "") not in self.written else f"module{number}"
@@ -358,7 +361,7 @@ class Program:
             what = f"{out}[{quantity[3:]}]"
         else:
             what = out
-            if self.implementation.contract not in ("attention", "attention-lse"):
+            if self.implementation.contract not in ATTENTION:
                 self.lines.append(f"{out} = {out}[0] if isinstance({out}, tuple) else {out}")
         where = ", ".join(map(str, shown.index))
         text = shown.expression.format(out=out) if shown.expression else f"{what}[{where}].item()"

@@ -21,6 +21,7 @@ from attention_core.conformance.worker.exchange import Array, NDArray, Request, 
 from attention_core.declaration.aliases import SIZES
 from attention_core.declaration.implementation import ALIASES, CLAIMS, Implementation, OtherForm, TargetError
 from attention_core.declaration.scales import scale_of
+from attention_core.declaration.sizes import ATTENTION
 
 INPUTS = ("query", "key", "value")
 BIASES = ("bias", "attn_bias", "attention_bias", "position_bias", "relative_position_bias", "rel_pos_bias")
@@ -190,7 +191,7 @@ def explain_class(implementation: Implementation, description: Mapping[str, Any]
     """The error of a class where something is called; it names the form that the class suits, if there is one."""
     message = f"{implementation.name} is a class: {BUILD}{other_contract(description)}"
     suits = str(description.get("suits", ""))
-    if not suits or implementation.factory or not implementation.contract.startswith("attention"):
+    if not suits or implementation.factory or implementation.contract not in ATTENTION:
         return TargetError(message)
     return OtherForm(message, {"factory": True} if suits == "attention" else {"contract": suits})
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from attention_core.conformance.subjects.evidence import Refused, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase, find_nearest_sizes, supports
+from attention_core.declaration.sizes import ATTENTION
 
 SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
     "mask-builder": ({"n_q": 16, "n_kv": 16, "size": 5, "B": 2}, {"n_q": 13, "n_kv": 13, "size": 4, "B": 3}),
@@ -60,7 +61,7 @@ def what_the_core_lacks(contract: Any, subject: Any) -> str:
         except Violation:
             pass  # the laws report it; here it counts as accepted
         accepted.setdefault(dtype, set()).add(kind)
-    if not cases and contract.name not in SIZES and not contract.name.startswith("attention"):
+    if not cases and contract.name not in SIZES and contract.name not in ATTENTION:
         return ""
     kinds = {label.partition("/")[2] for label, _ in cases}
     if kinds and kinds in accepted.values():

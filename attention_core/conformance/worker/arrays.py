@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,18 @@ class TorchArrays:
         if isinstance(target, self.torch.nn.Module):
             target.train(mode == "train")
 
+    @contextmanager
+    def on_threads(self, number: int | None) -> Iterator[None]:
+        """Run what is inside on so many of torch's threads; None leaves their number as it is."""
+        before = self.torch.get_num_threads()
+        if number is not None:
+            self.torch.set_num_threads(number)
+        try:
+            yield
+        finally:
+            if number is not None:
+                self.torch.set_num_threads(before)
+
     def copy_module(self, target: Any) -> Any:
         """A copy of a module; the target itself where it is not a module, or refuses to be copied."""
         if isinstance(target, self.torch.nn.Module):
@@ -229,6 +241,10 @@ class NumpyArrays:
         self, out: Any, inputs: Sequence[Any], cotangent: Any, directions: Sequence[Any] | None, keep: bool = False
     ) -> tuple[list[Any], list[Any], bool]:
         return [None] * len(inputs), [None] * len(inputs), False
+
+    def on_threads(self, number: int | None) -> AbstractContextManager[None]:
+        """Nothing: these libraries have no number of threads to set."""
+        return nullcontext()
 
     def set_mode(self, target: Any, mode: str) -> None:
         return None

@@ -172,7 +172,8 @@ class Request:
     target, where it is a module that can be copied: what the call leaves behind is not there for those that follow.
     `earlier` is a call that is made before this one with the very arrays of this one, which hold its numbers then:
     the caller writes this call's numbers into them afterwards. `written` names the arguments that the call writes its
-    results into, in their order; what it returns does not count then.
+    results into, in their order; what it returns does not count then. `threads` is torch's number of threads during
+    the call.
     """
 
     args: tuple[Any, ...] = ()
@@ -199,6 +200,7 @@ class Request:
     apart: bool = False
     earlier: Request | None = None
     written: tuple[str, ...] = ()
+    threads: int | None = None
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,10 @@ class Executor:
         self.process.changed = {}
         self.bound = dict(self.built)
         try:
-            with nullcontext() if request.watch is None else seed_generators(request.watch, found):
+            with (
+                nullcontext() if request.watch is None else seed_generators(request.watch, found),
+                self.library.on_threads(request.threads),
+            ):
                 response = self._run(request)
         except KeyboardInterrupt:
             raise

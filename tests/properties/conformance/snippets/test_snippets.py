@@ -63,6 +63,9 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      "attention_core.faults.varlen:build", {"factory": True}),
     ("paged", "paged_keys_agree_with_the_truth", "attention_core.faults.paged:one_key_fewer",
      "attention_core.faults.paged:build", {"factory": True}),
+    ("batch-invariant", "another_number_of_threads_changes_no_bit",
+     "attention_core.faults.batch_invariance:keys_split_by_threads",
+     "attention_core.faults.batch_invariance:keys_one_by_one", {"factory": True, "accumulate": "float32"}),
 ]  # fmt: skip
 
 

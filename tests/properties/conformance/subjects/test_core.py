@@ -18,7 +18,9 @@ from attention_core.conformance.contracts import built_in
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.core import PLAIN, SIZES
+from attention_core.declaration.sizes import ATTENTION
 from attention_core.faults import (
+    batch_invariance,
     bias,
     kv_cache,
     merge,
@@ -53,10 +55,11 @@ RECORDS: dict[str, dict[str, Any]] = {
     "varlen": {"dtypes": ("float32",)},
     "paged": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
+    "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
 }
 RIGHT: dict[str, Any] = {
-    "attention": correct, "attention-lse": with_lse, "mask-builder": causal, "heads": split_merge_heads.correct(),
+    "attention": correct, "attention-lse": with_lse, "batch-invariant": batch_invariance.keys_one_by_one(), "mask-builder": causal, "heads": split_merge_heads.correct(),
     "multi-head": multi_head.MultiHead, "rotary": rotary.correct, "bias": bias.correct,
     "position-table": position_table.correct, "kv-cache": kv_cache.Cache,
     "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
@@ -90,7 +93,7 @@ def refuse_texts(query: Any, key: Any, value: Any, block_table: Any = None, leng
 SERVED = ("varlen", "paged")
 NEVER: list[tuple[str, Any]] = [
     *(
-        (name, refuses_everything if name.startswith("attention") else refuse_texts if name in SERVED else refuse)
+        (name, refuses_everything if name in ATTENTION else refuse_texts if name in SERVED else refuse)
         for name in RIGHT
         if name != "heads"
     ),
@@ -124,7 +127,7 @@ def tiny_only(target: Any) -> Any:
 
 def test_every_contract_is_here() -> None:
     assert {name for name, _ in NEVER} == set(RIGHT) == set(built_in())
-    assert set(SIZES) == set(PLAIN) == {name for name in built_in() if not name.startswith("attention")}
+    assert set(SIZES) == set(PLAIN) == set(built_in()) - set(ATTENTION)
 
 
 @pytest.mark.parametrize(("contract", "target"), NEVER, ids=lambda x: x if isinstance(x, str) else "")
@@ -143,7 +146,7 @@ def test_what_takes_one_tiny_size_alone_does_not_conform(contract: str) -> None:
         assert "ValueError: too large" in report.problem
 
 
-@pytest.mark.parametrize("contract", [name for name in RIGHT if name not in ("attention", "attention-lse")])
+@pytest.mark.parametrize("contract", [name for name in RIGHT if name not in ATTENTION])
 def test_the_right_target_has_its_core(contract: str) -> None:
     record = Implementation(RIGHT[contract], "f", contract, **RECORDS.get(contract, {}))
     with Session(record, effort="quick") as session:
