@@ -111,7 +111,7 @@ EXPERIMENT = Experiment(
               "lower", 0.01),
     ),
     run=run,
-    setting=Setting(steps=200, batch_size=8, block_size=32, n_embd=32, initial=0.177),
+    setting=Setting(steps=1000, batch_size=8, block_size=32, n_embd=32, initial=0.177),
     curve=("gradients", "block", "norm of the gradient at the start"),
     logarithmic=True,
     code=(ReshapedBlock,),

@@ -30,7 +30,7 @@ class Setting:
     """
 
     seeds: int = 5
-    steps: int = 300
+    steps: int = 2000
     batch_size: int = 12
     block_size: int = 48
     n_layer: int = 2

@@ -162,7 +162,7 @@ EXPERIMENT = Experiment(
         Claim("an encoder-decoder takes less time a step", "step_milliseconds", "encoder-decoder", "decoder only"),
     ),
     run=run,
-    setting=Setting(steps=400, batch_size=32),
+    setting=Setting(steps=1000, batch_size=32),
     curve=("held_out_curve", "step", "loss, nats a letter"),
     code=(PrefixSoftmax, CrossBlock),
     uses_text=False,

@@ -12,7 +12,7 @@ from finetune.experiments.experiment import Setting
 from finetune.experiments.texts import as_text
 from finetune.experiments.tiny_gpt import build, config_of
 
-SMALL = Setting(n_head=2, n_embd=8, block_size=8, initial=0.35)
+SMALL = Setting(steps=300, n_head=2, n_embd=8, block_size=8, initial=0.35)
 TEXT = as_text("the quick brown fox jumps over the lazy dog; " * 300, "fox")
 
 

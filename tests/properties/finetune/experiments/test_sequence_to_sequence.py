@@ -9,7 +9,7 @@ from finetune.experiments.experiment import Setting
 from finetune.experiments.sequence_to_sequence import LENGTH, LETTERS, PrefixSoftmax, make, right_sequences
 from finetune.experiments.tasks import Reversal
 
-SMALL = Setting(n_layer=2, n_head=2, n_embd=16, initial=0.3)
+SMALL = Setting(steps=300, n_layer=2, n_head=2, n_embd=16, initial=0.3)
 TASK = Reversal(LETTERS, LENGTH)
 
 
