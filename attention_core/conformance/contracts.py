@@ -33,6 +33,7 @@ from attention_core.conformance.laws import (
     mask_builder,
     merge,
     module_calls,
+    module_gradients,
     module_weights,
     multi_head,
     paged,
@@ -212,10 +213,11 @@ def batch_invariant_contract() -> Contract:
 
 
 def module_contract() -> Contract:
-    """The contract of multi-head modules, whose laws fill three files."""
+    """The contract of multi-head modules, whose laws fill four files."""
     contract = parameter_contract(multi_head, multi_head.MultiHead)
     return replace(
-        contract, laws=(*contract.laws, *module_weights.LAWS, *module_calls.LAWS), draw=multi_head.draw_module,
+        contract, laws=(*contract.laws, *module_weights.LAWS, *module_calls.LAWS, *module_gradients.LAWS),
+        draw=multi_head.draw_module,
         allows=multi_head.allows_module, look=_look_at_module,
     )  # fmt: skip
 

@@ -21,6 +21,7 @@ from attention_core.faults import (
     masking,
     memory,
     merge,
+    module_backward,
     multi_head_masks,
     multi_head_projections,
     online_softmax,
@@ -44,8 +45,8 @@ __all__ = ["CORRECT", "FAULTS", "named"]
 SUBJECTS = (
     tiles, online_softmax, scores, masking, mask_forms, causality, dead_rows, heads_and_batch, shapes, memory,
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
-    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections, merge, varlen, paged,
-    batch_invariance,
+    position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
+    module_backward, merge, varlen, paged, batch_invariance,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

@@ -39,7 +39,6 @@ from attention_core.conformance.worker.exchange import NDArray
 
 __all__ = ["CONTRACT", "LAWS", "MultiHead"]
 
-GRADIENTS = False  # no law tests them: the attention inside a module can be verified with them by itself
 CONTRACT = "multi-head"
 SAYS_NO = ("ValueError", "NotImplementedError", "TypeError", "AssertionError")
 """How a module says that it does not take two masks at once; an error of shapes says nothing of the kind."""

@@ -279,7 +279,7 @@ class ModuleSubject(ParameterSubject):
         attention in float32, and the output projection passes it on as |W| e, with gamma_{E+2} (|o| + e) |W| + |b| of
         its own.
         """
-        out, error = (_join_heads(a) for a in self.inside(case, parts, x, mask, causal, False, context, values))
+        out, error = (join_heads(a) for a in self.inside(case, parts, x, mask, causal, False, context, values))
         if "out" not in parts.weights:
             return out, error
         weight, bias = parts.weights["out"], parts.biases.get("out", np.zeros(parts.weights["out"].shape[0]))
@@ -288,6 +288,11 @@ class ModuleSubject(ParameterSubject):
             size = (np.abs(out) + error) @ np.abs(weight).T + np.abs(bias)
             passed = error @ np.abs(weight).T + gamma * size
         return out @ weight.T + bias, np.where(np.isnan(passed), np.inf, passed)  # 0 times an error that is not known
+
+    @staticmethod
+    def project(parts: Projections, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Queries, keys and values before any norm, from the input of each; exact in float32 as they are drawn."""
+        return {p: inputs[p] @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
 
     def inside(
         self, case: ParameterCase, parts: Projections, x: NDArray, mask: NDArray | None, causal: bool,
@@ -301,15 +306,14 @@ class ModuleSubject(ParameterSubject):
         """
         causal = causal or self.always_causal
         other = x if context is None else context
-        given = {"q": x, "k": other, "v": other if values is None else values}
-        flat = {p: given[p] @ parts.weights[p].T + parts.biases.get(p, 0.0) for p in "qkv"}
+        flat = self.project(parts, {"q": x, "k": other, "v": other if values is None else values})
         (q, q_error), (k, k_error) = (
             layer_normalise(flat[p], parts.norms[p], parts.shifts[p])
             if p in parts.shifts
             else rms_normalise(flat[p], parts.norms.get(p), case["d"])
             for p in "qk"
         )
-        q, k, v, q_error, k_error = (_split(a, case["d"]) for a in (q, k, flat["v"], q_error, k_error))
+        q, k, v, q_error, k_error = (split_heads(a, case["d"]) for a in (q, k, flat["v"], q_error, k_error))
         k, v, k_error = (np.repeat(a, case["H"] // heads_of_keys(case), axis=1) for a in (k, v, k_error))
         if unit:
             v = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
@@ -408,11 +412,11 @@ def rough_error(case: ParameterCase, filled: Filled, inputs: tuple[NDArray, ...]
     return float(gamma * (2 + 6 * scores) * (wide * entry + bias))
 
 
-def _split(a: NDArray, d: int) -> NDArray:
+def split_heads(a: NDArray, d: int) -> NDArray:
     """(B, n, H d) to (B, H, n, d)."""
     return np.asarray(a.reshape(*a.shape[:2], -1, d).swapaxes(1, 2))
 
 
-def _join_heads(a: NDArray) -> NDArray:
+def join_heads(a: NDArray) -> NDArray:
     """(B, H, n, d) to (B, n, H d)."""
     return np.asarray(a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1))

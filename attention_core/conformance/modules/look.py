@@ -16,6 +16,7 @@ from attention_core.conformance.modules.construction import narrow_config, read_
 from attention_core.conformance.modules.filled_module import PROBE, Called, ModuleSubject, drawn_pairs
 from attention_core.conformance.modules.form import KINDS, Form, Mask, MaskForm
 from attention_core.conformance.modules.fused_roles import layout_by_roles
+from attention_core.conformance.modules.gradients import is_forward_only
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import Request
@@ -109,8 +110,9 @@ def agree(subject: ModuleSubject) -> None:
             if subject.batch_second not in called:
                 called[subject.batch_second] = subject.plain_call(probe)
             layout = subject.agreeing_layout(probe, called[subject.batch_second])
+            forward_only = layout is not None and is_forward_only(subject, probe)
         if layout is not None:
-            subject.layout, subject.agrees = layout, changes
+            subject.layout, subject.agrees = layout, {**changes, **({"gradients": False} if forward_only else {})}
             return
     subject.layout, subject.unseen = layout_by_roles(subject, probe)
 

@@ -21,7 +21,7 @@ from attention_core.conformance.snippets.replay import without_gradients
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import EVENTS
-from attention_core.conformance.worker.exchange import Array, Request, Settings
+from attention_core.conformance.worker.exchange import PARAMETER, Array, Request, Settings
 from attention_core.conformance.worker.process_state import GENERATORS
 from attention_core.declaration.sizes import ATTENTION
 
@@ -230,6 +230,7 @@ class Program:
             off = switched_off(request.between, evidence)
             self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
         if request.wrt and evidence.kind != "shape":
+            variables |= self.parameters(target, request, out)
             self.lines += derivative(request, out, variables)
         if evidence.kind == "process":
             self.lines.append(f"after = {shown.expression}")
@@ -241,6 +242,15 @@ class Program:
             self.select(shown, number, out, variables)
         if request.overwrite:
             self.overwrite(request, out, variables)
+
+    def parameters(self, target: str, request: Request, out: str) -> dict[str, str]:
+        """A request's name of a module's parameter -> an expression for it; writes the lines before a derivative."""
+        if request.instance is None:
+            return {}
+        self.lines.append(f"{out} = {out}[{request.of}] if isinstance({out}, tuple) else {out}")
+        self.lines.append(f"{target}.zero_grad()")
+        own = [name for name in request.wrt if name.startswith(PARAMETER)]
+        return {name: f"list({target}.parameters())[{name.removeprefix(PARAMETER)}]" for name in own}
 
     def overwrite(self, request: Request, out: str, variables: Mapping[str, str]) -> None:
         """What the caller writes into its arrays, or into what it got; later calls build such arrays anew."""

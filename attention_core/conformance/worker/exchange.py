@@ -25,6 +25,8 @@ STORAGE = {
     "int32": "<i4",
     "uint8": "|u1",
 }
+PARAMETER = "parameter:"
+"""How the name of a module's parameter begins among what is differentiated by; its place follows, from 0."""
 FLOATS = ("float64", "float32", "float16", "bfloat16")
 
 
@@ -156,7 +158,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Request:
-    """One call. `wrt` names array arguments ("0", "1", ... or a keyword) to differentiate with `cotangent`.
+    """One call that is made once, or differentiated.
+
+    `wrt` names array arguments ("0", "1", ... or a keyword) to differentiate with `cotangent`,
+    and parameters of a module by their place ("parameter:0", ...): those that are frozen are left out of the answer.
 
     `second` holds one direction per name in `wrt` and asks for second derivatives as well. `instance` keeps a
     built object alive under a number: (number, constructor arguments), or with a third member for those by keyword.

@@ -34,7 +34,7 @@ from attention_core.conformance.worker.built import (
     takes_a_module,
     with_stand_in,
 )
-from attention_core.conformance.worker.exchange import Array, Failure, Request, Response, Settings, Value
+from attention_core.conformance.worker.exchange import PARAMETER, Array, Failure, Request, Response, Settings, Value
 from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.declaration.implementation import TargetError, summarize_error
 from attention_core.worker.processes import COMPILERS
@@ -109,8 +109,11 @@ class Executor:
             built = self._written_into(target, request, request.earlier, built)
         arrays = [n for n, a in self._name_arguments(request).items() if isinstance(a, Array)]
         before = {name: self._state(built[name]) for name in arrays}
+        own = {f"{PARAMETER}{i}": p for i, p in enumerate(lib.parameters(target).values())} if request.wrt else {}
+        frozen = {name for name, parameter in own.items() if not parameter.requires_grad}
+        request = replace(request, wrt=tuple(name for name in request.wrt if name not in frozen))
         for name in request.wrt:
-            built[name] = lib.differentiable(built[name])
+            built[name] = own[name] if name in own else lib.differentiable(built[name])
         if request.cotangent is not None:
             built[COTANGENT] = lib.build(request.cotangent)
             before[COTANGENT] = self._state(built[COTANGENT])

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance.budgets.error_rows import merge_errors
+from attention_core.conformance.budgets.error_rows import gamma, merge_errors
+from attention_core.conformance.budgets.linear_backward import (
+    Judged,
+    exact,
+    input_gradient,
+    product_sum,
+    weight_gradient,
+)
 from attention_core.conformance.budgets.second_budget import _roundings, second_bound
 from attention_core.conformance.modules.normalised_heads import (
     EPS,
@@ -221,3 +228,32 @@ def test_scores_of_normalised_heads_move_the_output_as_their_steps_say() -> None
     _, moved = (side.item() for side in sides_of(NORMS, "moved", {"n": 2}, share))
     got = through_scores(np.zeros((1, 1, 1, 1)), (q, a), (k, b), np.full((1, 1, 1, 1), 2.0), None, 0.5)
     assert got.item() == near(moved)
+
+
+PROJECTED = "projected_heads.md"
+
+
+def test_gradients_of_a_projection_are_those_of_their_steps() -> None:
+    """(d-input), (d-weight): by the side that is a derivative, not the one that the code writes down."""
+    rng = np.random.default_rng(2)
+    given = {"x": rng.integers(-3, 4, (4, 2)), "W": rng.integers(-3, 4, (3, 2)), "C": rng.integers(-3, 4, (4, 3))}
+    x, weight, cotangent = (np.float64(given[name]) for name in "xWC")
+    sizes = {"n": 4, "a": 2, "b": 3}
+    assert np.array_equal(
+        sides_of(PROJECTED, "d-input", sizes, given)[0], input_gradient([exact(cotangent)], [weight]).want
+    )
+    assert np.array_equal(
+        sides_of(PROJECTED, "d-weight", sizes, given)[0], weight_gradient(exact(cotangent), exact(x)).want
+    )
+
+
+def test_a_sum_of_products_has_the_bound_of_its_step() -> None:
+    """(product-sum): the code has its right side, written without a difference that cancels."""
+    rng = np.random.default_rng(4)
+    y, x = rng.standard_normal(3), rng.standard_normal(3)
+    e, f = 2.0**-12 * rng.random(3), 2.0**-12 * rng.random(3)
+    signs = {"r": np.ones(3), "s": np.ones(3), "t": np.ones(3)}
+    given = {"y": y, "x": x, "e": e, "f": f, "g": gamma(6, SINGLE), **signs}
+    found = product_sum(Judged(y[None], e[None]), Judged(x[:, None], f[:, None]), 3)
+    wanted = sides_of(PROJECTED, "product-sum", {"n": 3}, given)[1].item()
+    assert found.bound.item() == pytest.approx(wanted, rel=1e-9, abs=0.0)
