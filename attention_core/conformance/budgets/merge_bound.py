@@ -58,7 +58,7 @@ def merge_bound(
         converts: whether log-sum-exps are of another base, and may be converted on the way in and out.
         given: errors of the parts themselves, where they come from an earlier merge.
     Returns: MergeBounds. Raises: ValueError for an unknown accumulate.
-    Source: derivations/merged_parts.md (given-share, given-factor, given-output).
+    Source: derivations/merged_parts.md (given-factor, given-output).
     """
     f, parts, (out, lse) = float_format(dtype, accumulate), len(lses), truth
     w = UNIT_ROUNDOFF[lse_dtype(dtype)] + ORACLE

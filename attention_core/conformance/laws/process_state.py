@@ -17,6 +17,7 @@ from attention_core.conformance.subjects.parameter_case import Sizes
 from attention_core.conformance.worker.exchange import Request, Response
 from attention_core.conformance.worker.process_state import LOADED, expression_of
 from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.sizes import ATTENTION
 
 FAMILY = "process_state"
 SEEDS = (1, 2)
@@ -137,6 +138,6 @@ def law_of(contract: str, space: Any, large: int = 1) -> Law:
 
 
 LAWS = (
-    *(law_of(name, Space(max_n=9, small=False), 3) for name in ("attention", "attention-lse")),
+    *(law_of(name, Space(max_n=9, small=False), 3) for name in ATTENTION),
     *(law_of(name, _sizes(name)) for name in SIZES),
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
-from attention_core.conformance.budgets.error_rows import gamma, merge_errors
+from attention_core.conformance.budgets.error_rows import ORACLE, float_format, gamma, merge_errors
 from attention_core.conformance.budgets.linear_backward import (
     Judged,
     exact,
@@ -20,6 +20,8 @@ from attention_core.conformance.budgets.linear_backward import (
     product_sum,
     weight_gradient,
 )
+from attention_core.conformance.budgets.merge_bound import MergeBounds, merge_bound, merge_gradient_bound
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.budgets.second_budget import _roundings, second_bound
 from attention_core.conformance.modules.normalised_heads import (
     EPS,
@@ -32,7 +34,7 @@ from attention_core.oracle.truth import merge
 from tests.numeric.document_values import sides_of, value_of
 from tests.numeric.documents.test_budget_documents import references
 
-BUDGET, SECOND, MERGE = "error_budget.md", "second_gradients.md", "online_softmax.md"
+BUDGET, SECOND, MERGE, PARTS = "error_budget.md", "second_gradients.md", "online_softmax.md", "merged_parts.md"
 U = 2.0**-10
 GIVEN = {
     "u": U, "a": U / 8, "w": U / 4, "y": U / 2, "f": 0.0, "z": 0.0, "s": [0.5, -0.25], "S": [0.75, 0.5],
@@ -110,6 +112,50 @@ def test_the_oracle_merges_parts_as_their_step_does() -> None:
         assert lse.item() == pytest.approx(side.item(), rel=1e-13)
     for side in sides_of(MERGE, "merge-out", {"n": 2, "m": 3}, given):
         assert out.item() == pytest.approx(side.item(), rel=1e-13)
+
+
+def parts_of_a_merge() -> tuple[np.ndarray, np.ndarray, MergeBounds]:
+    """Three parts of one row, in float32, with nothing that underflows."""
+    outs, lses = np.array([1.5, -2.0, 0.25])[:, None, None], np.array([0.5, -1.0, 2.0])[:, None]
+    return outs, lses, merge_bound(outs, lses, merge(outs, lses), dtype="float32", accumulate="input")
+
+
+def test_given_parts_have_the_bounds_of_their_steps() -> None:
+    outs, lses, found = parts_of_a_merge()
+    out, lse = merge(outs, lses)
+    fmt, w = float_format("float32", "input"), UNIT_ROUNDOFF["float32"] + ORACLE
+    q = np.exp(lses - lse)
+    # (given-total), (given-share) and (given-complement) as their formulas are written, with B = 3 parts
+    total = (3 - 1) * (w * np.maximum(np.abs(lses), np.abs(lse)) + 14 * w)
+    share = w * (lse - lses) + 3 * (4 * fmt.w + 4 * fmt.a)
+    X = float((q * np.expm1(total)).sum())
+    for part in range(3):
+        given = {"q": q[part, 0], "\\rho": share[part, 0], "X": X, "r": 1.0, "t": -1.0}
+        reached, bound = sides_of(PARTS, "given-factor", {}, given)
+        assert found.off[part, 0] - 2 * 3 * fmt.w == pytest.approx(bound.item(), rel=1e-9)
+        assert bound.item() == near(reached.item())  # so that the bound is the smallest
+    given = {"q": q[:, 0], "S": found.off[:, 0], "o": outs[:, 0, 0], "t": np.sign(outs[:, 0, 0]), "u": fmt.u, "r": 1.0}
+    reached, bound = sides_of(PARTS, "given-output", {"n": 3}, given)
+    assert found.out.item() == pytest.approx(bound.item() + 5 * fmt.flush, rel=1e-9)
+    assert out.item() == pytest.approx((q * outs[:, 0]).sum(), rel=1e-13) and reached.item() <= bound.item()
+
+
+def test_gradients_by_given_parts_have_the_bounds_of_their_step() -> None:
+    outs, lses, found = parts_of_a_merge()
+    true = oracle.merge_gradients(outs, lses, out=np.ones((1, 1)))
+    for dtype in ("float32", "float64"):
+        unit, q, z = float_format(dtype, "input").u, found.shares[:, 0], outs[:, 0, 0]
+        _, by_lse = merge_gradient_bound(outs, np.ones((1, 1)), found, true, dtype, of_lse=False)
+        T = (2 + found.off[:, 0]) * found.off[:, 0] + gamma(8, unit) * q
+        rest = (
+            gamma(1 + 2 * 3 + 6, float_format(dtype, "input").a) * (np.abs(z) + ((q + T) * np.abs(z)).sum()) * (q + T)
+        )
+        for first in range(3):
+            turned = {name: np.roll(value, -first) for name, value in (("q", q), ("T", T), ("z", z), ("t", np.ones(3)))}
+            reached, bound = sides_of(PARTS, "given-gradient", {"n": 3}, turned)
+            assert reached.item() <= bound.item()
+            wanted = bound.item() + rest[first] + unit * abs(true[1][first, 0]) + 5 * float_format(dtype, "input").flush
+            assert by_lse[first, 0] == pytest.approx(wanted, rel=1e-9)
 
 
 def test_second_derivatives_are_the_derivative_of_their_step() -> None:
