@@ -1,18 +1,22 @@
 """Faults of batch invariance: right within every budget, and other bits in other company.
 
-`keys_one_by_one` and `keys_in_blocks` are invariant: every row is added up element by element, in an order that
-depends on the places of its keys alone. Each other function returns a kernel whose parts are cut by something that does
-not belong to the row.
+The kernels of `INVARIANT` are invariant: every row is added up element by element, in an order that depends on the
+places of its keys alone, or in no order at all. Each other function returns a kernel whose parts are cut by something
+that does not belong to the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from attention_core.faults.row import row
+from attention_core.kernels.invariant import exponential, invariant_attention, ordered_product
 
 Parts = Callable[[Tensor, Tensor], Sequence[int]]
 Kernel = Callable[..., Tensor]
@@ -73,6 +77,12 @@ def bias_of(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: boo
     return bias
 
 
+def require_sizes(query: Any, key: Any, value: Any) -> None:
+    """Raise ValueError where heads, lengths or head sizes do not agree."""
+    if query.shape[-3] != key.shape[-3] or key.shape[-2] != value.shape[-2] or query.shape[-1] != key.shape[-1]:
+        raise ValueError("heads, lengths or head sizes do not agree")
+
+
 def build(ends: Parts, rows: Callable[[Tensor, Tensor], Tensor] | None = None) -> Kernel:
     """A kernel that adds up its keys in parts, `ends(query, key)` their ends, the last one the number of keys.
 
@@ -82,8 +92,7 @@ def build(ends: Parts, rows: Callable[[Tensor, Tensor], Tensor] | None = None) -
     def attention(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:  # fmt: skip
-        if query.shape[-3] != key.shape[-3] or key.shape[-2] != value.shape[-2] or query.shape[-1] != key.shape[-1]:
-            raise ValueError("heads, lengths or head sizes do not agree")
+        require_sizes(query, key, value)
         dtype = query.dtype
         query, key, value = (x.to(torch.promote_types(dtype, torch.float32)) for x in (query, key, value))
         bias, scale = bias_of(query, key, attn_mask, is_causal), query.shape[-1] ** -0.5
@@ -125,6 +134,62 @@ def keys_one_by_one() -> Kernel:
 def keys_in_blocks() -> Kernel:
     """Invariant: blocks of eight keys, counted from the first key. A block that is masked as a whole adds zero."""
     return build(lambda q, k: fixed_blocks(8, k.shape[-2]))
+
+
+def in_a_tree(x: Tensor) -> Tensor:
+    """The sum over the last axis: neighbours in pairs, then pairs of pairs, by their places from the first."""
+    while x.shape[-1] > 1:
+        x = torch.nn.functional.pad(x, (0, x.shape[-1] % 2))
+        x = x[..., ::2] + x[..., 1::2]
+    return x[..., 0]
+
+
+def keys_in_a_tree() -> Kernel:
+    """Invariant: keys are added in pairs of neighbours, pairs of pairs and so on; what is masked adds zero."""
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
+    ) -> Tensor:  # fmt: skip
+        require_sizes(query, key, value)
+        dtype = query.dtype
+        query, key, value = (x.to(torch.promote_types(dtype, torch.float32)) for x in (query, key, value))
+        bias, scores = bias_of(query, key, attn_mask, is_causal), ordered_product(query, key.mT)
+        scores = scores * query.shape[-1] ** -0.5 + (0.0 if bias is None else bias)
+        top = scores.amax(-1, keepdim=True)
+        weights = exponential(scores - torch.where(top == -torch.inf, 0.0, top))
+        total = in_a_tree(weights)[..., None]
+        out = in_a_tree((weights[..., None] * value[..., None, :, :]).mT)
+        return torch.where(total > 0, out / torch.where(total > 0, total, 1.0), 0.0).to(dtype)
+
+    return attention
+
+
+def sums_rounded_once() -> Callable[..., Any]:
+    """Invariant: every sum is exact before it is rounded, so that it has no order."""
+
+    def attention(
+        query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False
+    ) -> Any:  # fmt: skip
+        require_sizes(query, key, value)
+        n_q, n_kv, dtype = query.shape[-2], key.shape[-2], query.dtype
+        bias = np.zeros((n_q, n_kv)) if attn_mask is None else attn_mask
+        bias = np.where(bias, 0.0, -np.inf) if bias.dtype == bool else bias.astype(np.float64)
+        bias = np.broadcast_to(bias + np.where(is_causal & (np.triu(np.ones((n_q, n_kv)), 1) > 0), -np.inf, 0.0),
+                               (*query.shape[:-1], n_kv))  # fmt: skip
+        out = np.zeros((*query.shape[:-1], value.shape[-1]))
+        for index in np.ndindex(*query.shape[:-1]):
+            q, ks, vs = (x.astype(np.float64) for x in (query[index], key[index[:-1]], value[index[:-1]]))
+            seen = np.flatnonzero(bias[index] > -np.inf)
+            if len(seen) == 0:
+                continue
+            scores = [math.fsum(q * ks[j]) * q.size**-0.5 + bias[index][j] for j in seen]
+            weights = [math.exp(score - max(scores)) for score in scores]
+            total = math.fsum(weights)
+            out[index] = [math.fsum(w * v for w, v in zip(weights, column, strict=True)) for column in vs[seen].T]
+            out[index] /= total
+        return out.astype(dtype)
+
+    return attention
 
 
 def keys_split_by_the_batch() -> Kernel:
@@ -214,14 +279,22 @@ def key_gradient_in_parts_by_the_batch() -> Kernel:
     """The rows of a gradient of keys are added up in parts, fewer of them where there are more problems."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        if query.shape[-3] != key.shape[-3] or key.shape[-2] != value.shape[-2] or query.shape[-1] != key.shape[-1]:
-            raise ValueError("heads, lengths or head sizes do not agree")
+        require_sizes(query, key, value)
         return _KeyGradientInParts.apply(query, key, value)
 
     return attention
 
 
-INVARIANT = (keys_one_by_one, keys_in_blocks)
+def ours() -> Kernel:
+    """Invariant: the kernel of the table."""
+    return invariant_attention
+
+
+INVARIANT: Mapping[Callable[[], Any], Mapping[str, Any]] = {
+    keys_one_by_one: {}, keys_in_blocks: {}, keys_in_a_tree: {}, ours: {},
+    sums_rounded_once: {"array": "numpy", "accumulate": "input"},
+}  # fmt: skip
+"""Kernels that hold every law, and what is declared of them."""
 FAULTY = (
     keys_split_by_the_batch, the_last_of_a_batch_by_another_path, rows_per_tile_by_the_batch, keys_split_by_the_heads,
     keys_split_where_rows_are_few, blocks_counted_from_the_end, blocks_by_the_padded_length, keys_split_by_threads,

@@ -78,6 +78,12 @@ OURS = (
         untested={"sizes": "of the parts; the tests of the kernel try others"},
     ),
     Kernel(
+        "core:invariant",
+        "attention_core.kernels.invariant:invariant_attention",
+        "every sum in the order of its terms, so that a row has the same bits in any batch",
+        {**CORE, "mask_gradient": False, "second_gradients": False},
+    ),
+    Kernel(
         "core:fused",
         "attention_core.kernels.fused:fused_attention",
         "every call in the form that torch's fused kernel takes: never its unfused one",
@@ -143,7 +149,7 @@ def other(
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
         record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
-    if contract in ("kv-cache", "varlen", "paged"):
+    if contract in ("kv-cache", "varlen", "paged", "batch-invariant"):
         record["accumulate"] = "float32"
     return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
@@ -170,6 +176,12 @@ OTHER_CONTRACTS = (
     other("prefix_mask", f"{BUILDERS}:prefix_mask", "open within a prefix, causal after", MASKS, kind="prefix"),
     other("padding_mask", f"{BUILDERS}:padding_mask", "the real keys of each sequence", MASKS, kind="padding"),
     other("segments_mask", f"{BUILDERS}:segments_mask", "packed documents kept apart", MASKS, kind="segments"),
+    other(
+        "batch_invariant",
+        "kernels.invariant:invariant_attention",
+        "core:invariant, whose bits are compared",
+        "batch-invariant",
+    ),
     other("merge", "kernels.split_merge:merge", "two parts of the keys, joined by their log-sum-exps", "merge"),
     other("packed", "kernels.packed:packed_attention", "texts one behind the other, each by itself", "varlen"),
     other("paged", "kernels.packed:paged_attention", "the keys of each text in pages, by a block table", "paged"),

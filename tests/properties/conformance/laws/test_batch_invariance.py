@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from judging import held, refuted
+from judging import held, judged, refuted
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
@@ -28,7 +28,12 @@ def test_every_law_refutes_the_fault_it_names(law: batch_invariance.Law) -> None
 @pytest.mark.parametrize("law", batch_invariance.LAWS, ids=lambda law: law.name)
 @pytest.mark.parametrize("kernel", faults.INVARIANT, ids=lambda kernel: kernel.__name__)
 def test_invariant_kernels_hold(law: batch_invariance.Law, kernel: Any) -> None:
-    held(law.name, kernel(), **RECORD)
+    record = RECORD | faults.INVARIANT[kernel]
+    if law.declares is None or law.declares(Implementation(kernel(), **record)):
+        held(law.name, kernel(), **record)
+    else:
+        assert (kernel, record["array"]) == (faults.sums_rounded_once, "numpy")  # no threads of torch, no gradients
+        assert judged(law.name, kernel(), "quick", **record).status == "not_applicable"
 
 
 def test_every_fault_is_named_by_a_law() -> None:
