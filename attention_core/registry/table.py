@@ -39,12 +39,18 @@ FLEX: dict[str, Any] = {
     "gradients": False,  # on a processor
     "arguments": {"block": 16, "compiled": False},
 }
+TRITON: dict[str, Any] = {
+    "claims": ("is_causal", "scale", "enable_gqa"),
+    "dtypes": ("float32", "bfloat16", "float16"),
+    "arguments": {"block": 32},  # the interpreter is slow: few programs, and more than one from 33 rows on
+}
 HALF: dict[str, Any] = {**SPARSE, "accumulate": "input", "mask_gradient": True, "arguments": {"rows": 16}}
 
 # What no law of a row's contract tests of our kernels, and why.
 WEIGHTS_TOO = {"return_weights": "another form of the result, that of transformers:eager"}
 LSE_TOO = {"return_lse": "another form of the result: the row with _lse"}
 DROPOUT = {"dropout_p": "no law says what the log-sum-exp is under dropout; the row without it is judged"}
+NO_MASK = {"attn_mask": "refused: the kernel has none", "dropout_p": "refused: the kernel has none"}
 BLOCKS = {"block_size": "the size of the blocks; the tests of the kernel try others"}
 
 OURS = (
@@ -133,6 +139,20 @@ OURS = (
         untested={**BLOCKS, **DROPOUT},
     ),
     Kernel(
+        "core:triton_flash",
+        "attention_core.kernels.triton.flash:flash_attention",
+        "FlashAttention in Triton, forward and backward; without a GPU in Triton's interpreter",
+        TRITON,
+        untested={**NO_MASK, **LSE_TOO},
+    ),
+    Kernel(
+        "core:triton_flash_lse",
+        "attention_core.kernels.triton.flash:flash_attention",
+        "the same, with the log-sum-exp of every row",
+        {**TRITON, "contract": "attention-lse", "returns": "out,lse", "arguments": {"block": 32, "return_lse": True}},
+        untested=NO_MASK,
+    ),
+    Kernel(
         "core:naive_causal",
         "attention_core.kernels.naive_causal:naive_causal_attention",
         "WRONG ON PURPOSE: masks after the softmax, so the normaliser sees the future",
@@ -185,6 +205,16 @@ OTHER_CONTRACTS = (
     other("merge", "kernels.split_merge:merge", "two parts of the keys, joined by their log-sum-exps", "merge"),
     other("packed", "kernels.packed:packed_attention", "texts one behind the other, each by itself", "varlen"),
     other("paged", "kernels.packed:paged_attention", "the keys of each text in pages, by a block table", "paged"),
+    Kernel(
+        "core:triton_paged",
+        "attention_core.kernels.triton.paged:paged_decode",
+        "the same in Triton, parts of the keys in several programs, merged; without a GPU in Triton's interpreter",
+        {
+            "contract": "paged",
+            "dtypes": ("float32", "bfloat16", "float16"),
+            "arguments": {"block": 16, "splits": 2},  # the interpreter is slow: few programs
+        },
+    ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(
         "rotary",

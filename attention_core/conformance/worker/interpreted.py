@@ -203,6 +203,7 @@ class Watch:
         self._watch_atomics(self.interpreter.InterpreterBuilder)
         self._watch_launches(self.interpreter.GridExecutor)
         mend_products(self.interpreter)
+        patch_once(self.interpreter)
 
     def _watch_memory(self, builder: Any) -> None:
         load, store = builder.create_masked_load, builder.create_masked_store
@@ -294,6 +295,32 @@ def mend_products(interpreter: Any) -> None:
         return dot(this, widen(a), widen(b), *others)
 
     builder.create_dot = create_dot
+
+
+def patch_once(interpreter: Any) -> None:
+    """Let a launch look through the language once, not again at every call of a function in a kernel.
+
+    The interpreter lists the members of five modules and classes to replace them, at every such call: a third of its
+    time. What a launch has replaced already is left as it is until the launch puts it back.
+    """
+    patch, scope_class = interpreter._patch_lang, interpreter._LangPatchScope
+    in_force: dict[frozenset[int], Any] = {}
+    restore = scope_class.restore
+
+    def patch_lang(fn: Any) -> Any:
+        languages = [v for v in fn.__globals__.values() if v is interpreter.tl or v is interpreter.tl.core]
+        seen = frozenset(map(id, languages))
+        if seen in in_force:
+            return scope_class()
+        in_force[seen] = scope = patch(fn)
+        return scope
+
+    def restore_all(scope: Any) -> None:
+        for seen in [seen for seen, other in in_force.items() if other is scope]:
+            del in_force[seen]
+        restore(scope)
+
+    interpreter._patch_lang, scope_class.restore = patch_lang, restore_all
 
 
 def watch_triton() -> bool:
