@@ -6,7 +6,6 @@ keys and values are then exact, so that the budget begins at the attention insid
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -99,9 +98,9 @@ class ModuleSubject(ParameterSubject):
     def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """A case of sizes that the module's form allows: as many heads as it wants, the rotated part of a head even."""
         sizes: dict[str, int] = {"H": case["H"] * self.form.multiple}
-        odd = self.form.rotation and case["d"] % self.form.even
-        sizes |= {"d": case["d"] * self.form.even // math.gcd(case["d"], self.form.even)} if odd else {}
-        case = case.with_(**sizes) if sizes != {"H": case["H"]} else case
+        if self.form.rotation:  # the next multiple: the least common one of 39 and 8 is 312, and no head is so wide
+            sizes["d"] = -(-case["d"] // self.form.even) * self.form.even
+        case = case.with_(**sizes) if any(case[name] != size for name, size in sizes.items()) else case
         return find_nearest_sizes(self.implementation, case) or case
 
     def allows(self, case: ParameterCase) -> bool:

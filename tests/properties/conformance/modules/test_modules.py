@@ -14,7 +14,10 @@ from torch import Tensor, nn
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.second_judgement import judge_under_conventions
 from attention_core.conformance.engine.session import Session
+from attention_core.conformance.modules.filled_module import ModuleSubject
+from attention_core.conformance.modules.form import Form
 from attention_core.conformance.modules.fused_roles import UNSEEN
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
 
@@ -271,3 +274,12 @@ def test_a_flag_that_says_weights_is_judged_and_what_only_the_first_look_tried_i
         assert [r.law for r in report.laws if r.status == "refuted"] == ["returned_weights_are_those_of_the_heads"]
     if verdict == "incomplete":
         assert list(report.untested) == ["return_attention"]
+
+
+@pytest.mark.parametrize(("drawn", "adapted"), [(1, 8), (8, 8), (39, 40)])
+def test_a_head_whose_quarter_is_rotated_is_as_wide_as_the_next_multiple(drawn: int, adapted: int) -> None:
+    """Not the least common one: 39 features would become 312, and a quick run takes minutes."""
+    subject = ModuleSubject(None, Implementation(nn.MultiheadAttention, "f", CONTRACT), {"callable": True}, 0)
+    subject.form = Form(rotation="position_embeddings", rotated=0.25)
+    case = ParameterCase({"B": 1, "n": 3, "H": 2, "d": drawn})
+    assert subject.adapt_case(case)["d"] == adapted
