@@ -15,14 +15,12 @@ from judging_contracts import conforming, refuting
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import check_applies
 from attention_core.faults import kv_cache as faults
 from attention_core.modules.cache import KeyValueCache
-from attention_core.modules.self_attention import MultiHeadSelfAttention
 
 WINDOW = {"window": 4}
 SEEN_BY = {  # one law that must see it
@@ -169,14 +167,6 @@ def test_gradients_of_our_cache_are_tested() -> None:
     status = {r.law: r.status for r in report.laws}
     assert report.verdict == "conforms" and status["a_step_has_true_gradients"] == "held"
     assert not any(note.startswith("gradients are not tested") for note in report.notes)
-
-
-@pytest.mark.parametrize("gradients", [True, False])
-def test_a_report_on_a_module_says_that_gradients_are_not_tested(gradients: bool) -> None:
-    record = Implementation(MultiHeadSelfAttention, "f", "multi-head", gradients=gradients)
-    with Session(record, effort="quick") as session:
-        told = [note for note in session.report([]).notes if note.startswith("gradients are not tested")]
-    assert bool(told) is gradients
 
 
 @pytest.mark.parametrize("fault", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])

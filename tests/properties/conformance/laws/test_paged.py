@@ -121,3 +121,11 @@ def test_the_smallest_case_has_one_text_and_a_few_keys() -> None:
     assert result.counterexample is not None
     texts = result.counterexample.data["options"]["texts"]
     assert len(texts) == 1 and texts[0][0] == 1 and texts[0][1] <= 3, texts
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_a_report_says_that_gradients_are_not_tested(gradients: bool) -> None:
+    record = Implementation(paged_attention, "f", CONTRACT, gradients=gradients, **WIDE)
+    with Session(record, effort="quick") as session:
+        told = [note for note in session.report([]).notes if note.startswith("gradients are not tested")]
+    assert bool(told) is gradients
