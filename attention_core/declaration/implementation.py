@@ -45,6 +45,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "array": ("torch", "numpy", "jax"),
     "masks": ("any", "bool", "additive", "binary"),
     "batch_axes": ("any", "one"),
+    "runtime": ("auto", "triton", "python"),
 }
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
@@ -107,6 +108,8 @@ class Implementation:
         validates: it refuses what broadcasting would let pass, such as a mask that enlarges the result.
         sizes: predicate over (n_q, n_kv, d, d_v, H, H_kv) naming the sizes it supports.
         device: where it runs.
+        runtime: what runs its kernels: "triton" for Triton's interpreter, "python" for none, "auto" by whether the
+            target's file imports triton.
         array: the array library of its arguments.
         claims: parameters it supports; None reads them from the signature.
         declines: exceptions that decline a case beside the usual ones, by class name (dotted or plain).
@@ -162,6 +165,7 @@ class Implementation:
     batch_axes: str = "any"
     dropped_weights: bool = False
     mask_added: bool = False
+    runtime: str = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
@@ -174,6 +178,10 @@ class Implementation:
             if value not in choices and not (name == "out_layout" and value is None):
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
         self._check_scale_and_axes()
+        if self.runtime == "triton" and self.device != "cpu":
+            raise TargetError(
+                f"runtime=triton interprets kernels on a processor: leave it out with device={self.device}"
+            )
         if self.contract == "rotary" and self.layout == "nbhd":
             raise TargetError("layout=nbhd is not known of rotary: declare bhnd or bnhd")
         if self.array == "numpy":  # NumPy has no derivatives, and no bfloat16

@@ -58,6 +58,7 @@ HELP: Mapping[str, str] = {
     "validates": "It refuses what only broadcasting would let pass, e.g. a mask that enlarges the result.",
     "factory": "TARGET builds the callable (no arguments).",
     "device": "Where it runs.",
+    "runtime": "What runs its kernels: Triton's interpreter or none (python); auto: it does if its file imports triton.",
     "array": "The array library of its arguments.",
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
@@ -76,7 +77,7 @@ HELP: Mapping[str, str] = {
 }
 
 
-_ALWAYS = frozenset(["name", "contract", "factory", "device", "array", "dtypes", "arguments", "parameters"])
+_ALWAYS = frozenset(["name", "contract", "factory", "device", "runtime", "array", "dtypes", "arguments", "parameters"])
 _ALWAYS |= {"declines", "untested", "sizes"}
 _BUILT = _ALWAYS - {"factory"}
 _SERVED = {

@@ -19,16 +19,22 @@ VARIABLE = "TRITON_INTERPRET"
 IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+triton\b|from[ \t]+triton\b)", re.MULTILINE)
 
 
-def interpreter_variables(target: str, device: str, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+def interpreter_variables(
+    target: str, device: str, runtime: str = "auto", variables: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """What a worker's environment needs beside for a target written in Triton.
 
-    A value that the caller has set is left as it is, and so is the target of another device.
+    With the runtime "auto" a value that the caller has set is left as it is, and so is the target of another device.
 
     Example:
-        >>> interpreter_variables("json:dumps", "cpu", {})
+        >>> interpreter_variables("json:dumps", "cpu")
         {}
+        >>> interpreter_variables("json:dumps", "cpu", "triton")
+        {'TRITON_INTERPRET': '1'}
     """
     given = os.environ if variables is None else variables
+    if runtime != "auto":
+        return {VARIABLE: "1" if runtime == "triton" else "0"}
     if device != "cpu" or VARIABLE in given or not imports_triton(target):
         return {}
     return {VARIABLE: "1"}

@@ -98,10 +98,14 @@ class Session:
         self.runner: Runner
         if runner is not None:
             self.runner = runner
+        elif origin is None and implementation.runtime == "triton":
+            raise TargetError("runtime=triton is for targets by name, FILE.py:NAME: triton must not be imported before")
         elif origin is None:
             self.runner = LocalRunner(implementation.function, factory=implementation.factory, **options)
         else:
-            self.runner = WorkerRunner(origin, factory=implementation.factory, timeout=timeout, **options)
+            self.runner = WorkerRunner(
+                origin, factory=implementation.factory, timeout=timeout, runtime=implementation.runtime, **options
+            )
         try:
             if isinstance(self.runner, WorkerRunner) and self.contract.name in ATTENTION:
                 self.runner.start()

@@ -76,6 +76,8 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
             raise Violation(f"wrong result: {failure.message}", Evidence((Shown(request),), kind="shape"))
         if "FaultyAccess" in failure.types:
             raise Violation(f"a valid call reached memory wrongly: {line}", crash)
+        if "LacksOperation" in failure.types:
+            raise SetUpError(f"the target cannot run here: {line}; with a GPU, use --device cuda")
         if is_named(failure, also):
             raise Refused(text, request)
         if missing := what_is_missing(failure):
@@ -168,7 +170,8 @@ def what_is_missing(failure: Failure) -> str:
         module = re.match(r"No module named '([^']+)'", line)
         return f"it needs the module {module[1]!r} (is it installed beside attention-core?)" if module else line
     if not {"RuntimeError", "AssertionError", "OSError"}.isdisjoint(failure.types) and NOT_HERE.search(failure.message):
-        return f"{failure.types[0]}: {line}"
+        way_out = "; without a GPU, use --runtime triton" if "active drivers" in line else ""
+        return f"{failure.types[0]}: {line}{way_out}"
     return ""
 
 

@@ -33,8 +33,8 @@ def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
     """Load the target; the second value is the message to the parent."""
     try:
         limit_memory(options.get("memory"))
-        if os.environ.get(VARIABLE) == "1":
-            watch_triton()
+        if os.environ.get(VARIABLE) == "1" and not watch_triton() and options.get("runtime") == "triton":
+            raise TargetError("runtime=triton: triton is not installed here (pip install triton, on Linux)")
         target = load_target(options["target"])
         executor = Executor(
             target, factory=options["factory"], array=options["array"], device=options["device"],

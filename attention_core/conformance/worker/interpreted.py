@@ -1,4 +1,4 @@
-"""Watches Triton's interpreter: accesses outside of every tensor, races between programs, and its bfloat16 products.
+"""Watches Triton's interpreter: accesses outside of every tensor, races between programs, and its bfloat16 numbers.
 
 Each launch gets copies of its tensors with a guard on both sides, wide enough that no access nearby reaches another
 tensor. An access of a lane that is not masked is looked up before it is made, so that nothing outside is touched. Two
@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import sys
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,28 @@ GUARD = 1 << 16
 """Bytes on each side of a tensor."""
 UNTOUCHED, MANY = -1, -2
 """Instead of a program's number: no program yet, or more than one."""
+
+
+SIZES = "declare those that fit, e.g. --sizes 'd in (16, 32, 64)'"
+BLOCKS = re.compile(
+    r"power of (?:2|two)|incompatible dimensions|exceeds triton maximum|should have [MNK] >=|Cannot bitcast"
+)
+"""In Triton's refusal of the sizes of a block."""
+
+
+NUMPY = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
+    "tanh", "floor", "ceil", "trunc", "rint",
+)  # fmt: skip
+"""Functions of libdevice that NumPy has by the same name."""
+
+
+class LacksOperation(Exception):
+    """The interpreter lacks an operation of a kernel, which only a GPU has."""
+
+
+class UnfitBlock(ValueError):
+    """Triton refuses the blocks that a kernel makes of the sizes of a call."""
 
 
 class FaultyAccess(Exception):
@@ -175,6 +200,22 @@ def where() -> str:
     return ""
 
 
+def first_cause(error: BaseException, kernel: str) -> BaseException:
+    """What went wrong in a kernel first; the interpreter, and each function called by the kernel, wrap it once more."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    line, steps = "", traceback.extract_tb(error.__traceback__)
+    for step in steps:
+        if not {"triton", "numpy"} & set(Path(step.filename).parts) and step.filename != __file__:
+            line = f" (line {step.lineno}: {(step.line or '')[:120]})"
+    beyond = "_semantic" in str(error) or "InterpreterBuilder" in str(error)
+    if beyond or isinstance(error, NotImplementedError):
+        return LacksOperation(f"Triton's interpreter cannot run an operation of {kernel}: {error}{line}")
+    if isinstance(error, ValueError) and BLOCKS.search(str(error)):
+        return UnfitBlock(f"the blocks of {kernel} do not fit these sizes: {error}{line}; {SIZES}")
+    return error
+
+
 def map_tensors(value: Any, name: str, launch: Launch, interpreter: Any) -> Any:
     """An argument of a launch with its tensors guarded."""
     if isinstance(value, tuple):
@@ -202,7 +243,8 @@ class Watch:
         self._watch_memory(self.interpreter.InterpreterBuilder)
         self._watch_atomics(self.interpreter.InterpreterBuilder)
         self._watch_launches(self.interpreter.GridExecutor)
-        mend_products(self.interpreter)
+        mend_bfloat16(self.interpreter)
+        fill_libdevice(self.interpreter)
         patch_once(self.interpreter)
 
     def _watch_memory(self, builder: Any) -> None:
@@ -269,10 +311,7 @@ class Watch:
             try:
                 return call(this, *args, **kwargs)
             except self.interpreter.InterpreterError as error:
-                cause: BaseException | None = error
-                while cause is not None and not isinstance(cause, FaultyAccess):
-                    cause = cause.__cause__  # a function called by the kernel wraps it once more
-                raise error if cause is None else cause from None
+                raise first_cause(error, this.fn.__name__) from None
             finally:
                 self.launch = outer
 
@@ -280,21 +319,89 @@ class Watch:
         executor.__call__ = launch
 
 
-def mend_products(interpreter: Any) -> None:
-    """Let the interpreter multiply the values of bfloat16 operands, not their bits (triton #11584)."""
-    builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
-    dot = builder.create_dot
+def mend_bfloat16(interpreter: Any) -> None:
+    """Let the interpreter compute with the values of bfloat16 numbers, not with their bits (triton #11584).
+
+    Operands are widened to float32 and results rounded, as a GPU does it. Rounded twice, to 24 and to 8 bits, a sum,
+    product or quotient is what it is rounded once. A `tl.dot` stays in float32, and a `tl.sum` is rounded in the end.
+    """
+    builder, bfloat16, float32 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16, interpreter.tl.float32
+    dot, cast = builder.create_dot, builder.cast_impl
+
+    def is_narrow(handle: Any) -> bool:
+        return bool(handle.dtype.scalar == bfloat16 and handle.data.dtype == np.uint16)
 
     def widen(handle: Any) -> Any:
-        if handle.dtype.scalar != bfloat16:
+        if not is_narrow(handle):
             return handle
-        wide = (handle.data.astype(np.uint32) << 16).view(np.float32)
-        return interpreter.TensorHandle(wide, interpreter.tl.float32)
+        return interpreter.TensorHandle((handle.data.astype(np.uint32) << 16).view(np.float32), float32)
 
-    def create_dot(this: Any, a: Any, b: Any, *others: Any) -> Any:
-        return dot(this, widen(a), widen(b), *others)
+    def cast_impl(this: Any, source: Any, kind: Any) -> Any:
+        if is_narrow(source) and kind.scalar not in (bfloat16, float32):
+            source = widen(source)
+        if kind.scalar != bfloat16 or source.dtype.scalar == bfloat16:
+            return cast(this, source, kind)
+        return round_to_nearest(source if source.dtype.scalar == float32 else cast(this, source, float32))
 
-    builder.create_dot = create_dot
+    def round_to_nearest(source: Any) -> Any:
+        """A float32 number as bfloat16, to the nearest and in a tie to the even one; the interpreter truncates."""
+        bits = np.ascontiguousarray(source.data).view(np.uint32)
+        rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        quiet = ((bits >> 16) | 0x40).astype(np.uint16)
+        return interpreter.TensorHandle(np.where(np.isnan(source.data), quiet, rounded), bfloat16)
+
+    def widen_operands(operation: Any) -> Any:
+        def compute(this: Any, *operands: Any) -> Any:
+            if not any(isinstance(x, interpreter.TensorHandle) and is_narrow(x) for x in operands):
+                return operation(this, *operands)
+            wide = [widen(x) if isinstance(x, interpreter.TensorHandle) else x for x in operands]
+            found = operation(this, *wide)
+            return round_to_nearest(found) if found.data.dtype == np.float32 else found
+
+        return compute
+
+    def sum_values(this: Any, given: Any) -> Any:
+        if not is_narrow(given.handle):
+            return add_up(this, given)
+        total = np.sum(widen(given.handle).data, axis=this.axis, keepdims=this.keep_dims, dtype=np.float32)
+        rounded = round_to_nearest(interpreter.TensorHandle(np.asarray(total), float32))
+        return this.to_tensor(rounded.data if rounded.data.ndim else rounded.data[()], given.dtype)
+
+    reduction = interpreter.ReduceOps
+    add_up, reduction.sum = reduction.sum, sum_values
+    builder.create_dot = lambda this, a, b, *others: dot(this, widen(a), widen(b), *others)
+    builder.cast_impl = cast_impl
+    for name in ("binary_op", "ternary_op", "unary_op", "create_fma"):
+        setattr(builder, name, widen_operands(getattr(builder, name)))
+
+
+def fill_libdevice(interpreter: Any) -> None:
+    """Let functions of libdevice compute or say that they cannot: in the interpreter they give None.
+
+    Those of one number that NumPy has are computed by it.
+    """
+    from triton.language.extra import libdevice
+
+    own = {"rsqrt": lambda x: 1 / np.sqrt(x), "fast_expf": np.exp, "fast_logf": np.log, "fast_log2f": np.log2}
+    own |= {"fast_sinf": np.sin, "fast_cosf": np.cos, "fast_tanf": np.tan, "fast_tanhf": np.tanh}
+    own |= {name: getattr(np, name) for name in NUMPY}
+
+    def compute_by(operation: Any) -> Any:
+        def compute(x: Any, **_: Any) -> Any:
+            handle = interpreter.interpreter_builder.unary_op(x.handle, operation)
+            return interpreter.tl.tensor(handle, x.type)
+
+        return compute
+
+    def refuse_by(name: str) -> Any:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise NotImplementedError(f"libdevice.{name} is not supported in interpreter mode")
+
+        return refuse
+
+    names = [name for name, value in vars(libdevice).items() if inspect.isfunction(value) and not name.startswith("_")]
+    for name in names:
+        setattr(libdevice, name, compute_by(own[name]) if name in own else refuse_by(name))
 
 
 def patch_once(interpreter: Any) -> None:

@@ -112,7 +112,7 @@ class WorkerRunner(Noting):
 
     def __init__(
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None,
-        x64: bool = False, spare: bool = True,
+        x64: bool = False, spare: bool = True, runtime: str = "auto",
     ) -> None:  # fmt: skip
         super().__init__()
         memory = memory_limit(device) if memory is None else memory
@@ -123,6 +123,7 @@ class WorkerRunner(Noting):
             "device": device,
             "memory": memory,
             "x64": x64,
+            "runtime": runtime,
         }
         self.timeout = timeout
         self.has_spare = spare and sys.platform == "linux" and device == "cpu" and array != "jax"
@@ -153,7 +154,8 @@ class WorkerRunner(Noting):
             return
         hide_initial_environment()
         options = {**self.options, "main": threading.current_thread() is threading.main_thread()}
-        environment = worker_environment() | interpreter_variables(self.options["target"], self.options["device"])
+        named = (self.options[name] for name in ("target", "device", "runtime"))
+        environment = worker_environment() | interpreter_variables(*named)
         self.process = WorkerProcess(
             "attention_core.conformance.worker.entry", environment, pipes=2 if self.has_spare else 1
         )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from attention_core.conformance.engine.session import Session
+from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.worker.triton import imports_triton, interpreter_variables
 
 INTERPRETED = {"TRITON_INTERPRET": "1"}
@@ -17,21 +19,33 @@ INTERPRETED = {"TRITON_INTERPRET": "1"}
 def test_a_file_that_imports_triton_is_interpreted(tmp_path: Path, line: str) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(f"raise SystemExit\n{line}\n")  # it is read, never run
-    assert interpreter_variables(f"{path}:f", "cpu", {}) == INTERPRETED
+    assert interpreter_variables(f"{path}:f", "cpu", variables={}) == INTERPRETED
 
 
 @pytest.mark.parametrize("line", ["import torch", "# import triton", "import tritonclient"])
 def test_another_file_is_not(tmp_path: Path, line: str) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(f"{line}\n")
-    assert interpreter_variables(f"{path}:f", "cpu", {}) == {}
+    assert interpreter_variables(f"{path}:f", "cpu", variables={}) == {}
 
 
 def test_what_the_caller_has_set_stays_and_a_gpu_is_used_where_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text("import triton\n")
-    assert interpreter_variables(f"{path}:f", "cpu", {"TRITON_INTERPRET": "0"}) == {}
-    assert interpreter_variables(f"{path}:f", "cuda", {}) == {}
+    assert interpreter_variables(f"{path}:f", "cpu", variables={"TRITON_INTERPRET": "0"}) == {}
+    assert interpreter_variables(f"{path}:f", "cuda", variables={}) == {}
+
+
+@pytest.mark.parametrize(("runtime", "value"), [("triton", "1"), ("python", "0")])
+def test_a_runtime_that_is_declared_decides(runtime: str, value: str) -> None:
+    assert interpreter_variables("nothing:f", "cpu", runtime, {"TRITON_INTERPRET": "0"}) == {"TRITON_INTERPRET": value}
+
+
+def test_a_runtime_that_cannot_be_is_refused_in_one_line() -> None:
+    with pytest.raises(TargetError, match="runtime=triton interprets kernels on a processor: leave it out with device"):
+        Implementation(None, runtime="triton", device="cuda")
+    with pytest.raises(TargetError, match=r"runtime=triton is for targets by name, FILE\.py:NAME"):
+        Session(Implementation(len, runtime="triton"))
 
 
 def test_a_module_of_a_package_is_found_without_importing_the_package(

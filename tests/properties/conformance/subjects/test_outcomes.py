@@ -17,6 +17,7 @@ from attention_core.conformance.subjects.evidence import Refused, Violation
 from attention_core.conformance.subjects.outcomes import SetUpError, check_response, declines, what_is_missing
 from attention_core.conformance.worker.exchange import Request, Response
 from attention_core.conformance.worker.executor import describe_failure
+from attention_core.conformance.worker.interpreted import LacksOperation, UnfitBlock
 
 
 def made(name: str, module: str, base: type = Exception) -> type[Exception]:
@@ -173,6 +174,19 @@ def test_a_missing_module_is_one_error_and_no_refutation() -> None:
     assert not report.counterexamples
     assert report.reason().count("no_such_module_anywhere") == 1, report.reason()
     assert {r.status for r in report.laws} == {"not_applicable"}
+
+
+def test_what_triton_needs_is_an_error_of_the_set_up_with_the_way_out() -> None:
+    driver = describe_failure(RuntimeError("0 active drivers ([]). There should only be one."))
+    assert what_is_missing(driver).endswith("There should only be one.; without a GPU, use --runtime triton")
+    lacks = Response("raised", failure=describe_failure(LacksOperation("Triton's interpreter cannot run tan")))
+    with pytest.raises(
+        SetUpError, match="cannot run here: Triton's interpreter cannot run tan; with a GPU, use --device"
+    ):
+        check_response(lacks, Request())
+    unfit = Response("raised", failure=describe_failure(UnfitBlock("the blocks of f do not fit these sizes")))
+    with pytest.raises(Refused, match="UnfitBlock: the blocks of f do not fit"):
+        check_response(unfit, Request())
 
 
 @pytest.mark.parametrize("number", [0, 2, 3, 7])

@@ -1,4 +1,4 @@
-"""Triton's interpreter, watched: what lies outside of every tensor, races of programs, products of bfloat16.
+"""Triton's interpreter, watched: what lies outside of every tensor, races of programs, bfloat16 numbers.
 
 Each kernel runs in one process of its own, as triton reads its variable when it is imported.
 """
@@ -27,6 +27,7 @@ from attention_core.conformance.worker.interpreted import watch_triton
 assert watch_triton()
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 @triton.jit
 def right(X, O, n, B: tl.constexpr):
@@ -89,9 +90,46 @@ def multiplies(X, Y, O, B: tl.constexpr):
     at = i[:, None] * B + i[None, :]
     tl.store(O + at, tl.dot(tl.load(X + at), tl.load(Y + at)))
 
+@triton.jit
+def computes(X, Y, O, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x, y = tl.load(X + i), tl.load(Y + i)
+    tl.store(O + i, x + y)
+    tl.store(O + B + i, x * y)
+    tl.store(O + 2 * B + i, -x)
+    tl.store(O + 3 * B + i, tl.maximum(x, y))
+    tl.store(O + 4 * B + i, tl.where(x < y, x, y))
+    tl.store(O + 5 * B + i, tl.sum(x, 0) + x * 0)
+    tl.store(O + 6 * B + i, x.to(tl.int32).to(tl.bfloat16))
+
+@triton.jit
+def lacks_assembly(X, O, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [i], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(O + i, y)
+
+@triton.jit
+def lacks_a_library(X, O, n, B: tl.constexpr):
+    tl.store(O + tl.arange(0, B), libdevice.erfinv(tl.load(X + tl.arange(0, B))))
+
+@triton.jit
+def has_odd_blocks(X, O, n, B: tl.constexpr):
+    tl.store(O + tl.arange(0, B - 1), 1.0)
+
+@triton.jit
+def divides_by_zero(X, O, n, B: tl.constexpr):
+    for start in range(0, B, B - 16):
+        tl.store(O, start)
+
+@triton.jit
+def takes_a_tangent(X, O, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(O + i, libdevice.tan(tl.load(X + i)))
+
 found = {}
 for kernel in (right, reads_behind, writes_before, reads_far, writes_twice, writes_the_same_twice,
-               reads_what_another_writes, writes_what_another_read, adds_atomically, adds_behind, calls_a_function):
+               reads_what_another_writes, writes_what_another_read, adds_atomically, adds_behind, calls_a_function,
+               lacks_assembly, lacks_a_library, has_odd_blocks, divides_by_zero, takes_a_tangent):
     x, o = torch.ones(20), torch.zeros(20)
     try:
         kernel[(2,)](x, o, 20, 16)
@@ -103,6 +141,12 @@ x, y = (torch.randn(16, 16).bfloat16() for _ in range(2))
 o = torch.zeros(16, 16)
 multiplies[(1,)](x, y, o, 16)
 found["bfloat16"] = float((o - x.float() @ y.float()).abs().max())
+x, y = (torch.randn(16).bfloat16() * 4 for _ in range(2))
+o = torch.zeros(7, 16).bfloat16()
+computes[(1,)](x, y, o, 16)
+total = x.float().sum().bfloat16().expand(16)
+expected = torch.stack([x + y, x * y, -x, torch.maximum(x, y), torch.minimum(x, y), total, x.int().bfloat16()])
+found["arithmetic"] = (o != expected).any(1).tolist()
 x = torch.ones(40)
 o = torch.zeros(40)
 right[(2,)](x[::2][:20], o[20:], 20, 16)  # a view: what lies beside it in its storage stays
@@ -160,6 +204,25 @@ def test_a_race_is_found(found: dict[str, object], kernel: str) -> None:
 def test_products_of_bfloat16_multiply_values(found: dict[str, object]) -> None:
     """A sum of 16 exact products in float32 errs by at most 16 u of their magnitudes, here below 16 * 16."""
     assert float(str(found["bfloat16"])) <= 16 * 2.0**-24 * 16 * 16
+
+
+def test_bfloat16_numbers_are_computed_with_as_values(found: dict[str, object]) -> None:
+    assert found["arithmetic"] == [False] * 7
+
+
+def test_what_the_interpreter_lacks_is_named_with_its_line(found: dict[str, object]) -> None:
+    lacks = "LacksOperation: Triton's interpreter cannot run an operation of"
+    assert str(found["lacks_assembly"]).startswith(f"{lacks} lacks_assembly: inline_asm not supported")
+    assert "(line " in str(found["lacks_assembly"]) and "tl.inline_asm_elementwise(" in str(found["lacks_assembly"])
+    assert str(found["lacks_a_library"]).startswith(f"{lacks} lacks_a_library: ")
+    assert "libdevice.erfinv(" in str(found["lacks_a_library"])
+
+
+def test_blocks_that_do_not_fit_decline_a_call_and_other_errors_are_themselves(found: dict[str, object]) -> None:
+    assert str(found["has_odd_blocks"]).startswith("UnfitBlock: the blocks of has_odd_blocks do not fit these sizes: ")
+    assert "arange's range must be a power of 2 (line " in str(found["has_odd_blocks"])
+    assert str(found["divides_by_zero"]).startswith("ValueError: range() arg 3 must not be zero")
+    assert abs(float(str(found["takes_a_tangent"])) - 16 * 1.5574077) <= 1e-4
 
 
 def test_the_nearest_tensor_is_named() -> None:
