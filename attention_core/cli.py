@@ -52,7 +52,7 @@ main.add_command(bench)
 
 def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """One option for every field of the `Implementation` record."""
-    from attention_core.declaration.implementation import CHOICES
+    from attention_core.declaration.implementation import CHOICES, QKV_AXES
     from attention_core.declaration.options import DECLARED, FLAGS, HELP
 
     for name, words in DECLARED.items():
@@ -75,6 +75,8 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
             settings["type"] = click.Choice(CHOICES[name])
         elif name == "axes":
             settings["type"] = click.Choice(("4", "3", "2"))
+        elif name == "qkv_axis":
+            settings["type"] = click.Choice(tuple(map(str, QKV_AXES)))
         elif name == "declines":
             settings |= {"multiple": True, "metavar": "EXCEPTION"}
         elif name in ("dtypes", "untested"):

@@ -70,7 +70,7 @@ class Named:
             return f"it declares sizes {getattr(i.sizes, 'text', 'by a predicate')}"
         if w.direction == "bwd" and not i.gradients:
             return "it declares no gradients"
-        if (i.axes, i.scale, i.always_causal) != (4, "1/sqrt(d)", False):
+        if (i.axes, i.scale, i.always_causal, i.qkv_axis) != (4, "1/sqrt(d)", False, None):
             return "it declares another call than query, key and value of 4 axes, scaled by 1/sqrt(d)"
         if w.mask.kind != "none" and i.masks in ("additive", "binary"):
             return f"it declares {i.masks} masks"

@@ -24,6 +24,8 @@ SIZES: Mapping[str, str] = {
 """A parameter's or setting's name -> the size it holds: E features, H heads, H_kv of keys, d of a head, n at most."""
 LONGEST = 256
 """What is given for n: no case is longer."""
+PACKED = ("qkv", "QKV", "packed_qkv", "qkv_packed", "mixed_qkv", "query_key_value")
+"""Names of one array that holds query, key and value."""
 DROPOUTS = (
     "dropout", "attn_drop", "proj_drop", "attn_pdrop", "resid_pdrop", "embd_pdrop", "attention_dropout",
     "hidden_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob", "dropout_p", "dropout_rate", "drop_rate",

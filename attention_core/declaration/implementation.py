@@ -12,6 +12,7 @@ from typing import Any
 
 from attention_core.declaration.errors import OtherForm, TargetError, Unavailable, summarize_error
 from attention_core.declaration.scales import check_fill, check_scale
+from attention_core.declaration.sizes import ALIKE, ATTENTION, alike
 
 __all__ = [
     "ALIASES", "CHOICES", "CLAIMS", "DTYPES", "Implementation", "OtherForm", "TargetError", "Unavailable",
@@ -47,6 +48,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "batch_axes": ("any", "one"),
     "runtime": ("auto", "triton", "python"),
 }
+QKV_AXES = (-3, -4, -2, -5)
+"""Where the axis of query, key and value may lie in the one array that holds them, the most usual first."""
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
@@ -89,6 +92,8 @@ class Implementation:
         axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d): without an axis of
             heads there is one head.
         batch_axes: axes before the heads: "any" number of them, or exactly "one".
+        qkv_axis: where one array holds query, key and value: the axis of these three, from the end (-3 of
+            (B, n, 3, H, d)); `layout` says how the other axes lie. None: they are three arrays.
         masks: which masks it takes: "any" (bool or added to the scores), "bool" or "additive" alone, or "binary" (whole
             numbers 0 and 1).
         mask_fill: what a masked score is set to: "-inf", or a number of at most -1e7 that no score comes near.
@@ -166,6 +171,7 @@ class Implementation:
     dropped_weights: bool = False
     mask_added: bool = False
     runtime: str = "auto"
+    qkv_axis: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
@@ -178,6 +184,7 @@ class Implementation:
             if value not in choices and not (name == "out_layout" and value is None):
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
         self._check_scale_and_axes()
+        self._check_packed()
         if self.runtime == "triton" and self.device != "cpu":
             raise TargetError(
                 f"runtime=triton interprets kernels on a processor: leave it out with device={self.device}"
@@ -210,6 +217,17 @@ class Implementation:
             if self.axes != 4 and layout not in ("bhnd", "nbhd")[: self.axes - 1]:
                 raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {layout}")
 
+    def _check_packed(self) -> None:
+        if self.qkv_axis is None:
+            return
+        if self.qkv_axis not in QKV_AXES or self.contract not in ATTENTION or self.axes != 4:
+            known = ", ".join(map(str, QKV_AXES))
+            raise TargetError(
+                f"qkv_axis={self.qkv_axis!r}: choose from {known}, for functions of one array with 5 axes that holds "
+                "query, key and value"
+            )
+        object.__setattr__(self, "sizes", alike(self.sizes))
+
     def as_dict(self) -> dict[str, Any]:
         """The conventions as plain JSON values, for reports."""
         skip = {"function", "sizes", "known_failures"}
@@ -220,7 +238,8 @@ class Implementation:
         record["declines"] = list(self.declines)
         record["claims"] = None if self.claims is None else list(self.claims)
         record["untested"] = list(self.untested)
-        record["sizes"] = None if self.sizes is None else getattr(self.sizes, "text", "predicate")
+        implied = self.sizes is None or (self.qkv_axis is not None and getattr(self.sizes, "text", "") == ALIKE)
+        record["sizes"] = None if implied else getattr(self.sizes, "text", "predicate")
         return record
 
     def with_(self, **changes: Any) -> Implementation:

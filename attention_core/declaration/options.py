@@ -58,7 +58,7 @@ HELP: Mapping[str, str] = {
     "validates": "It refuses what only broadcasting would let pass, e.g. a mask that enlarges the result.",
     "factory": "TARGET builds the callable (no arguments).",
     "device": "Where it runs.",
-    "runtime": "What runs its kernels: Triton's interpreter or none (python); auto: it does if its file imports triton.",
+    "runtime": "What runs its kernels: Triton's interpreter or none (python); auto: the file imports triton.",
     "array": "The array library of its arguments.",
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
@@ -68,6 +68,7 @@ HELP: Mapping[str, str] = {
     "arguments": "NAME=VALUE passed on every call; repeatable.",
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d); of self-attention 2 for (n, E).",
     "batch_axes": "Axes before the heads: any number of them, none included, or exactly one.",
+    "qkv_axis": "The axis of query, key and value, from the end, where one array holds them: -3 of (B, n, 3, H, d).",
     "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
     "always_causal": "Every call is causal, and no parameter says so.",
     "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",
@@ -95,13 +96,13 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP) - {"config"},
     "attention-lse": frozenset(HELP) - {"config"},
     "mask-builder": _ALWAYS | {"causal", "mask_true", "masks"},
-    "heads": _ALWAYS,
-    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale", "dead_rows"},
+    "heads": _ALWAYS | {"gradients"},
+    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale", "dead_rows", "gradients"},
     "rotary": _ALWAYS | {"layout"},
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
     "kv-cache": _BUILT | {"accumulate", "scale"},
-    "self-attention": _ALWAYS | {"accumulate", "scale", "axes"},
+    "self-attention": _ALWAYS | {"accumulate", "scale", "axes", "gradients"},
     "self-attention-steps": _ALWAYS | {"scale"},
     "varlen": _ALWAYS | _SERVED,
     "paged": _ALWAYS | _SERVED - {"gradients"},
@@ -198,8 +199,8 @@ def fields_from_text(given: Mapping[str, Any]) -> dict[str, Any]:
         if name in ("dtypes", "claims", "declines", "untested"):
             parts = [p.strip() for v in ([value] if isinstance(value, str) else value) for p in v.split(",")]
             fields[name] = tuple(p for p in parts if p)
-        elif name == "axes":
-            fields[name] = int(value) if str(value).isdigit() else value
+        elif name in ("axes", "qkv_axis"):
+            fields[name] = int(value) if str(value).lstrip("-").isdigit() else value
         elif name == "sizes":
             fields[name] = SizeCondition(value)
         elif name in ("arguments", "parameters", "config"):

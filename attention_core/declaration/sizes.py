@@ -115,3 +115,25 @@ class SizeCondition:
         if isinstance(node, ast.Name):
             raise ValueError(f"no size is called {node.id!r}")
         raise ValueError(f"{type(node).__name__} is not allowed")
+
+
+ALIKE = "n_q == n_kv and d == d_v and H == H_kv"
+"""Sizes of query, key and value that one array can hold."""
+
+
+def alike(condition: Any) -> Any:
+    """A condition over sizes, and that query, key and value are of one shape.
+
+    Example:
+        >>> alike(SizeCondition("d == 8"))(5, 5, 8, 8, 2, 2), alike(SizeCondition("d == 8"))(5, 7, 8, 8, 2, 2)
+        (True, False)
+        >>> alike(None).text == alike(alike(None)).text
+        True
+    """
+    if condition is None:
+        return SizeCondition(ALIKE)
+    text = getattr(condition, "text", None)
+    if text is None:  # a predicate of the caller's own
+        same = SizeCondition(ALIKE)
+        return lambda *sizes, **named: same(*sizes, **named) and condition(*sizes, **named)
+    return condition if ALIKE in text else SizeCondition(f"{ALIKE} and ({text})")

@@ -66,4 +66,19 @@ def heads_kept_by_identity(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, ca
     return self_attention(Q, KEPT[1], V, n_heads, causal)
 
 
-FAULTY = (scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view, heads_kept_by_identity)
+def scores_detached(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The output is right; queries and keys get no gradient, as behind a softmax under no_grad."""
+    return self_attention(Q.detach(), K.detach(), V, n_heads, causal)
+
+
+def last_head_detached(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The output is right; the values of the last of several heads get no gradient."""
+    width = V.shape[-1] // n_heads
+    kept = torch.cat([V[..., :width], V[..., width:-width], V[..., width:][..., -width:].detach()], dim=-1)
+    return self_attention(Q, K, kept, n_heads, causal)
+
+
+FAULTY = (
+    scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view, heads_kept_by_identity, scores_detached,
+    last_head_detached,
+)  # fmt: skip

@@ -170,6 +170,7 @@ FORMS: Mapping[str, str] = {
     "self-attention": "a function of projected tokens, which it cuts into heads itself",
 }
 """What suits a contract -> in words."""
+PACKED = "a function of one array that holds query, key and value"
 BUILT = "a class that is built without arguments, and called with query, key and value"
 
 
@@ -181,7 +182,7 @@ def look_at_form(error: OtherForm) -> FirstLook:
         ('a class of modules with many heads: it is judged under --contract multi-head',)
     """
     options = " ".join(option_text(name, value) for name, value in error.changes.items())
-    what = FORMS.get(str(error.changes.get("contract")), BUILT)
+    what = PACKED if "qkv_axis" in error.changes else FORMS.get(str(error.changes.get("contract")), BUILT)
     return FirstLook((f"{what}: it is judged under {options}",), error.changes)
 
 

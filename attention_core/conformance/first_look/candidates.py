@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from attention_core.declaration.implementation import CHOICES, Implementation, TargetError
+from attention_core.declaration.implementation import CHOICES, QKV_AXES, Implementation, TargetError
 from attention_core.declaration.scales import RULES
 
 Changes = Mapping[str, Any]
@@ -33,10 +33,13 @@ def of_plain_calls(record: Implementation) -> list[Changes]:
         *({"always_causal": True, "causal": "bottom_right", "dead_rows": d} for d in DEAD),
     ]
     ways: list[dict[str, Any]] = []
-    for axes, returns, scale, causal in product((4, 3, 2), CHOICES["returns"], SCALES, causality):
+    packed = record.qkv_axis is not None
+    placed: list[dict[str, Any]] = [{"qkv_axis": axis} for axis in QKV_AXES] if packed else [{}]
+    counts = (4,) if packed else (4, 3, 2)
+    for place, axes, returns, scale, causal in product(placed, counts, CHOICES["returns"], SCALES, causality):
         for layout, out_layout in LAYOUTS[axes]:
             way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}
-            ways.append({**way, **causal})
+            ways.append({**way, **place, **causal})
     return list_changes(record, ways)
 
 

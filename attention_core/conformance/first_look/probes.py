@@ -60,7 +60,7 @@ def signature(request: Request) -> tuple[Any, ...]:
     """What makes two requests the same call."""
     named = [*enumerate(request.args), *sorted(request.kwargs.items())]
     arguments = tuple((name, as_hashable(value)) for name, value in named)
-    return (*arguments, request.wrt, request.mode)
+    return (*arguments, request.wrt, request.mode, request.stacked)
 
 
 def as_hashable(value: Any) -> Any:

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from attention_core.conformance.first_look.findings import FirstLook, option_text
-from attention_core.conformance.laws.seed_attention import CAUSAL, CONTRACT, HEADS, SelfAttention
+from attention_core.conformance.laws.gradients import differentiable
+from attention_core.conformance.laws.seed_attention import CAUSAL, CONTRACT, HEADS, INPUTS, SelfAttention
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import array
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
 
@@ -35,12 +39,24 @@ def look_at_self_attention(
         right = agrees(subject, PROBES[:1])
         calls += subject.calls
         if right:
-            found = {} if axes == implementation.axes else {"axes": axes}
+            found: dict[str, Any] = {} if axes == implementation.axes else {"axes": axes}
+            found |= {"gradients": False} if is_forward_only(subject) else {}
             options = " ".join(option_text(name, value) for name, value in found.items())
             under = f"under {options}, not as it is declared" if found else "as it is declared"
             lines = (f"takes Q, K, V {SHAPES[axes]} of projected tokens", f"agrees with self-attention {under}")
             return FirstLook(lines, found, agrees=True, calls=calls)
     return FirstLook(("agrees with self-attention neither on (B, n, E) nor on (n, E)",), calls=calls)
+
+
+def is_forward_only(subject: SelfAttention) -> bool:
+    """Whether a call is answered, but its output carries no gradient though gradients are declared."""
+    if not differentiable(subject.implementation):
+        return False
+    case = subject.adapt_case(PROBES[0])
+    inputs = subject.inputs(case)
+    down = array(np.ones_like(inputs[0][0] if subject.alone else inputs[0]), case.dtype)
+    answer = subject.runner.run(subject.make_request(case, inputs, True, wrt_=INPUTS, cotangent_=down))
+    return answer.status == "ok" and not answer.has_graph
 
 
 def look_for_heads(

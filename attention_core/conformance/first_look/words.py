@@ -52,7 +52,7 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
 KINDS = {"masks": "its calls with masks", "causal": "its causal calls", "dead": "its rows without a key"}
 """Kinds of calls."""
 EMPTY: Mapping[str, str] = {}
-FORM = ("array", "axes", "layout", "out_layout", "returns")
+FORM = ("array", "axes", "qkv_axis", "layout", "out_layout", "returns")
 """Conventions that the first line tells."""
 
 
@@ -97,7 +97,10 @@ def call(record: Implementation, binding: Binding) -> str:
     named = f", with {', '.join(options)}" if options else ""
     out = record.out_layout or record.layout
     lies = f" {SHAPES[record.axes, out]}" if out != record.layout else ""
-    return f"takes query, key, value {shape} of {record.array}{named}; returns {RESULTS[record.returns]}{lies}"
+    what = f"query, key, value {shape}"
+    if record.qkv_axis is not None:
+        what = f"one array of query, key and value along axis {record.qkv_axis}, each {shape},"
+    return f"takes {what} of {record.array}{named}; returns {RESULTS[record.returns]}{lies}"
 
 
 def meaning(name: str, value: Any) -> str:

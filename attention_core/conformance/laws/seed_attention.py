@@ -15,14 +15,23 @@ import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
-from attention_core.conformance.subjects.evidence import Result, require_close, require_same
+from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Result,
+    Shown,
+    Violation,
+    require_close,
+    require_same,
+)
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
-from attention_core.conformance.worker.exchange import NDArray, Request
+from attention_core.conformance.worker.exchange import NDArray, Request, array
 from attention_core.declaration.scales import scale_of
 
-GRADIENTS = False  # no law tests them: the exercise asks for none
 CONTRACT = "self-attention"
+INPUTS = ("0", "1", "2")
 HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is_causal")
 
 
@@ -59,9 +68,53 @@ class SelfAttention(ParameterSubject):
             return found
         return replace(found, values=found.values[None], place=lambda i: i[1:], back=lambda i: (0, *i))
 
+    def gradients(self, case: ParameterCase, inputs: list[NDArray], causal: bool, cotangent: NDArray) -> list[Result]:
+        """The gradients of Q, K and V, each (B, n, E)."""
+        down = array(cotangent[0] if self.alone else cotangent, case.dtype)
+        request = self.make_request(case, inputs, causal, wrt_=INPUTS, cotangent_=down)
+        response, crash = self.send(request), Evidence((Shown(request),), kind="crash")
+        if not response.has_graph:
+            raise Violation(
+                "the output carries no gradient although its inputs ask for one (if it is forward only, declare "
+                "--no-gradients, in Python gradients=False)", crash,
+            )  # fmt: skip
+        found = list[Result]()
+        for name, x in zip(INPUTS, inputs, strict=True):
+            value, shape = response.gradients.get(name), x.shape[1:] if self.alone else x.shape
+            values = np.zeros(shape) if value is None else value.values.astype(np.float64)
+            if values.shape != shape:
+                raise Violation(f"gradient: got shape {values.shape}, but should be {shape}", crash)
+            result = Result(values, request, f"grad:{name}", extra={"missing": value is None})
+            if self.alone:
+                result = replace(result, values=values[None], place=lambda i: i[1:], back=lambda i: (0, *i))
+            found.append(result)
+        return found
+
+    def true_gradients(
+        self, case: ParameterCase, inputs: list[NDArray], causal: bool, cotangent: NDArray
+    ) -> list[tuple[NDArray, NDArray]]:
+        """The gradients of Q, K and V in float64, each with how far a correct one may be from it.
+
+        Raises:
+            NotApplicable: scores beyond the range of the dtype.
+        """
+        q, k, v, down = (_split_heads(x, case) for x in (*inputs, cotangent))
+        declared = self.implementation
+        how: dict[str, Any] = {"scale": scale_of(declared.scale, case["d"]), "is_causal": causal}
+        true = oracle.attention(q, k, v, **how)
+        found = oracle.gradients(q, k, v, down, truth=true, **how)
+        bounds = budget.backward_bound(
+            q, k, v, down, true, found, mask=oracle.causal_mask(case["n"], case["n"]) if causal else None,
+            scale=how["scale"], dtype=case.dtype, accumulate=declared.accumulate,
+        )  # fmt: skip
+        if not bounds.finite.all():
+            raise NotApplicable
+        names = ("query", "key", "value")
+        return [(_join_heads(getattr(found, name)), _join_heads(getattr(bounds, name))) for name in names]
+
     def truth(self, case: ParameterCase, inputs: list[NDArray], causal: bool) -> tuple[NDArray, NDArray]:
         """The output in float64, and how far a correct one may be from it."""
-        q, k, v = (x.reshape(*x.shape[:2], case["H"], case["d"]).swapaxes(1, 2) for x in inputs)
+        q, k, v = (_split_heads(x, case) for x in inputs)
         declared = self.implementation
         scale = scale_of(declared.scale, case["d"])
         true = oracle.attention(q, k, v, scale=scale, is_causal=causal)
@@ -72,6 +125,11 @@ class SelfAttention(ParameterSubject):
         assert bounds.out is not None
         bound = np.broadcast_to(bounds.out, true.out.shape)
         return _join_heads(true.out), _join_heads(bound)
+
+
+def _split_heads(x: NDArray, case: ParameterCase) -> NDArray:
+    """(B, n, E) to (B, H, n, d)."""
+    return np.asarray(x.reshape(*x.shape[:2], case["H"], case["d"]).swapaxes(1, 2))
 
 
 def _join_heads(a: NDArray) -> NDArray:
@@ -101,6 +159,20 @@ def causal_self_attention_masks_before_its_softmax(subject: SelfAttention, case:
     inputs = subject.inputs(case)
     want, bound = subject.truth(case, inputs, True)
     require_close(subject.attend(case, inputs, True), want, bound, "causal self-attention")
+
+
+def gradients_of_every_head_are_true(subject: SelfAttention, case: ParameterCase) -> None:
+    """The gradients of Q, K and V are those of their heads, joined again, causal or not.
+
+    Formula: dV_h = P_h^T dO_h, dQ_h = scale dS_h K_h, dK_h = scale dS_h^T Q_h, dS_h = P_h (dO_h V_h^T - D_h)
+    Source: derivations/softmax_backward.md (d-query, d-key, d-value)
+    Fault: scores_detached
+    """
+    inputs, causal = subject.inputs(case), bool(case.rng("causal").random() < 0.5)
+    cotangent = case.values("cotangent", case["B"], case["n"], case["H"] * case["d"])
+    true = subject.true_gradients(case, inputs, causal, cotangent)
+    for name, got, (want, bound) in zip("QKV", subject.gradients(case, inputs, causal, cotangent), true, strict=True):
+        require_close(got, want, bound, f"gradient of {name}")
 
 
 def later_inputs_change_no_earlier_output(subject: SelfAttention, case: ParameterCase) -> None:
@@ -141,6 +213,14 @@ LAWS = (
     Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, adjust=LARGER), **ROW, central=True),
     Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}, adjust=LARGER), **ROW),
     Law(later_inputs_change_no_earlier_output, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
+    Law(
+        gradients_of_every_head_are_true,
+        space=Sizes(RANGES, adjust=LARGER),
+        **ROW,
+        declares=differentiable,
+        because=NOT_DECLARED,
+        compares=True,
+    ),
     Law(
         tokens_written_into_are_read_anew,
         space=Sizes(RANGES),

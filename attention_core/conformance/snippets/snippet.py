@@ -202,6 +202,7 @@ class Program:
         out = "out" if number == 0 else "other" if number == 1 else f"out{number + 1}"
         target = self.target(request)
         places = [variables[str(i)] for i in range(len(request.args))]
+        places = self.pack(request, places, number)
         call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
         if request.written:  # the results are what it wrote into its arguments
             call = f"({', '.join([call, *(variables[name] for name in request.written)])})[1:]"
@@ -226,6 +227,7 @@ class Program:
         if request.between is not None:
             given = self.arguments(request.between, number + 1, fresh=True)
             places = [given[str(i)] for i in range(len(request.between.args))]
+            places = self.pack(request.between, places, number + 1)
             named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
             off = switched_off(request.between, evidence)
             self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
@@ -242,6 +244,23 @@ class Program:
             self.select(shown, number, out, variables)
         if request.overwrite:
             self.overwrite(request, out, variables)
+
+    def pack(self, request: Request, places: list[str], number: int) -> list[str]:
+        """The arguments by place, the first three as views of one array where the target takes that."""
+        if request.stacked is None:
+            return places
+        array = self.implementation.array
+        library = {"torch": "torch", "numpy": "np", "jax": "jnp"}[array]
+        parts = ", ".join(places[:3])
+        whole = f"{library}.stack(({parts}), {request.stacked})"
+        if request.wrt or array == "jax":
+            return [whole, *places[3:]]
+        name = f"qkv{number + 1 if number else ''}"
+        views = (
+            f"{name}.unbind({request.stacked})" if array == "torch" else f"np.moveaxis({name}, {request.stacked}, 0)"
+        )
+        self.lines.append(f"{name} = {whole}; {parts} = {views}")
+        return [name, *places[3:]]
 
     def parameters(self, target: str, request: Request, out: str) -> dict[str, str]:
         """A request's name of a module's parameter -> an expression for it; writes the lines before a derivative."""

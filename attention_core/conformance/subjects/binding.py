@@ -18,8 +18,8 @@ from attention_core.conformance.subjects.axes import Axes
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.worker.bound_parameters import MODULES
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
-from attention_core.declaration.aliases import SIZES
-from attention_core.declaration.implementation import ALIASES, CLAIMS, Implementation, OtherForm, TargetError
+from attention_core.declaration.aliases import PACKED, SIZES
+from attention_core.declaration.implementation import ALIASES, CLAIMS, QKV_AXES, Implementation, OtherForm, TargetError
 from attention_core.declaration.scales import scale_of
 from attention_core.declaration.sizes import ATTENTION
 
@@ -82,6 +82,8 @@ class Binding:
             raise NotApplicable("every call is causal")
         if self.implementation.axes < 4 and case.query.ndim != 4:
             raise NotApplicable(f"the target takes arrays of {self.implementation.axes} axes")
+        if self.implementation.qkv_axis is not None:
+            extra["stacked"] = self._axis_of_parts(case)
         args = []
         for name in INPUTS:
             values = getattr(case, name)
@@ -104,6 +106,19 @@ class Binding:
         if self.is_module:
             extra.setdefault("mode", "eval")
         return Request(tuple(args), kwargs, **extra)
+
+    def _axis_of_parts(self, case: Case) -> int | None:
+        """The axis of query, key and value in the one array that holds them.
+
+        Raises:
+            NotApplicable: they are not of one shape, or their axis has no place before these axes.
+        """
+        axis = self.implementation.qkv_axis
+        if not case.query.shape == case.key.shape == case.value.shape:
+            raise NotApplicable("one array holds query, key and value, which are of one shape")
+        if axis == -5 and case.query.ndim != 4:
+            raise NotApplicable("the target takes exactly one batch axis")
+        return axis
 
     def target_name(self, name: str) -> str:
         """The target's name of a parameter.
@@ -207,6 +222,7 @@ def _read_claims(implementation: Implementation, description: Mapping[str, Any])
     if parameters is None:
         claims = frozenset(declared or ())
         return Binding(implementation, canonical, claims, "it has no readable signature")
+    require_declared_packing(implementation, parameters)
     names, unread = read_parameters(implementation, parameters)
     keywords = any(p["kind"] == "VAR_KEYWORD" for p in parameters)
     # A default that means something of its own (causal=True, scale=1.0) is never left to itself.
@@ -221,22 +237,38 @@ def _read_claims(implementation: Implementation, description: Mapping[str, Any])
     return Binding(implementation, {c: names[c] for c in required} | spelled, frozenset(declared), unread, required)
 
 
+def require_declared_packing(implementation: Implementation, parameters: list[Mapping[str, Any]]) -> None:
+    """Refuse a target of one array for query, key and value, by its name, unless that is declared.
+
+    Raises: OtherForm.
+    """
+    first = parameters[0]["name"] if parameters else ""
+    if first in PACKED and implementation.qkv_axis is None:
+        raise OtherForm(
+            f"{implementation.name} takes {first!r}, one array that holds query, key and value: give "
+            "--qkv-axis AXIS (-3 of (B, n, 3, H, d), with --layout bnhd)",
+            {"qkv_axis": QKV_AXES[0]},
+        )
+
+
 def read_parameters(implementation: Implementation, parameters: list[Mapping[str, Any]]) -> tuple[dict[str, str], str]:
     """Canonical name -> own name for the recognised parameters, and a remark on what cannot be read."""
     names: dict[str, str] = {}
     star = [p["name"] for p in parameters if p["kind"].startswith("VAR_")]
     named = [p for p in parameters if not p["kind"].startswith("VAR_")]
-    inputs = [p for p in named if p["kind"] != "KEYWORD_ONLY"][:3]
+    count = 3 if implementation.qkv_axis is None else 1
+    inputs = [p for p in named if p["kind"] != "KEYWORD_ONLY"][:count]
     if named and named[0]["name"] == "self":
         raise TargetError(f"{implementation.name} is a method of a class, not of an object: name an instance's")
-    if len(inputs) < 3 and not any(p["kind"] == "VAR_POSITIONAL" for p in parameters):
+    if len(inputs) < count and not any(p["kind"] == "VAR_POSITIONAL" for p in parameters):
         only = " by position" if len(named) >= 3 else ""
-        count = f"{len(inputs)} parameter{'' if len(inputs) == 1 else 's'}"
+        given = f"{len(inputs)} parameter{'' if len(inputs) == 1 else 's'}"
         raise TargetError(
-            f"{implementation.name} takes {count}{only}, but attention needs query, key and value "
+            f"{implementation.name} takes {given}{only}, but attention needs query, key and value "
             "(for another contract say --contract NAME)"
         )
-    require_inputs_first(implementation, [p["name"] for p in named], [p["name"] for p in inputs])
+    if count == 3:
+        require_inputs_first(implementation, [p["name"] for p in named], [p["name"] for p in inputs])
     rest = [p for p in named if p not in inputs and p["name"] not in implementation.arguments]
     for name in [p["name"] for p in named if p not in inputs and p not in rest]:
         require_neutral(implementation, name, implementation.arguments[name])

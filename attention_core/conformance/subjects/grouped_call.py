@@ -28,6 +28,8 @@ def with_grouped_heads(binding: Binding, runner: Runner) -> Binding:
     declared = binding.implementation.claims is not None
     if declared or "enable_gqa" in binding.claims or "enable_gqa" in binding.names:
         return binding
+    if binding.implementation.qkv_axis is not None:
+        return replace(binding, ungrouped="not applicable: one array holds as many key heads as query heads")
     if binding.implementation.axes < 4:
         return replace(binding, ungrouped="not tested: the target has no axis of heads")
     case = smallest_case(binding)

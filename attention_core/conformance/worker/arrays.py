@@ -100,6 +100,14 @@ class TorchArrays:
         with suppress(RuntimeError):  # one that repeats its numbers (stride 0), or cannot be written to, stays
             plain.copy_(other_values(plain, self.torch.full_like))
 
+    def stack(self, tensors: Sequence[Any], axis: int) -> Any:
+        """One tensor that holds others along a new axis."""
+        return self.torch.stack(list(tensors), axis)
+
+    def part(self, tensor: Any, axis: int, number: int) -> Any:
+        """A view of one of those that `stack` put together."""
+        return tensor.select(axis, number)
+
     def refill(self, tensor: Any, spec: Array) -> None:
         """Write the described numbers into a tensor, as its owner may."""
         tensor.copy_(self.build(spec))
@@ -215,6 +223,12 @@ class NumpyArrays:
         if isinstance(tensor, np.ndarray) and tensor.flags.writeable:
             tensor[...] = other_values(tensor, np.full_like)
 
+    def stack(self, tensors: Sequence[Any], axis: int) -> Any:
+        return np.stack(tensors, axis)
+
+    def part(self, tensor: Any, axis: int, number: int) -> Any:
+        return np.moveaxis(tensor, axis, 0)[number]
+
     def refill(self, tensor: Any, spec: Array) -> None:
         tensor[...] = self.build(spec)
 
@@ -295,6 +309,12 @@ class JaxArrays(NumpyArrays):
 
     def overwrite(self, tensor: Any) -> None:
         return None  # arrays of JAX cannot be written into
+
+    def stack(self, tensors: Sequence[Any], axis: int) -> Any:
+        return self.jax.numpy.stack(tensors, axis)
+
+    def part(self, tensor: Any, axis: int, number: int) -> Any:
+        return self.jax.numpy.moveaxis(tensor, axis, 0)[number]
 
     def refill(self, tensor: Any, spec: Array) -> None:
         return None  # arrays of JAX cannot be written into

@@ -178,7 +178,8 @@ class Request:
     `earlier` is a call that is made before this one with the very arrays of this one, which hold its numbers then:
     the caller writes this call's numbers into them afterwards. `written` names the arguments that the call writes its
     results into, in their order; what it returns does not count then. `threads` is torch's number of threads during
-    the call.
+    the call. `stacked` puts the first three arguments into one array along a new axis (from the end): the call gets
+    that one in their place, and they are views of it, unless they are differentiated.
     """
 
     args: tuple[Any, ...] = ()
@@ -206,6 +207,7 @@ class Request:
     earlier: Request | None = None
     written: tuple[str, ...] = ()
     threads: int | None = None
+    stacked: int | None = None
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ from attention_core.declaration.implementation import TargetError, summarize_err
 from attention_core.worker.processes import COMPILERS
 
 MAX_OUTPUTS = 4
+STACKED, PACKED = ("0", "1", "2"), "packed:"
+"""The arguments that one array holds, and the name under which it stands among what is built."""
 COTANGENT = "cotangent"
 """Its name among the arguments: a backward must leave it as it was, too."""
 
@@ -103,8 +105,7 @@ class Executor:
             call = getattr(target, "forward", target)
             facts = {"parameters": described_parameters(call), "read": self.names_read, "keyed": self.read_by_key}
             return Response("ok", described=facts)
-        built = {str(i): self._build(a) for i, a in enumerate(request.args)}
-        built |= {name: self._build(a) for name, a in request.kwargs.items()}
+        built = self._build_arguments(request)
         if request.earlier is not None:
             built = self._written_into(target, request, request.earlier, built)
         arrays = [n for n, a in self._name_arguments(request).items() if isinstance(a, Array)]
@@ -162,20 +163,20 @@ class Executor:
         """The result of a call made while another one's result, or graph, is alive."""
         if request is None:
             return None
-        built = {name: self._build(a) for name, a in self._name_arguments(request).items()}
+        built = self._build_arguments(request)
         for name in request.wrt:
             built[name] = self.library.differentiable(built[name])
         return self.library.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
 
     def _written_into(self, target: Any, request: Request, earlier: Request, built: dict[str, Any]) -> dict[str, Any]:
         """The arrays of an earlier call, made now, with the numbers of this one written into them afterwards."""
-        first = {name: self._build(a) for name, a in self._name_arguments(earlier).items()}
+        first = self._build_arguments(earlier)
         self.library.call(lambda: self._call(target, earlier, first), False)
         for name, argument in self._name_arguments(request).items():
             if isinstance(argument, Array) and name in first:
                 self.library.refill(first[name], argument)
                 built[name] = first[name]
-        return built
+        return built | ({PACKED: first[PACKED]} if PACKED in first else {})
 
     def _arrays_first(self, result: Any) -> list[Any]:
         """The results with those left out behind the first that are not arrays: a cache, None, a tuple."""
@@ -240,6 +241,14 @@ class Executor:
             return tuple(self._build(one) for one in argument)
         return self.library.build(argument) if isinstance(argument, Array) else argument
 
+    def _build_arguments(self, request: Request) -> dict[str, Any]:
+        """The arguments by name; those that are stacked are views of one array, which stands under `PACKED`."""
+        built = {name: self._build(a) for name, a in self._name_arguments(request).items()}
+        if request.stacked is not None and not request.wrt:
+            packed = built[PACKED] = self.library.stack([built[name] for name in STACKED], request.stacked)
+            built |= {name: self.library.part(packed, request.stacked, i) for i, name in enumerate(STACKED)}
+        return built
+
     @staticmethod
     def _name_arguments(request: Request) -> dict[str, Any]:
         return {str(i): a for i, a in enumerate(request.args)} | dict(request.kwargs)
@@ -247,6 +256,9 @@ class Executor:
     def _call(self, target: Any, request: Request, built: dict[str, Any]) -> Any:
         built = built | {name: built[other] for name, other in request.same}
         args = [built[str(i)] for i in range(len(request.args))]
+        if request.stacked is not None:
+            packed = built.get(PACKED)
+            args[:3] = [self.library.stack(args[:3], request.stacked) if packed is None else packed]
         with self.process.preserve(request.watch is not None):
             return target(*args, **{name: built[name] for name in request.kwargs})
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from judging import held, refuted
 from judging_contracts import conforming, first_refuting
 from torch import Tensor
 
-from attention_core.conformance import Implementation
+from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import seed_attention, seed_steps
 from attention_core.declaration.implementation import TargetError
@@ -44,6 +45,33 @@ def test_every_fault_of_a_step_is_refuted(kind: str, fault: Callable[..., Tensor
 @pytest.mark.parametrize("right", [whole.self_attention, ours.self_attention])
 def test_the_whole_conforms(right: Callable[..., Tensor]) -> None:
     conforming(right, seed_attention.CONTRACT)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_right_gradients_are_left_in_peace(seed: int) -> None:
+    for right in (whole.self_attention, ours.self_attention):
+        held("gradients_of_every_head_are_true", right, contract=seed_attention.CONTRACT, seed=seed)
+
+
+def one_sequence(Q: Tensor, K: Tensor, V: Tensor, n_heads: int, causal: bool) -> Tensor:
+    """(n, E) alone."""
+    assert Q.ndim == 2
+    return whole.self_attention(Q[None], K[None], V[None], n_heads, causal)[0]
+
+
+def test_gradients_of_one_sequence_are_judged() -> None:
+    held("gradients_of_every_head_are_true", one_sequence, contract=seed_attention.CONTRACT, axes=2)
+
+
+@torch.no_grad()
+def forward_only(Q: Tensor, K: Tensor, V: Tensor, n_heads: int, causal: bool) -> Tensor:
+    return whole.self_attention(Q, K, V, n_heads, causal)
+
+
+def test_a_function_that_is_forward_only_is_found_to_be_so() -> None:
+    report = check_implementation(Implementation(forward_only, "f", seed_attention.CONTRACT), "quick")
+    assert report.first_look is not None and dict(report.first_look.found) == {"gradients": False}
+    assert report.under_found is not None and report.under_found.verdict == "conforms"
 
 
 @pytest.mark.parametrize("kind", seed_steps.STEPS)

@@ -55,6 +55,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"parameters": {"window": 4}}),
     ("self-attention", "causal_self_attention_masks_before_its_softmax", "attention_core.faults.seed_attention:masked_after_softmax",
      "attention_core.faults.seed_attention:self_attention", {}),
+    ("self-attention", "gradients_of_every_head_are_true", "attention_core.faults.seed_attention:scores_detached",
+     "attention_core.faults.seed_attention:self_attention", {}),
     ("self-attention", "later_inputs_change_no_earlier_output", "attention_core.faults.seed_attention:causal_ignored",
      "attention_core.faults.seed_attention:self_attention", {}),
     ("self-attention-steps", "a_causal_mask_is_of_bools", "attention_core.faults.seed_steps:mask_of_ones",
