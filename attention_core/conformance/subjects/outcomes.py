@@ -77,7 +77,7 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
         if "FaultyAccess" in failure.types:
             raise Violation(f"a valid call reached memory wrongly: {line}", crash)
         if "LacksOperation" in failure.types:
-            raise SetUpError(f"the target cannot run here: {line}; with a GPU, use --device cuda")
+            raise SetUpError(f"the target cannot run here: {line}")
         if is_named(failure, also):
             raise Refused(text, request)
         if missing := what_is_missing(failure):

@@ -208,9 +208,14 @@ def first_cause(error: BaseException, kernel: str) -> BaseException:
     for step in steps:
         if not {"triton", "numpy"} & set(Path(step.filename).parts) and step.filename != __file__:
             line = f" (line {step.lineno}: {(step.line or '')[:120]})"
+    if isinstance(error, AttributeError) and str(error).startswith("module 'triton"):
+        return LacksOperation(
+            f"this release of triton has not what {kernel} uses: {error}{line}; install one that has it"
+        )
     beyond = "_semantic" in str(error) or "InterpreterBuilder" in str(error)
     if beyond or isinstance(error, NotImplementedError):
-        return LacksOperation(f"Triton's interpreter cannot run an operation of {kernel}: {error}{line}")
+        what = f"Triton's interpreter cannot run an operation of {kernel}: {error}{line}"
+        return LacksOperation(f"{what}; with a GPU, use --device cuda")
     if isinstance(error, ValueError) and BLOCKS.search(str(error)):
         return UnfitBlock(f"the blocks of {kernel} do not fit these sizes: {error}{line}; {SIZES}")
     return error
@@ -245,6 +250,7 @@ class Watch:
         self._watch_launches(self.interpreter.GridExecutor)
         mend_bfloat16(self.interpreter)
         fill_libdevice(self.interpreter)
+        choose_first_configuration()
         patch_once(self.interpreter)
 
     def _watch_memory(self, builder: Any) -> None:
@@ -373,6 +379,13 @@ def mend_bfloat16(interpreter: Any) -> None:
     builder.cast_impl = cast_impl
     for name in ("binary_op", "ternary_op", "unary_op", "create_fma"):
         setattr(builder, name, widen_operands(getattr(builder, name)))
+
+
+def choose_first_configuration() -> None:
+    """Let an autotuned kernel run with the first of its configurations that are left: there is nothing to time."""
+    from triton.runtime.autotuner import Autotuner
+
+    Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]
 
 
 def fill_libdevice(interpreter: Any) -> None:

@@ -179,10 +179,8 @@ def test_a_missing_module_is_one_error_and_no_refutation() -> None:
 def test_what_triton_needs_is_an_error_of_the_set_up_with_the_way_out() -> None:
     driver = describe_failure(RuntimeError("0 active drivers ([]). There should only be one."))
     assert what_is_missing(driver).endswith("There should only be one.; without a GPU, use --runtime triton")
-    lacks = Response("raised", failure=describe_failure(LacksOperation("Triton's interpreter cannot run tan")))
-    with pytest.raises(
-        SetUpError, match="cannot run here: Triton's interpreter cannot run tan; with a GPU, use --device"
-    ):
+    lacks = Response("raised", failure=describe_failure(LacksOperation("Triton's interpreter cannot run f")))
+    with pytest.raises(SetUpError, match=r"cannot run here: Triton's interpreter cannot run f$"):
         check_response(lacks, Request())
     unfit = Response("raised", failure=describe_failure(UnfitBlock("the blocks of f do not fit these sizes")))
     with pytest.raises(Refused, match="UnfitBlock: the blocks of f do not fit"):

@@ -113,6 +113,15 @@ def lacks_a_library(X, O, n, B: tl.constexpr):
     tl.store(O + tl.arange(0, B), libdevice.erfinv(tl.load(X + tl.arange(0, B))))
 
 @triton.jit
+def uses_what_was_removed(X, O, n, B: tl.constexpr):
+    tl.store(O, tl.make_no_such_thing(X))
+
+@triton.autotune(configs=[triton.Config({"V": 3.0}), triton.Config({"V": 5.0})], key=["n"])
+@triton.jit
+def is_tuned(X, O, n, B: tl.constexpr, V: tl.constexpr):
+    tl.store(O, V)
+
+@triton.jit
 def has_odd_blocks(X, O, n, B: tl.constexpr):
     tl.store(O + tl.arange(0, B - 1), 1.0)
 
@@ -129,13 +138,15 @@ def takes_a_tangent(X, O, n, B: tl.constexpr):
 found = {}
 for kernel in (right, reads_behind, writes_before, reads_far, writes_twice, writes_the_same_twice,
                reads_what_another_writes, writes_what_another_read, adds_atomically, adds_behind, calls_a_function,
-               lacks_assembly, lacks_a_library, has_odd_blocks, divides_by_zero, takes_a_tangent):
+               lacks_assembly, lacks_a_library, has_odd_blocks, divides_by_zero, takes_a_tangent,
+               uses_what_was_removed, is_tuned):
+    name = getattr(kernel, "base_fn", kernel).__name__
     x, o = torch.ones(20), torch.zeros(20)
     try:
         kernel[(2,)](x, o, 20, 16)
-        found[kernel.__name__] = float(o.sum())
+        found[name] = float(o.sum())
     except Exception as error:
-        found[kernel.__name__] = f"{type(error).__name__}: {error}"
+        found[name] = f"{type(error).__name__}: {error}"
 torch.manual_seed(0)
 x, y = (torch.randn(16, 16).bfloat16() for _ in range(2))
 o = torch.zeros(16, 16)
@@ -216,6 +227,13 @@ def test_what_the_interpreter_lacks_is_named_with_its_line(found: dict[str, obje
     assert "(line " in str(found["lacks_assembly"]) and "tl.inline_asm_elementwise(" in str(found["lacks_assembly"])
     assert str(found["lacks_a_library"]).startswith(f"{lacks} lacks_a_library: ")
     assert "libdevice.erfinv(" in str(found["lacks_a_library"])
+    assert str(found["lacks_a_library"]).endswith("; with a GPU, use --device cuda")
+    assert "has no attribute 'make_no_such_thing' (line " in str(found["uses_what_was_removed"])
+    assert str(found["uses_what_was_removed"]).endswith("; install one that has it")
+
+
+def test_an_autotuned_kernel_runs_with_its_first_configuration(found: dict[str, object]) -> None:
+    assert found["is_tuned"] == 3.0
 
 
 def test_blocks_that_do_not_fit_decline_a_call_and_other_errors_are_themselves(found: dict[str, object]) -> None:
