@@ -294,6 +294,44 @@ def padding_of_new_tokens_is_written() -> Attention:
     return attention
 
 
+def by_the_strides_of(pages: Tensor, other: Tensor | None) -> Tensor:
+    """The pages that one finds with the strides of other pages, or of a contiguous array without any."""
+    steps = torch.empty(pages.shape, device="meta").stride() if other is None else other.stride()
+    flat = torch.empty(0, dtype=pages.dtype).set_(pages.untyped_storage())
+    at = torch.full(pages.shape, int(pages.storage_offset()))
+    for axis, step in enumerate(steps):
+        at += step * torch.arange(pages.shape[axis]).view(-1, *(1,) * (pages.ndim - 1 - axis))
+    return flat[at % max(len(flat), 1)]
+
+
+def value_pages_by_the_strides_of_keys() -> Attention:
+    """One set of strides for both: right while pages of keys and of values lie alike."""
+    right = build()
+
+    def attention(
+        q: Tensor, k_cache: Tensor, v_cache: Tensor, cache_seqlens: Tensor, block_table: Tensor,
+        softmax_scale: float | None = None, causal: bool = False, window_size: Sides = (-1, -1),
+    ) -> Tensor:  # fmt: skip
+        values = by_the_strides_of(v_cache, k_cache)
+        return right(q, k_cache, values, None, None, cache_seqlens, block_table, softmax_scale, causal, window_size)
+
+    return attention
+
+
+def pages_taken_as_contiguous() -> Attention:
+    """Offsets are computed from sizes, not from strides."""
+    right = build()
+
+    def attention(
+        q: Tensor, k_cache: Tensor, v_cache: Tensor, cache_seqlens: Tensor, block_table: Tensor,
+        softmax_scale: float | None = None, causal: bool = False, window_size: Sides = (-1, -1),
+    ) -> Tensor:  # fmt: skip
+        keys, values = (by_the_strides_of(x, None) for x in (k_cache, v_cache))
+        return right(q, keys, values, None, None, cache_seqlens, block_table, softmax_scale, causal, window_size)
+
+    return attention
+
+
 FAULTY = (
     pages_in_the_order_of_their_numbers, pages_one_behind_the_other, last_page_read_whole,
     last_page_read_whole_and_weighed_by_zero, last_page_left_out, length_from_the_table, page_belongs_to_its_last_text,
@@ -301,5 +339,6 @@ FAULTY = (
     pages_beyond_the_sixteenth_skipped, new_tokens_at_the_start_of_their_page, new_tokens_in_the_first_ones_page,
     new_tokens_not_attended, chunk_causal_from_the_first_key, chunk_not_causal, window_of_pages,
     lengths_of_the_next_text, one_key_fewer, table_read_by_token, padding_of_new_tokens_is_written,
+    value_pages_by_the_strides_of_keys, pages_taken_as_contiguous,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="paged", accumulate="float32") for fault in FAULTY)

@@ -140,14 +140,14 @@ OURS = (
     ),
     Kernel(
         "core:triton_flash",
-        "attention_core.kernels.triton.flash:flash_attention",
+        "attention_core.registry.triton_kernels:flash_attention",
         "FlashAttention in Triton, forward and backward; without a GPU in Triton's interpreter",
         TRITON,
         untested={**NO_MASK, **LSE_TOO},
     ),
     Kernel(
         "core:triton_flash_lse",
-        "attention_core.kernels.triton.flash:flash_attention",
+        "attention_core.registry.triton_kernels:flash_attention",
         "the same, with the log-sum-exp of every row",
         {**TRITON, "contract": "attention-lse", "returns": "out,lse", "arguments": {"block": 32, "return_lse": True}},
         untested=NO_MASK,
@@ -207,7 +207,7 @@ OTHER_CONTRACTS = (
     other("paged", "kernels.packed:paged_attention", "the keys of each text in pages, by a block table", "paged"),
     Kernel(
         "core:triton_paged",
-        "attention_core.kernels.triton.paged:paged_decode",
+        "attention_core.registry.triton_kernels:paged_decode",
         "the same in Triton, parts of the keys in several programs, merged; without a GPU in Triton's interpreter",
         {
             "contract": "paged",

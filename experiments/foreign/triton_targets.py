@@ -101,7 +101,7 @@ def fla_decoding(query: Tensor, key: Tensor, value: Tensor, scale: float | None 
     from fla.ops.attn.decoding import attn_decoding_one_step
 
     (B, n, H, d), n_kv = query.shape, key.shape[1]
-    if n != 1 or key.shape[:3] != value.shape[:3] or B != len(key) or d != key.shape[-1]:
+    if n != 1 or key.shape[:3] != value.shape[:3] or len(key) != B or d != key.shape[-1]:
         raise ValueError("one token a text, and one shape of keys and values")
     packed = (x.reshape(1, B * n_kv, *x.shape[2:]) for x in (key, value))
     ends = torch.arange(B + 1) * n_kv

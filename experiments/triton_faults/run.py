@@ -25,7 +25,6 @@ from attention_core.registry.table import implementation
 
 MISSED = {
     "offsets_of_32_bits": "needs a tensor of more than 2^31 elements, which no case has",
-    "value_page_of_the_key_strides": "pages of keys and of values have the same strides in every case of the contract",
 }
 """Faults that no law refutes, and why."""
 

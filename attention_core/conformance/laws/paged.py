@@ -15,6 +15,7 @@ from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.laws.varlen import ASKED, check_pack, compare, count_power, heads_of, outputs_of
 from attention_core.conformance.subjects.evidence import (
     NotApplicable,
+    Violation,
     require_close,
     require_same,
 )
@@ -192,6 +193,42 @@ def new_tokens_are_appended(subject: PagedSubject, case: PackedCase) -> None:
     require_close(value, full.value, 0.0, "pages of values after a call that appends")
 
 
+def pages_are_read_by_their_own_strides(subject: PagedSubject, case: PackedCase) -> None:
+    """Pages of keys and pages of values may be views of larger arrays, each in its own way.
+
+    Formula: f(q, views of the pages) = f(q, pages), views of keys and values apart
+    Source: vllm-project/vllm, a cache that holds keys and values in one array; slices of it differ in their strides
+    Fault: value_pages_by_the_strides_of_keys
+    """
+    rng = case.rng("views")
+    first, second = (str(view) for view in rng.choice(VIEWS, size=2, replace=False))
+    views = (first, second) if rng.random() < 0.7 else (first, first)
+    what = f"out of pages whose memory is {' and '.join(dict.fromkeys(views)).replace('_', ' ')}"
+    pack, setting = subject.pack(case), subject.setting(case)
+    check_pack(subject, case, pack, setting, what, paging=paging_of(case), views=views)
+
+
+def values_may_have_more_features_than_keys(subject: PagedSubject, case: PackedCase) -> None:
+    """Where the output of wider values is as wide as they are, all of its features are right.
+
+    A kernel that gives as many features as queries have, or refuses, takes one size alone and is left out.
+
+    Formula: |f(q, k, v) - t(q, k, v)| <= E_o, v of d_v > d features
+    Source: vllm-project/vllm, flashinfer-ai/flashinfer (MLA: queries of 192 features, values of 128)
+    Fault: value_pages_by_the_strides_of_keys
+    """
+    pack, setting = subject.pack(case), subject.setting(case)
+    judged = subject.judge(case, pack, setting)
+    try:
+        out, lse = subject.attend(case, pack, setting, paging=paging_of(case))
+    except Violation as violation:
+        if violation.evidence.event == "wrong shape":
+            raise NotApplicable("its output has another size than values that are wider than keys") from None
+        raise
+    what = "out of values wider than keys (if it takes one size alone, declare --sizes 'd == d_v')"
+    compare(subject, case, out, lse, judged, what)
+
+
 def the_numbers_of_pages_do_not_matter(subject: PagedSubject, case: PackedCase) -> None:
     """Pages under other numbers, with a table that says so, give the same.
 
@@ -219,7 +256,14 @@ def _pages_of_any_size(sizes: dict[str, int], rng: np.random.Generator) -> dict[
     return {**sizes, "d_v": sizes["d"], "page": int(rng.choice([1, 2, 8, 16, 64]))}
 
 
+def wider_values(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Values of more features than keys."""
+    return {**sizes, "d_v": sizes["d"] + sizes["d_v"]}
+
+
 PAGED = heads_of(page=(1, 5))
+VIEWS = ("sliced", "chunk", "padded", "offset", "heads_first", "heads_last", "transposed", "contiguous")
+"""How pages lie in memory (see `array`); two of them at a time."""
 USUAL = Sizes(PAGED, {**ASKED, "lengths": ("any", "same", "decode", "edges", "one")}, adjust=without_page)
 FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, "lengths": ("any", "same")}, adjust=without_page)
 SHARED_PAGES = Sizes(
@@ -232,6 +276,17 @@ SHARED = Sizes(
     {**PAGED, "H_kv": (2, 3), "group": (2, 3)},
     {"causal": (False, True), "lengths": ("any", "decode")},
     adjust=without_page,
+)
+STRIDED = Sizes(
+    {**PAGED, "H_kv": (2, 3), "d": (2, 8), "page": (2, 5)},
+    {"causal": (False, True), "lengths": ("any", "same")},
+    adjust=without_page,
+)
+WIDER = Sizes(
+    {**PAGED, "H_kv": (1, 2)},
+    {"causal": (False, True), "lengths": ("any", "same")},
+    adjust=wider_values,
+    related=lambda sizes: sizes["d_v"] > sizes["d"],
 )
 LARGE = Sizes(
     heads_of(H_kv=(1, 1), d=(1, 4), page=(1, 64)),
@@ -246,12 +301,14 @@ LAWS = (
     Law(texts_may_share_pages, **{**ROW, "space": SHARED_PAGES}),
     Law(texts_without_keys_are_dead, **{**ROW, "space": EMPTY}),
     Law(query_heads_share_pages_heads_in_order, **{**ROW, "large": 8, "space": SHARED}),
+    Law(pages_are_read_by_their_own_strides, **{**ROW, "large": 8, "space": STRIDED}),
+    Law(values_may_have_more_features_than_keys, **{**ROW, "large": 8, "space": WIDER}),
     Law(many_pages_are_read_to_the_last, **{**ROW, "large": 8, "space": LARGE}),
     Law(new_tokens_are_appended, **ROW),
     Law(the_numbers_of_pages_do_not_matter, **{**ROW, "large": 8}, role=DIAGNOSE),
 )  # fmt: skip
 COMPARISONS = (
     "unused_pages_and_tails_do_not_matter", "entries_behind_the_last_page_are_not_followed", "texts_may_share_pages",
-    "texts_without_keys_are_dead", "query_heads_share_pages_heads_in_order", "many_pages_are_read_to_the_last",
-    "new_tokens_are_appended",
+    "texts_without_keys_are_dead", "query_heads_share_pages_heads_in_order", "pages_are_read_by_their_own_strides",
+    "values_may_have_more_features_than_keys", "many_pages_are_read_to_the_last", "new_tokens_are_appended",
 )  # fmt: skip

@@ -56,7 +56,7 @@ class PackedCase(ParameterCase):
     def smaller(self) -> Iterator[ParameterCase]:
         """Cases with fewer and shorter texts, and of smaller sizes."""
         for case in self._fewer_texts():
-            if not self.options.get("uniform") or len({n_q for n_q, _ in case.texts}) == 1:
+            if not self.options.get("uniform") or _as_many_queries(case.texts):
                 yield case
         n_q = max((n for n, _ in self.texts), default=0)
         for fewer in dict.fromkeys((1, n_q // 2, n_q - 1)) if self.options.get("uniform") else ():
@@ -79,6 +79,12 @@ class PackedCase(ParameterCase):
     def from_json(data: Mapping[str, Any]) -> PackedCase:
         """The inverse of `to_json`."""
         return PackedCase(**{k: v for k, v in data.items() if k != "type"})
+
+
+def _as_many_queries(texts: list[tuple[int, int]]) -> bool:
+    """Whether there are texts, and all of them have the same number of queries, one at least."""
+    counts = {n_q for n_q, _ in texts}
+    return len(counts) == 1 and 0 not in counts
 
 
 def _shorter(n_q: int, n_kv: int) -> Iterator[tuple[int, int]]:

@@ -150,12 +150,16 @@ class PagedSubject(PackedSubject):
 
     def request_of_pages(
         self, case: ParameterCase, pack: Pack, pages: Pages, setting: Setting,
-        new: tuple[NDArray, NDArray] | None = None,
+        new: tuple[NDArray, NDArray] | None = None, views: tuple[str, str] = ("contiguous", "contiguous"),
     ) -> Request:  # fmt: skip
-        """The call for some pages; `new` are keys and values (B, m, H_kv, d) that it is to append."""
+        """The call for some pages, which lie in memory as `views` say; it is to append keys and values `new`.
+
+        Args: new: both (B, m, H_kv, d); views: of the pages of keys and of those of values.
+        """
         B, own = len(pack.texts), Arrangement("pshd", str(self.parameters.get("pages", "pshd")))
         query = self.query_axes.to_target(pack.query.reshape(B, -1, *pack.query.shape[1:]))
-        arrays = [array(x, case.dtype) for x in (query, own.to_target(pages.key), own.to_target(pages.value))]
+        pairs = ((query, "contiguous"), *zip(map(own.to_target, (pages.key, pages.value)), views, strict=True))
+        arrays = [array(x, case.dtype, view) for x, view in pairs]
         given = self.arguments_of_pages(pages, setting, pack)
         if new is not None:
             names = (self.roles["new_key"], self.roles["new_value"])
@@ -169,7 +173,7 @@ class PagedSubject(PackedSubject):
     ) -> tuple[Result, Result | None]:
         """(out, lse) of one call, one text behind the other: out (B n, H, d_v), lse (B n, H)."""
         pages = self.pages(case, pack, paging or Paging(self.page_of(case)))
-        request = self.request_of_pages(case, pack, pages, setting)
+        request = self.request_of_pages(case, pack, pages, setting, **how)
         return self.read_pages(case, request, self.send(request), pack)
 
     def append(

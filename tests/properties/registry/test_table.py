@@ -25,11 +25,12 @@ each_peer = pytest.mark.parametrize("row", PEERS, ids=lambda row: row.name)
 
 
 def definitions(origin: str) -> set[str]:
-    """Names that the origin's module defines, found without importing it."""
+    """Names that the origin's module defines or hands on, found without importing it."""
     spec = find_spec(origin.partition(":")[0])
     assert spec is not None and spec.origin is not None, f"no module {origin}"
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    handed_on = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)} | handed_on
 
 
 def test_reading_the_table_imports_no_kernel() -> None:

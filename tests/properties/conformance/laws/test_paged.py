@@ -33,6 +33,8 @@ SEEN_BY = {  # one law that must see it
     "new_tokens_in_the_first_ones_page": "new_tokens_are_appended",
     "new_tokens_not_attended": "new_tokens_are_appended",
     "padding_of_new_tokens_is_written": "new_tokens_are_appended",
+    "value_pages_by_the_strides_of_keys": "pages_are_read_by_their_own_strides",
+    "pages_taken_as_contiguous": "pages_are_read_by_their_own_strides",
 }
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ours": (paged_attention, WIDE),
@@ -121,6 +123,39 @@ def test_the_smallest_case_has_one_text_and_a_few_keys() -> None:
     assert result.counterexample is not None
     texts = result.counterexample.data["options"]["texts"]
     assert len(texts) == 1 and texts[0][0] == 1 and texts[0][1] <= 3, texts
+
+
+def test_a_call_of_one_token_a_text_keeps_its_token_when_it_is_made_small() -> None:
+    def attention(
+        query: Tensor, key_cache: Tensor, value_cache: Tensor, block_tables: Tensor, seq_lens: Tensor, scale: float
+    ) -> Tensor:
+        out = faults.decode_one_token(query, key_cache, value_cache, block_tables, seq_lens, scale)
+        return torch.where((seq_lens == 0)[:, None, None], 1.0, out)
+
+    record = {**SINGLE, "parameters": {"query": "bhd", "pages": "phsd"}}
+    result = judged("texts_without_keys_are_dead", attention, contract=CONTRACT, shrink=True, **record)
+    assert result.counterexample is not None
+    assert result.counterexample.data["options"]["texts"] == [[1, 0]]
+
+
+def values_of_the_keys_size(
+    q: Tensor, k_cache: Tensor, v_cache: Tensor, cache_seqlens: Tensor, block_table: Tensor
+) -> Tensor:
+    return faults.build()(q, k_cache, v_cache[..., : q.shape[-1]], None, None, cache_seqlens, block_table)
+
+
+def test_a_kernel_of_one_head_size_is_not_asked_for_wider_values() -> None:
+    law = "values_may_have_more_features_than_keys"
+    result = judged(law, values_of_the_keys_size, contract=CONTRACT, **WIDE)
+    assert (result.status, result.message) == (
+        "not_applicable", "its output has another size than values that are wider than keys",
+    )  # fmt: skip
+
+    def padded(q: Tensor, k_cache: Tensor, v_cache: Tensor, cache_seqlens: Tensor, block_table: Tensor) -> Tensor:
+        out = values_of_the_keys_size(q, k_cache, v_cache, cache_seqlens, block_table)
+        return torch.nn.functional.pad(out, (0, v_cache.shape[-1] - out.shape[-1]))
+
+    assert "declare --sizes 'd == d_v'" in refuted(law, padded, "quick", contract=CONTRACT, **WIDE).message
 
 
 @pytest.mark.parametrize("gradients", [True, False])
