@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.worker.stand_in_gpu import stand_in_for_a_gpu
+
 GUARD = 1 << 16
 """Bytes on each side of a tensor."""
 UNTOUCHED, MANY = -1, -2
@@ -208,7 +210,7 @@ def first_cause(error: BaseException, kernel: str) -> BaseException:
     for step in steps:
         if not {"triton", "numpy"} & set(Path(step.filename).parts) and step.filename != __file__:
             line = f" (line {step.lineno}: {(step.line or '')[:120]})"
-    if isinstance(error, AttributeError) and str(error).startswith("module 'triton"):
+    if is_of_another_release(error):
         return LacksOperation(
             f"this release of triton has not what {kernel} uses: {error}{line}; install one that has it"
         )
@@ -219,6 +221,14 @@ def first_cause(error: BaseException, kernel: str) -> BaseException:
     if isinstance(error, ValueError) and BLOCKS.search(str(error)):
         return UnfitBlock(f"the blocks of {kernel} do not fit these sizes: {error}{line}; {SIZES}")
     return error
+
+
+def is_of_another_release(error: BaseException) -> bool:
+    """Whether a kernel uses a function of triton, or a parameter of one, that this release has not."""
+    if isinstance(error, AttributeError):
+        return str(error).startswith("module 'triton")
+    unknown = re.match(r"(\w+)\(\) got an unexpected keyword argument", str(error))
+    return isinstance(error, TypeError) and unknown is not None and hasattr(sys.modules["triton.language"], unknown[1])
 
 
 def map_tensors(value: Any, name: str, launch: Launch, interpreter: Any) -> Any:
@@ -449,5 +459,9 @@ def watch_triton() -> bool:
         from triton.runtime import interpreter
     except ImportError:
         return False
+    import torch
+
     Watch(interpreter).install()
+    if not torch.cuda.is_available():
+        stand_in_for_a_gpu()
     return True

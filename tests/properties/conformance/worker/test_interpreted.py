@@ -109,6 +109,11 @@ def lacks_assembly(X, O, n, B: tl.constexpr):
     tl.store(O + i, y)
 
 @triton.jit
+def uses_an_old_parameter(X, O, n, B: tl.constexpr):
+    x = tl.load(X + tl.arange(0, B)[:, None])
+    tl.store(O, tl.dot(x, x, trans_b=True))
+
+@triton.jit
 def lacks_a_library(X, O, n, B: tl.constexpr):
     tl.store(O + tl.arange(0, B), libdevice.erfinv(tl.load(X + tl.arange(0, B))))
 
@@ -139,7 +144,7 @@ found = {}
 for kernel in (right, reads_behind, writes_before, reads_far, writes_twice, writes_the_same_twice,
                reads_what_another_writes, writes_what_another_read, adds_atomically, adds_behind, calls_a_function,
                lacks_assembly, lacks_a_library, has_odd_blocks, divides_by_zero, takes_a_tangent,
-               uses_what_was_removed, is_tuned):
+               uses_what_was_removed, uses_an_old_parameter, is_tuned):
     name = getattr(kernel, "base_fn", kernel).__name__
     x, o = torch.ones(20), torch.zeros(20)
     try:
@@ -230,6 +235,8 @@ def test_what_the_interpreter_lacks_is_named_with_its_line(found: dict[str, obje
     assert str(found["lacks_a_library"]).endswith("; with a GPU, use --device cuda")
     assert "has no attribute 'make_no_such_thing' (line " in str(found["uses_what_was_removed"])
     assert str(found["uses_what_was_removed"]).endswith("; install one that has it")
+    old = str(found["uses_an_old_parameter"])
+    assert "has not what uses_an_old_parameter uses: dot() got an unexpected keyword argument 'trans_b' (line " in old
 
 
 def test_an_autotuned_kernel_runs_with_its_first_configuration(found: dict[str, object]) -> None:
