@@ -524,12 +524,12 @@ class Session:
         return tested
 
     def close(self) -> None:
-        """End the worker, unless another session goes on with it."""
-        fresh = getattr(getattr(self, "subject", None), "fresh", None)
-        if fresh is not None:
-            fresh.close()
+        """End the worker, unless another session goes on with it, and remove what the subject still holds."""
         if self.owns_runner:
             self.runner.close()
+        subject = getattr(self, "subject", None)
+        if subject is not None:
+            subject.close()
 
     def __enter__(self) -> Session:
         return self

@@ -22,6 +22,7 @@ class SessionSubject(Protocol):
         relevant, powers: (law, null model) -> problems that it would get wrong, and that would show it.
         binding: the target's conventions, of the contract `attention`; None of others.
         form: how a module is built and called; None of others.
+        close: ends what the subject has started and removes what it has written; the session's last call.
     """
 
     runner: Runner
@@ -38,6 +39,8 @@ class SessionSubject(Protocol):
     binding: Any
     form: Any
 
+    def close(self) -> None: ...
+
 
 class SubjectBase:
     """The part of a subject that all contracts share, as a session begins with it."""
@@ -52,3 +55,9 @@ class SubjectBase:
         self.ratios: dict[tuple[str, str], float] = {}
         self.relevant: Counter[tuple[str, str]] = Counter()
         self.powers: Counter[tuple[str, str]] = Counter()
+
+    def close(self) -> None:
+        """End the process that counterexamples were tried in, if any."""
+        fresh = getattr(self, "fresh", None)
+        if fresh is not None:
+            fresh.close()

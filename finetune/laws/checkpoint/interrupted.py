@@ -85,15 +85,26 @@ class Interrupted(ParameterSubject):
     `save()` writes. An epoch should be a few steps long, so that it is broken off in the middle.
     """
 
+    _of_violations: tuple[Place, ...] = ()
+
     @contextlib.contextmanager
     def places(self, number: int = 1) -> Iterator[tuple[Place, ...]]:
         """So many places for checkpoints, which are gone afterwards."""
         found = tuple(Place(f"attention-core-{os.getpid()}-{next(_numbers)}.") for _ in range(number))
         try:
             yield found
+        except Violation:
+            self._of_violations += found  # the report makes its calls again
+            raise
         finally:
             for place in found:
                 place.remove()
+
+    def close(self) -> None:
+        """Remove what calls of counterexamples wrote when they were made again."""
+        super().close()
+        for place in self._of_violations:
+            place.remove()
 
     def build(self, case: ParameterCase, place: Place | str, *, wider: int = 0) -> Interruptible:
         """A new run; it is built with its first call."""

@@ -39,8 +39,10 @@ def left_behind() -> set[str]:
 
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
+    before = left_behind()
     result = judged(faults.SEEN_BY[fault], fault, contract=CONTRACT)
     assert result.status == "refuted", result.message
+    assert left_behind() <= before
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,10 @@ def test_our_heads_and_biases_obey(target: Any, law: str) -> None:
 
 @pytest.mark.parametrize("target", faults.FAULTY, ids=lambda target: target.__name__)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
+    before = left_behind()
     result = judged(faults.SEEN_BY[target], target, contract=CONTRACT)
     assert result.status == "refuted", result.message
+    assert left_behind() <= before
 
 
 @pytest.mark.parametrize("law", [law for law in peft.LAWS if law.family != "process_state"], ids=lambda law: law.name)
