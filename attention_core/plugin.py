@@ -110,7 +110,7 @@ class TargetNode(pytest.Collector):
     def collect(self) -> Iterator[pytest.Item]:
         from attention_core.conformance.contracts import find_contract
         from attention_core.declaration.implementation import TargetError
-        from attention_core.registry.resolve import implementation_for
+        from attention_core.registry.load import implementation_for
 
         try:
             implementation, _ = implementation_for(self.name, self.fields())

@@ -20,7 +20,7 @@ from attention_core.conformance.subjects.binding import Binding, bind
 from attention_core.conformance.worker.executor import Executor
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.options import fields_from_text
-from attention_core.registry.resolve import implementation_for
+from attention_core.registry.load import implementation_for
 from attention_core.registry.table import KERNELS
 from attention_core.registry.table import kernel as row_of
 from attention_core.worker.target import load_target

@@ -1,15 +1,22 @@
-"""Rows of the kernel table as functions: those that take and return what torch's scaled_dot_product_attention does."""
+"""From a target's text to its record, and rows of the kernel table as functions.
+
+Those functions take and return what torch's scaled_dot_product_attention does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from torch import Tensor
 
+from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.kernel import Kernel
-from attention_core.registry.table import KERNELS
+from attention_core.declaration.options import check_applies
+from attention_core.registry.table import KERNELS, implementation
+from attention_core.worker.target import split_target
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
 OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}
@@ -38,3 +45,26 @@ def load(name: str) -> Callable[..., Tensor]:
     module, _, attribute = rows[name].origin.partition(":")
     function: Callable[..., Tensor] = getattr(import_module(module), attribute)
     return function
+
+
+def implementation_for(target: str, fields: Mapping[str, Any]) -> tuple[Implementation, str]:
+    """The record for a TARGET text and the origin a worker loads: a row of the kernel table, or a bare function.
+
+    Raises:
+        TargetError: the text does not name a target.
+    """
+    rows = {row.name: row for row in KERNELS}
+    if target in rows:
+        record = implementation(target)
+        check_applies(fields.get("contract", record.contract), fields)
+        if "parameters" in fields:
+            fields = {**fields, "parameters": {**record.parameters, **fields["parameters"]}}
+        return record.with_(**fields), rows[target].origin
+    family = target.partition(":")[0]
+    near = [name for name in rows if name.startswith(f"{family}:")]
+    if near and not target.endswith(".py"):
+        raise TargetError(f"no kernel {target!r} in the table; there are: {', '.join(near)}")
+    split_target(target)
+    check_applies(fields.get("contract", "attention"), fields)
+    fields = {"name": target, **fields}
+    return Implementation(None, **fields), target

@@ -8,8 +8,15 @@ from typing import Any
 import click
 
 from finetune.characters.recipe_numbers import CHARACTERS
-from finetune.cli.options import changes_of, check_writable, config_option, device_options, model_options, train_options
-from finetune.cli.values import Finite
+from finetune.cli.options import (
+    Finite,
+    changes_of,
+    check_writable,
+    config_option,
+    device_options,
+    model_options,
+    train_options,
+)
 from finetune.errors import BadInput, said_of
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from finetune.cli.options import AnyDash, config_option
-from finetune.cli.values import SEED, Finite
+from finetune.cli.options import SEED, AnyDash, Finite, config_option
 from finetune.errors import BadInput
 
 METHODS = ("full", "head", "prompt", "prefix", "lora", "bias")

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from finetune.cli.options import corpus_and_vocabulary, form_options, questions_of
-from finetune.cli.values import SEED
+from finetune.cli.options import SEED, corpus_and_vocabulary, form_options, questions_of
 
 
 @click.command()

@@ -19,6 +19,7 @@ from finetune.cli.experiment import experiment
 from finetune.cli.heads import heads
 from finetune.cli.memory import largest, memory
 from finetune.cli.options import (
+    Finite,
     Group,
     changes_of,
     check_writable,
@@ -37,7 +38,6 @@ from finetune.cli.select import select
 from finetune.cli.standardise import standardise
 from finetune.cli.train import form_of_file, model_of, train
 from finetune.cli.translation import translation
-from finetune.cli.values import Finite
 from finetune.errors import BadInput
 
 

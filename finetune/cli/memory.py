@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from finetune.cli.classify import FLAGS, METHODS, OPTIONS, add_options
-from finetune.cli.options import check_writable, config_option
-from finetune.cli.values import Finite
+from finetune.cli.options import Finite, check_writable, config_option
 from finetune.errors import BadInput
 
 SHARED = (

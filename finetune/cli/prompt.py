@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from finetune.cli.options import Group
-from finetune.cli.values import SEED, Finite
+from finetune.cli.options import SEED, Finite, Group
 from finetune.errors import BadInput
 
 MODES = click.Choice(["completion", "chat"])

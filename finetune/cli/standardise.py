@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
+from finetune.cli.options import Finite
 from finetune.cli.prompt import MODES, bar, check_output, model_of, store_of, write_text
-from finetune.cli.values import Finite
 from finetune.errors import BadInput
 
 

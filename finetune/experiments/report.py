@@ -15,9 +15,8 @@ import numpy as np
 import torch
 
 from finetune.errors import BadInput
-from finetune.experiments.conclusions import Conclusion, Results, conclude, describe, difference
+from finetune.experiments.conclusions import LEVEL, Conclusion, Results, conclude, describe, difference
 from finetune.experiments.experiment import Experiment, Measure, Setting
-from finetune.experiments.intervals import LEVEL
 from finetune.experiments.runs import plain
 from finetune.experiments.texts import Text
 from finetune.pictures import figure, write

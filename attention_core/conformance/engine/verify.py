@@ -45,7 +45,7 @@ from attention_core.declaration.implementation import (
     usual_dead_rows,
 )
 from attention_core.declaration.known_failures import KnownFailure
-from attention_core.registry.resolve import implementation_for
+from attention_core.registry.load import implementation_for
 
 COLLECTED_AFTER = 200_000
 """New objects between two collections of garbage; a run makes few cycles, and its arrays are freed without."""

@@ -12,8 +12,7 @@ from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.chance import margin, unlikely
 from attention_core.conformance.laws.derived import NO_GRADIENTS, has_gradients, output_bound, take_queries
-from attention_core.conformance.laws.dropout import DROPOUT, FAMILY, ONCE, accuse
-from attention_core.conformance.laws.probe import BATCH, Observed
+from attention_core.conformance.laws.dropout import BATCH, DROPOUT, FAMILY, ONCE, Observed, accuse
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject

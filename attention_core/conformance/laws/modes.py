@@ -10,7 +10,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.chance import FALSE_ALARM
 from attention_core.conformance.laws.derived import output_bound
-from attention_core.conformance.laws.probe import observe, probe_of
+from attention_core.conformance.laws.dropout import observe, probe_of
 from attention_core.conformance.laws.visibility import judged_rows
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Shown, Violation, require_close
 from attention_core.conformance.subjects.law import Law

@@ -1,6 +1,7 @@
 """How canonical arrays (B, H, n, d) lie in the target's own axes, and back.
 
 A target of 3 axes (B, n, d) gets the problems of all heads along its batch axis, one of 2 axes (n, d) a single problem.
+Kernels for serving name their axes by letters: "bhnd" against "nhd" or "bnhd".
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.conformance.subjects.evidence import NotApplicable
-from attention_core.conformance.worker.exchange import NDArray
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
+from attention_core.conformance.worker.exchange import NDArray, Request, Value
 
 LAYOUTS: Mapping[str, tuple[int, int, int, int]] = {
     "bhnd": (0, 1, 2, 3), "bnhd": (0, 2, 1, 3), "bne": (0, 2, 1, 3), "nbhd": (2, 0, 1, 3), "nbe": (2, 0, 1, 3),
@@ -126,3 +127,46 @@ class Axes:
         if all(n in (1, whole) for n, whole in zip(reversed(leading), reversed(heads), strict=False)):
             mask = np.broadcast_to(mask, (*heads, *matrix))
         return np.ascontiguousarray(mask).reshape(int(np.prod(mask.shape[:-2])), *matrix)
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Canonical axes and the target's own, which leave out axes of size 1.
+
+    Example:
+        >>> Arrangement("bhnd", "nhd").to_target(np.zeros((1, 2, 3, 4))).shape
+        (3, 2, 4)
+    """
+
+    canonical: str
+    own: str
+
+    def to_target(self, values: NDArray) -> NDArray:
+        """The values in the target's order of axes."""
+        missing = tuple(i for i, axis in enumerate(self.canonical) if axis not in self.own)
+        kept = [axis for axis in self.canonical if axis in self.own]
+        return np.squeeze(values, axis=missing).transpose([kept.index(axis) for axis in self.own])
+
+    def from_target(self, values: NDArray) -> NDArray:
+        """The inverse of `to_target`."""
+        kept = [axis for axis in self.canonical if axis in self.own]
+        moved = values.transpose([self.own.index(axis) for axis in kept])
+        missing = tuple(i for i, axis in enumerate(self.canonical) if axis not in self.own)
+        return np.expand_dims(moved, missing)
+
+    def place(self, index: tuple[int, ...]) -> tuple[int, ...]:
+        """A canonical index as the target's."""
+        return tuple(index[self.canonical.index(axis)] for axis in self.own)
+
+    def back(self, index: tuple[int, ...]) -> tuple[int, ...]:
+        """A target's index as the canonical one."""
+        return tuple(index[self.own.index(axis)] if axis in self.own else 0 for axis in self.canonical)
+
+    def result(self, value: Value, shape: tuple[int, ...], request: Request, quantity: str, what: str) -> Result:
+        """A returned array in canonical order, its shape checked against the canonical one."""
+        expected = self.to_target(np.broadcast_to(0.0, shape)).shape
+        if value.shape != expected:
+            message = f"{what}: got shape {value.shape}, but should be {expected}"
+            raise Violation(message, Evidence((Shown(request, quantity),), kind="shape", event="wrong shape"))
+        values = self.from_target(value.values.astype(np.float64))
+        return Result(values, request, quantity, self.place, back=self.back)

@@ -16,7 +16,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.budgets.merge_bound import GivenErrors, MergeBounds, lse_dtype, merge_bound
-from attention_core.conformance.subjects.arrangement import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, Response, array

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.subjects.arrangement import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
 from attention_core.conformance.subjects.outcomes import check_response
 from attention_core.conformance.subjects.packed_case import PackedCase, draw_texts

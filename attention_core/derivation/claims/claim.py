@@ -1,29 +1,186 @@
-"""The typed claim of a step.
+r"""The typed claim of a step.
 
 From a step to what is decided: its relation with types, and the hypotheses that it brings of its own.
-Which relations there are besides the exact ones is in `approximate` and `limit_claims`.
+An approximate sign claims an error bound (`within`), a limit (`as`), or a factor (`margin` for \gg), and becomes an
+exact relation. Without one of these it claims nothing that could be checked, and the step says what to add.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 
-from attention_core.derivation.claims.approximate import claim as approximate
-from attention_core.derivation.claims.approximate import membership, premise
-from attention_core.derivation.claims.limit_claims import bare_limit, endless, limit_claim
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.hypotheses import relations_of, typed_relation
 from attention_core.derivation.elaborate.index_ranges import between, index_ends, inferred_range, spread
+from attention_core.derivation.elaborate.sums import infinity, limit_of
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.latex.parse import parse_expression, parse_statement
 from attention_core.derivation.latex.printer import SIGNS, symbol_name
-from attention_core.derivation.latex.syntax import Chain, Unreadable
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Chain,
+    Expr,
+    Frac,
+    Group,
+    Minus,
+    Num,
+    Plus,
+    Sup,
+    Times,
+    Unreadable,
+)
 from attention_core.derivation.lowering.spaces import Tuples
+from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.same_sizes import with_same_sizes
-from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+from attention_core.derivation.terms.shapes import fit, join_types, negative, product
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
+
+
+def approximate_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:
+    """The exact claim of an approximate step."""
+    if step.op in (">>", "<<"):
+        return _factor(step, elab, Relation(left, step.op, right, step.line))
+    if step.option("within"):
+        return _bound(step, elab, Relation(left, "~", right, step.line))
+    if step.option("as"):
+        return limit_claim(step, elab, left, right)
+    message = r"\approx claims nothing by itself: write '% within: <bound>' or '% as: S \to \infty' above it"
+    raise Unreadable(message, step.line)
+
+
+def premise(step: Step, relation: Relation) -> Relation:
+    """The left side of an implication, its approximate signs made exact by the same options."""
+    if relation.op in (">>", "<<", "~"):
+        elab = Elaborator(step.context, {name: None for name, _, _ in relation.over}, step.line)
+        exact = _bound(step, elab, relation) if relation.op == "~" else _factor(step, elab, relation)
+        return replace(exact, over=relation.over, where=relation.where)
+    return relation
+
+
+def _factor(step: Step, elab: Elaborator, relation: Relation) -> Relation:
+    if not step.option("margin"):
+        raise Unreadable(r"\gg needs a factor: write '% margin: 10' above the step", step.line)
+    written = parse_expression(step.option("margin"), step.line)
+    number = _number(written)
+    if number is not None and number < 1:
+        raise Unreadable(
+            f"'% margin: {step.option('margin')}' is below 1, so that \\gg would not even say 'greater'", step.line
+        )
+    factor = elab.term(written)
+    large, small = (relation.left, relation.right) if relation.op == ">>" else (relation.right, relation.left)
+    if not join_types(large.type, small.type, "compared").scalar:
+        raise ShapeMismatch(f"{large.type} has no order: compare entries or norms")
+    return Relation(large, ">=", product(factor, small), step.line)
+
+
+def _number(expr: Expr) -> Fraction | None:
+    """The value of a written number, None of what is not written with numerals alone."""
+    match expr:
+        case Num(value):
+            return value
+        case Minus(body) | Group("(", (Chain((body,), ()),)):
+            inner = _number(body)
+            return -inner if inner is not None and isinstance(expr, Minus) else inner
+        case Plus(terms):
+            found = [_number(one) for one in terms]
+            return None if None in found else sum((one for one in found if one is not None), Fraction(0))
+        case Frac(top, bottom):
+            return _quotient(_number(top), _number(bottom))
+        case Times(factors, ops):
+            result = _number(factors[0])
+            for op, factor in zip(ops, factors[1:], strict=True):
+                other = _number(factor)
+                if op == "/":
+                    result = _quotient(result, other)
+                else:
+                    result = None if result is None or other is None else result * other
+            return result
+        case Sup(base, exponent):
+            low, high = _number(base), _number(exponent)
+            whole = high is not None and high.denominator == 1 and abs(high) <= 64
+            return low ** int(high) if low and high is not None and whole else None
+    return None
+
+
+def _quotient(top: Fraction | None, bottom: Fraction | None) -> Fraction | None:
+    return top / bottom if top is not None and bottom else None
+
+
+def _bound(step: Step, elab: Elaborator, relation: Relation) -> Relation:
+    if not step.option("within"):
+        raise Unreadable(r"\approx needs a bound here: write '% within: <bound>' above the step", step.line)
+    bound = elab.term(parse_expression(step.option("within"), step.line))
+    if not bound.type.scalar:
+        raise Unreadable("the bound after 'within' is a number", step.line)
+    kind = join_types(relation.left.type, relation.right.type, "compared")
+    sides = fit(relation.left, kind), negative(fit(relation.right, kind))
+    gap = Term("magnitudes", (Term("add", sides, kind),), kind)
+    return Relation(gap, "<=", Term("filled", (bound,), kind), step.line)
+
+
+def membership(step: Step, elab: Elaborator) -> Relation:
+    """`x \\in [0, 1]^n` as a step: the shape fits, and every entry lies in the interval."""
+    left, domain = elab.term(step.left), domain_of(elab, step.right)
+    if domain.kind != "array" or domain.type is None or domain.values:
+        raise Unreadable("as a step, \\in is understood with \\mathbb{R}, its powers, and intervals", step.line)
+    flat = domain.type.column and left.type.vector and left.type.transpose == domain.type
+    if left.type != domain.type and not flat and left.type.kind != "zero":
+        raise ShapeMismatch(f"{left.type} is not {domain.type}")
+    inside = left
+    for bound, op in ((domain.lower, "max"), (domain.upper, "min")):
+        if bound is not None:
+            if bound[1]:
+                raise Unreadable(
+                    "as a step, \\in is understood with closed intervals: write x > 0 for an open end", step.line
+                )
+            inside = Term("clip", (inside, bound[0]), left.type, op)
+    return Relation(left, "=", inside, step.line)
+
+
+def moving(step: Step) -> tuple[Expr, Expr]:
+    r"""What moves and where to: from `% as:`, or from a premise such as `S \to \infty \implies`."""
+    chains = [chain for chain, _ in step.assumed if chain.ops == ("->",)]
+    if step.option("as"):
+        parsed = parse_statement(step.option("as"), step.line)
+        chains = [] if parsed.arrows else list(parsed.chains)
+    if len(chains) != 1 or chains[0].ops != ("->",):
+        raise Unreadable(r"say what moves: write '% as: S \to \infty' above the step", step.line)
+    return chains[0].exprs[0], chains[0].exprs[1]
+
+
+def limit_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:
+    r"""`left \to right`, `left \approx right` as something moves: both sides do the same in the end."""
+    variable, target = moving(step)
+    kind = join_types(left.type, right.type, "compared")
+    one, two = (limit_of(elab, fit(t, kind), variable, target) for t in (left, right))
+    return Relation(one, "->", two, step.line)
+
+
+def endless(step: Step, elab: Elaborator) -> Relation | None:
+    r"""`\lim ... = \infty` and `... \to \infty`; None if the right side is not infinite."""
+    way = infinity(step.right)
+    if not way or not (step.op == "->" or (step.op == "=" and isinstance(step.left, Big) and step.left.op == "lim")):
+        return None
+    left = elab.term(step.left)
+    if step.op == "->":
+        left = limit_of(elab, left, *moving(step))
+    if not left.type.scalar:
+        raise Unreadable(rf"{left.type} does not tend to \infty: say it for its entries or its norm", step.line)
+    return Relation(left, "->", Term("infinity", (), left.type, way), step.line)
+
+
+def bare_limit(left: Term, right: Term, line: int) -> Relation | None:
+    r"""`\lim f = c` as `f \to c`, so that a limit that is infinite or does not exist refutes it; else None."""
+    if left.op != "limit" or any(t.op == "limit" or (t.op in ("leaf", "int") and t.data == left.data[0])
+                                 for t in right.walk()):  # fmt: skip
+        return None
+    kind = join_types(left.type, right.type, "compared")
+    return Relation(left, "->", Term("limit", (fit(right, kind), left.args[1]), kind, left.data), line)
 
 
 def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
@@ -69,7 +226,7 @@ def _relation(step: Step, context: Context) -> Relation:
     if op == "=" and (as_limit := bare_limit(left, right, step.line)) is not None:
         return as_limit
     if op in ("~", ">>", "<<"):
-        return approximate(step, elab, left, right)
+        return approximate_claim(step, elab, left, right)
     if op not in ("=", "!=", "<", "<=", ">", ">="):
         raise Unreadable(f"the relation {SIGNS.get(op, op)} is not understood as a step", step.line)
     return typed_relation(left, op, right, step.line)

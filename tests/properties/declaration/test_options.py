@@ -25,7 +25,7 @@ from attention_core.declaration.options import (
     fields_from_text,
 )
 from attention_core.declaration.sizes import SizeCondition
-from attention_core.registry.resolve import implementation_for
+from attention_core.registry.load import implementation_for
 
 SIZES = (5, 7, 16, 16, 4, 2)  # n_q, n_kv, d, d_v, H, H_kv
 

@@ -16,7 +16,7 @@ from judging import held, judged, refuted
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import numerics
-from attention_core.conformance.laws.extreme_inputs import LARGE, beyond_half, enlarging
+from attention_core.conformance.laws.numerics import LARGE, beyond_half, enlarging
 from attention_core.faults import numerics as faults
 from attention_core.faults.bases.reference import build, correct
 from attention_core.kernels.dot_product import dot_product_attention

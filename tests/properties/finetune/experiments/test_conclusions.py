@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from finetune.experiments.conclusions import conclude, decide, describe, difference
+from finetune.experiments.conclusions import Interval, conclude, decide, describe, difference
 from finetune.experiments.experiment import Claim, Experiment, Measure, Setting
-from finetune.experiments.intervals import Interval
 
 PERPLEXITY = Measure("perplexity", "perplexity", ratio=True)
 

@@ -1,6 +1,6 @@
 """Muon and AdamW as one optimizer.
 
-finetune.training.muon: which matrices Muon has, that one rate and one state reach both optimizers, and the size of its step.
+finetune.training.optimizer: which matrices Muon has, that one rate and one state reach both optimizers, and the size of its step.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import torch
 from torch import nn
 
 from finetune.models.gpt import GPT, GPTConfig
-from finetune.training.muon import MuonAndAdamW
-from finetune.training.optimizer import OPTIMIZERS
+from finetune.training.optimizer import OPTIMIZERS, MuonAndAdamW
 
 
 def small(attention: str = "vanilla") -> GPT:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from finetune.errors import BadInput
-from finetune.experiments.intervals import level_of_each, student_interval
+from finetune.experiments.conclusions import level_of_each, student_interval
 
 
 def test_the_quantiles_are_those_of_the_tables() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attention_core.conformance.subjects.arrangement import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement
 from attention_core.conformance.subjects.evidence import Violation
 from attention_core.conformance.worker.exchange import Request, Value
 
