@@ -9,11 +9,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+import coverage_sample
 import jaxtyping
 import pytest
 import shape_checks
@@ -47,6 +48,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark `needs_data` on every test that uses the fixture, so that the mark cannot be forgotten."""
+    coverage_sample.choose(items)
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_data")
@@ -56,6 +58,13 @@ def pytest_collection_finish() -> None:
     """Collect garbage from now on, but only what is made from now on."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure the coverage of a sample of the tests; their fixtures are always measured."""
+    with coverage_sample.measured(item):
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

@@ -51,6 +51,7 @@ def run_all(
     Raises:
         BadInput: if the folder cannot be written.
     """
+    make_folder(folder / experiment.name)  # before the first run: minutes would be lost
     results: dict[str, list[dict[str, Any]]] = {variant: [] for variant in experiment.variants}
     pairs = [(seed, variant) for seed in range(setting.seeds) for variant in experiment.variants]
     for done, (seed, variant) in enumerate(pairs):
@@ -83,12 +84,17 @@ def read_result(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and "seed" in found else None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder for results. Raises: BadInput if it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be written: {error.strerror}") from None
+
+
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
     """Keep a result, all or nothing. Raises: BadInput if it cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"{path.parent} cannot be written: {error.strerror}") from None
+    make_folder(path.parent)
     checkpoint.replace_file(path, (json.dumps(plain(result)) + "\n").encode())
 
 

@@ -77,3 +77,4 @@ def test_a_killed_experiment_goes_on(folder: Path) -> None:
 def test_what_cannot_be_run_is_said(words: list[str], message: str) -> None:
     found = experiment(*words)
     assert found.exit_code == 2 and message in found.stderr and "Traceback" not in found.output
+    assert "runs done" not in found.stderr

@@ -1,0 +1,44 @@
+"""Coverage of a sample: of each test function the first parameters are measured, the others run at full speed.
+
+Coverage asks which lines some test reaches. The tracer of Python 3.11 makes pure Python up to three times slower, and the
+hundredth parameter of a function seldom reaches a line that the first ones did not. Every test runs all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+MEASURED = 4
+"""Parameters of a test function that are measured."""
+BEYOND = pytest.StashKey[bool]()
+
+
+def choose(items: Iterable[pytest.Item]) -> None:
+    """Note of every test whether it stands behind the measured parameters of its function."""
+    seen = Counter[str]()
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        item.stash[BEYOND] = seen[function] >= MEASURED
+        seen[function] += 1
+
+
+@contextmanager
+def measured(item: pytest.Item) -> Iterator[None]:
+    """Run a test; without the tracer of coverage, if there is one and the test stands behind those that are measured.
+
+    A debugger's tracer stays.
+    """
+    tracer = sys.gettrace()
+    if not item.stash.get(BEYOND, False) or not type(tracer).__module__.startswith("coverage"):
+        yield
+        return
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)

@@ -1,0 +1,49 @@
+"""The sample of coverage: the first parameters of a test are traced, the others are not, and a debugger always is."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import coverage_sample
+import pytest
+
+
+def items(*names: str) -> list[Any]:
+    """Stand-ins of collected tests."""
+    return [SimpleNamespace(nodeid=name, stash=pytest.Stash()) for name in names]
+
+
+def test_the_first_parameters_of_each_function_are_measured() -> None:
+    names = [f"a.py::test_{n}[{k}-x[0]]" for k in range(6) for n in "fg"] + ["b.py::test_f[0]", "a.py::test_h"]
+    found = items(*names)
+    coverage_sample.choose(found)
+    beyond = [item.nodeid for item in found if item.stash[coverage_sample.BEYOND]]
+    assert beyond == ["a.py::test_f[4-x[0]]", "a.py::test_g[4-x[0]]", "a.py::test_f[5-x[0]]", "a.py::test_g[5-x[0]]"]
+
+
+class Tracer:
+    """A tracer that takes nothing down; coverage's is told by the module of its type."""
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("module", "beyond", "stays"),
+    [("coverage.tracer", True, False), ("coverage.tracer", False, True), ("pdb", True, True)],
+)
+def test_only_the_tracer_of_coverage_is_put_aside(module: str, beyond: bool, stays: bool) -> None:
+    (item,) = items("a.py::test_f[9]")
+    item.stash[coverage_sample.BEYOND] = beyond
+    before, tracer = sys.gettrace(), type("Tracer", (Tracer,), {"__module__": module})()
+    sys.settrace(tracer)
+    try:
+        with pytest.raises(KeyError), coverage_sample.measured(item):
+            inside = sys.gettrace()
+            raise KeyError
+        after = sys.gettrace()
+    finally:
+        sys.settrace(before)
+    assert (inside is tracer) is stays and after is tracer
