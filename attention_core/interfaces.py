@@ -36,7 +36,9 @@ def sections() -> dict[str, str]:
 def one_lines() -> dict[str, str]:
     """Every contract with its first sentence; one that cannot be loaded says so.
 
-    Example: one_lines()["bias"] begins with "`f(H, n_q, n_kv)`".
+    Example:
+        >>> one_lines()["bias"][:17]
+        '`f(H, n_q, n_kv)`'
     """
     own = {name: _sentence(text) for name, text in sections().items()}
     return {**own, **{entry.name: _line(entry) for entry in entry_points(group=GROUP)}}

@@ -47,7 +47,9 @@ def with_convention(name: str, words: str) -> str:
 def in_bench_words(text: str, name: str) -> str:
     """A sentence of the suite on a kernel, its options as they are written here.
 
-    Example: in_bench_words("give --factory", "f.py:f") is "give f.py:f@factory=true".
+    Example:
+        >>> in_bench_words("give --factory", "f.py:f")
+        'give f.py:f@factory=true'
     """
 
     def here(found: re.Match[str]) -> str:
@@ -74,7 +76,9 @@ def bench_words(name: str) -> Iterator[None]:
 def verify_words(name: str) -> str:
     """A kernel as `attention-core verify` takes it: its target, then options.
 
-    Example: verify_words("f.py:f@dead_rows=nan,gradients=false") is "f.py:f --dead-rows nan --no-gradients".
+    Example:
+        >>> verify_words("f.py:f@dead_rows=nan,gradients=false")
+        'f.py:f --dead-rows nan --no-gradients'
     """
     words = [name.partition("@")[0]]
     for field, value in conventions(name):

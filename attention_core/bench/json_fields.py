@@ -23,7 +23,9 @@ DIGITS = 15
 def parse_whole_number(text: str) -> int | None:
     """A number of at most `DIGITS` decimal digits; None for other texts.
 
-    Example: parse_whole_number("12") is 12, parse_whole_number("-1") is None.
+    Example:
+        >>> parse_whole_number("12"), parse_whole_number("-1")
+        (12, None)
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else None
 

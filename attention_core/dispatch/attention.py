@@ -59,7 +59,12 @@ def attention(
     Raises: ValueError for an unknown kernel, or sizes, heads or a mask that contradict each other; TypeError for what
         is not a tensor. Second derivatives, forward-mode ones and torch.func need `kernel="torch:math"`: fused kernels
         have none, and auto may choose one where torch would have fallen back to that.
-    Example: attention(q, k, v, causal() & padding(lengths)).
+    Example:
+        >>> import torch
+        >>> from attention_core.masking import causal
+        >>> attention(torch.ones(3, 2), torch.ones(3, 2), torch.eye(3), causal())[0]
+        tensor([1., 0., 0.])
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1.
     """
     auto, traced = kernel == "auto", is_dynamo_compiling()

@@ -166,7 +166,9 @@ def with_both_axes(mask: Tensor) -> Tensor:
 def of_no_more_axes(mask: Tensor, axes: int) -> Tensor:
     """A mask without the axes of one, of sequences and heads, that inputs of fewer axes do not have.
 
-    Example: of_no_more_axes(torch.ones(1, 1, 4, 4), 3).shape is (1, 4, 4).
+    Example:
+        >>> of_no_more_axes(torch.ones(1, 1, 4, 4), 3).shape
+        torch.Size([1, 4, 4])
     """
     while mask.ndim > axes and mask.shape[0] == 1:
         mask = mask[0]

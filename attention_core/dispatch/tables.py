@@ -78,7 +78,9 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     that of one of 256; what pairs cost is told by `PAIRS`.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
-    Example: read_table(shipped())["cpu/float32/forward"]["piece"].
+    Example:
+        >>> sorted(read_table(find_shipped_table()))[0]
+        'cpu/bfloat16/both'
     """
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
@@ -101,7 +103,9 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
 def find_shipped_table() -> Path:
     """The table that ships for this processor: that of AVX-512 where none was measured for its instructions.
 
-    Example: shipped().name is "tuning_avx2.json" on a processor without AVX-512.
+    Example:
+        >>> find_shipped_table().name.startswith("tuning")  # tuning_avx2.json on a processor without AVX-512
+        True
     """
     return SHIPPED.get(torch.backends.cpu.get_cpu_capability(), SHIPPED["AVX512"])
 
@@ -211,7 +215,10 @@ def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | 
     That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 2); and
     its causality is top-left: the alignments agree where the lengths do. A window that reaches the first key from the
     last query is causality, too.
-    Example: torch_skips(causal(), 512, 512), and torch_skips(sliding_window(512), 512, 512).
+    Example:
+        >>> from attention_core.masking import causal, sliding_window
+        >>> torch_skips(causal(), 512, 512), torch_skips(sliding_window(4), 512, 512)
+        (True, False)
     """
     if not isinstance(mask, (Causal, SlidingWindow)) or not (scale is None or scale > 0):
         return False
@@ -224,7 +231,9 @@ def folds(mask: Tensor | Mask | None) -> bool:
     """Whether queries that share a key head can become queries of that head: no mask tells them apart.
 
     Where they cannot, torch's fused kernel is as good as `core:fused`: it shares key heads by itself.
-    Example: folds(torch.ones(1, 1, 1, 512, dtype=torch.bool)).
+    Example:
+        >>> folds(torch.ones(1, 1, 1, 512, dtype=torch.bool))
+        True
     """
     if mask is None:
         return True

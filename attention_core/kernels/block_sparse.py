@@ -53,7 +53,11 @@ def block_sparse_attention(
         read; masked values beside attended ones may be, so NaN there gives NaN, as in torch.
     Raises: ValueError for sizes, heads or a mask that contradict each other. Gradients are those of torch's fused
         kernel, once; second gradients are refused.
-    Example: block_sparse_attention(q, k, v, sliding_window(256)).
+    Example:
+        >>> from attention_core.masking import sliding_window
+        >>> block_sparse_attention(torch.ones(3, 2), torch.ones(3, 2), torch.eye(3), sliding_window(1))[2]
+        tensor([0., 0., 1.])
+
     Source: Child et al., "Sparse Transformers" (2019), section 5.5; Dao et al., "FlashAttention" (2022), section 3.3.
     """
     grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]

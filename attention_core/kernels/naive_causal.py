@@ -32,7 +32,11 @@ def naive_causal_attention(
     values come back.
 
     Args, Raises: as `dot_product_attention`. Returns: (*batch, H, n_q, d_v) in the query's dtype.
-    Example: with is_causal, equal scores and n_kv = 4, row 0 is v_0 / 4 instead of v_0.
+    Example:
+        >>> x = torch.zeros(4, 1)
+        >>> naive_causal_attention(x, x, torch.eye(4), is_causal=True)[0]  # should be the first value
+        tensor([0.2500, 0.0000, 0.0000, 0.0000])
+
     Source: a known fault, huggingface/pytorch-image-models#2236.
     """
     check_dropout(dropout_p)

@@ -29,7 +29,11 @@ def merge(
 
     Args: out (*batch, n_q, d_v) and lse (*batch, n_q), natural log, of the two sets, for the same queries.
     Returns: (out, lse) of the union. Raises: ValueError where the shapes do not belong together.
-    Example: merge(out, lse, torch.zeros_like(out), torch.full_like(lse, -torch.inf)) is (out, lse).
+    Example:
+        >>> out, lse = torch.ones(1, 2), torch.zeros(1)
+        >>> [x.tolist() for x in merge(out, lse, torch.zeros_like(out), torch.full_like(lse, -torch.inf))]
+        [[[1.0, 1.0]], [0.0]]
+
     Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), section 2.
     """
     if out_a.shape != out_b.shape or not lse_a.shape == lse_b.shape == out_a.shape[:-1]:

@@ -82,7 +82,10 @@ def tiled_attention(
     Returns: out (*batch, H, n_q, d_v) in the query's dtype; with return_lse also the log-sum-exp
         (*batch, H, n_q), natural log, at least float32. Dead rows are 0 (lse -inf).
     Raises: ValueError for block_size < 1 and as `dot_product_attention`.
-    Example: tiled_attention(q, k, v, is_causal=True, block_size=2).
+    Example:
+        >>> tiled_attention(torch.ones(3, 2), torch.ones(3, 2), torch.eye(3), is_causal=True, block_size=2)[1]
+        tensor([0.5000, 0.5000, 0.0000])
+
     Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3; Dao et
         al., "FlashAttention" (2022), algorithm 1, without its blocks of queries.
     """

@@ -37,7 +37,10 @@ def upcast_attention(
 
     Args: as `dot_product_attention`; inner, the kernel that computes it, called with the arguments by name.
     Returns: (*batch, H, n_q, d_v) in the query's dtype. Raises: as `inner`. Other dtypes are left as they are.
-    Example: upcast_attention(q, k, v, is_causal=True) with bfloat16 inputs, where `bench --tune` finds it faster.
+    Example:
+        >>> x = torch.ones(2, 4, dtype=torch.bfloat16)
+        >>> upcast_attention(x, x, x, is_causal=True).dtype
+        torch.bfloat16
     """
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

@@ -54,7 +54,11 @@ def block_mask(mask: Mask, n_q: int, n_kv: int, device: torch.device, block: int
 def predicate(mask: Mask, n_q: int, n_kv: int, device: torch.device) -> Allows:
     """Which pairs a mask allows, as a function that FlexAttention compiles.
 
-    Example: predicate(causal(), 4, 4, query.device)(b, h, torch.tensor(1), torch.tensor(2)) is False.
+    Example:
+        >>> from attention_core.masking import causal
+        >>> at = torch.tensor
+        >>> predicate(causal(), 4, 4, torch.device("cpu"))(at(0), at(0), at(1), at(2)).item()
+        False
     """
     extent = mask.extent(n_q, n_kv)
     if extent.exact:

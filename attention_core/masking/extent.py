@@ -38,7 +38,10 @@ def extent_of_pairs(attend: Bool[Tensor, "*batch n_q n_kv"]) -> Extent:
     """The tightest extent of a set of pairs that is written out; over the heads of one sequence together.
 
     Args: attend (n_q, n_kv) or (B, H, n_q, n_kv). Returns: first, end (n_q,) or (B, n_q).
-    Example: of a lower triangle first is 0 and end is 1, 2, 3, ...
+    Example:
+        >>> found = extent_of_pairs(torch.ones(3, 3, dtype=torch.bool).tril())
+        >>> found.first.tolist(), found.end.tolist()
+        ([0, 0, 0], [1, 2, 3])
     """
     n_kv = attend.shape[-1]
     if not n_kv:

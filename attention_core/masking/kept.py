@@ -23,7 +23,9 @@ SMALL = 1 << 20
 def numbers(attend: Tensor, dtype: torch.dtype) -> Tensor:
     """A mask of bools as what is added to scores: 0 where it is True, -inf elsewhere.
 
-    Example: numbers(torch.tensor([True, False]), torch.float32) is [0, -inf].
+    Example:
+        >>> numbers(torch.tensor([True, False]), torch.float32)
+        tensor([0., -inf])
     """
     return torch.zeros(attend.shape, dtype=dtype, device=attend.device).masked_fill_(~attend, -torch.inf)
 
@@ -33,7 +35,10 @@ def dense_mask(
 ) -> Tensor:  # fmt: skip
     """`mask.dense`, as bools or as numbers of another dtype; the last few small ones are kept with the mask.
 
-    Example: dense_mask(sliding_window(2), 3, 3, query.device, torch.float32)[0] is [0, -inf, -inf].
+    Example:
+        >>> from attention_core.masking import sliding_window
+        >>> dense_mask(sliding_window(2), 3, 3, torch.device("cpu"), torch.float32)[0]
+        tensor([0., -inf, -inf])
     """
     known: dict[Hashable, Tensor] = mask.__dict__.setdefault("_dense", {})
     what = n_q, n_kv, device, dtype
@@ -67,7 +72,13 @@ def may_keep(written: Tensor) -> bool:
 def piece_mask(mask: Mask, cut: Tiling, piece: Piece, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The mask of one masked rectangle, of four axes, as numbers.
 
-    Example: of the second piece of sliding_window(2) for 4 tokens, block 2: [[0, 0, -inf], [-inf, 0, 0]].
+    Example:
+        >>> from attention_core.masking import sliding_window
+        >>> from attention_core.masking.pieces import plan
+        >>> cut = plan(sliding_window(2), 4, 4, block=4)
+        >>> piece_mask(sliding_window(2), cut, cut.pieces[1], torch.float32, torch.device("cpu"))
+        tensor([[[[0., 0., -inf],
+                  [-inf, 0., 0.]]]])
     """
     pairs = mask.part(cut.n_q, cut.n_kv, piece.rows, piece.keys, device)
     if pairs.ndim == 4 and pairs.shape[0] > 1 and piece.sequence is not None:

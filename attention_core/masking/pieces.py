@@ -79,7 +79,11 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Tiling:
     The last `MOST_PLANS` are kept with the mask: the layers of a model that share a mask share its plan.
 
     Args: mask; n_q, n_kv >= 0; block >= 1, in queries. Raises: ValueError as `mask.dense`.
-    Example: plan(sliding_window(2), 4, 4, block=2).pieces[1] is masked, rows 2 to 4, keys 1 to 4.
+    Example:
+        >>> from attention_core.masking import sliding_window
+        >>> piece = plan(sliding_window(2), 4, 4, block=4).pieces[1]
+        >>> piece.rows, piece.keys
+        (slice(2, 4, None), slice(1, 4, None))
     """
     known: dict[tuple[int, int, int], Tiling] = mask.__dict__.setdefault("_plans", {})
     found = known.get((n_q, n_kv, block))
@@ -92,7 +96,11 @@ def plan(mask: Mask, n_q: int, n_kv: int, block: int = 128) -> Tiling:
 def keep(known: dict[Any, Any], what: Hashable, found: object, most: int) -> None:
     """Remember one thing more, and forget the oldest beyond so many.
 
-    Example: with {"a": 1} and most = 1, keep(known, "b", 2, 1) leaves {"b": 2}.
+    Example:
+        >>> known = {"a": 1}
+        >>> keep(known, "b", 2, 1)
+        >>> known
+        {'b': 2}
     """
     for old in list(known)[: max(0, len(known) + 1 - most)]:
         known.pop(old, None)

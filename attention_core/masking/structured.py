@@ -35,14 +35,19 @@ class Mask(ABC):
     ) -> Bool[Tensor, "..."]:
         """The same for a run of the queries and a run of the keys alone.
 
-        Example: causal().part(4, 4, slice(2, 3), slice(0, 2)) is [[True, True]].
+        Example:
+            >>> causal().part(4, 4, slice(2, 3), slice(0, 2))
+            tensor([[True, True]])
         """
         return self.dense(n_q, n_kv, device)[..., rows, keys]
 
     def extent(self, n_q: int, n_kv: int) -> Extent:
         """The interval of keys outside which each query attends nothing.
 
-        Example: causal().extent(2, 3) has first 0, 0 and end 1, 2.
+        Example:
+            >>> found = causal().extent(2, 3)
+            >>> found.first.tolist(), found.end.tolist()
+            ([0, 0], [1, 2])
         """
         return extent_of_pairs(self.dense(n_q, n_kv))
 

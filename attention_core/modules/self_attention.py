@@ -183,7 +183,10 @@ def shared_projection_attention(embed_dim: int, num_heads: int) -> MultiHeadSelf
 
     Args: embed_dim E and num_heads H, E divisible by H. Returns: the layer, to be called with x (B, n, E).
     Raises: ValueError where E is not divisible by H.
-    Example: shared_projection_attention(12, 3)(torch.zeros(2, 5, 12)).shape == (2, 5, 12).
+    Example:
+        >>> shared_projection_attention(12, 3)(torch.zeros(2, 5, 12)).shape
+        torch.Size([2, 5, 12])
+
     Source: Vaswani et al. (2017), section 3.2.2, the three products written as one.
     """
     return MultiHeadSelfAttention(embed_dim, num_heads, shared_projection=True)

@@ -78,7 +78,10 @@ class SynthesizerSelfAttention(nn.Module):
 
     Args: embed_dim E, num_heads H (E divisible by H), max_len L, the longest sequence, dropout of the weights.
     Raises: ValueError for other sizes, an unknown form, and, on a call, for more than L tokens.
-    Example: SynthesizerSelfAttention(12, 3, 20)(torch.zeros(2, 5, 12)).shape == (2, 5, 12).
+    Example:
+        >>> SynthesizerSelfAttention(12, 3, 20)(torch.zeros(2, 5, 12)).shape
+        torch.Size([2, 5, 12])
+
     Source: CS224n, assignment 5, equations 4 and 5. B starts within 0.001 of 0, as in the skeleton: nearly uniform
         weights.
     """

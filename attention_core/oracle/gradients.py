@@ -86,7 +86,12 @@ def gradients(
             otherwise dead rows have no gradient.
     Returns: Gradients; key and value summed over their group of query heads.
     Raises: ValueError where shapes contradict each other.
-    Example: with one key, gradients(q, k, v, c).value is c and the others are 0.
+    Example:
+        >>> one = np.ones((1, 1, 1))
+        >>> found = gradients(one, one, one, 2 * one)
+        >>> found.value.tolist(), found.query.tolist()
+        ([[[2.0]]], [[[0.0]]])
+
     Source: derivations/softmax_backward.md (d-query, d-key, d-value, d-bias).
     """
     q, k, v, factor = prepare(query, key, value, scale)
@@ -176,7 +181,10 @@ def merge_gradients(
 
     Args: outs (parts, *rows, d_v), lses (parts, *rows); the cotangent of out (*rows, d_v), or of lse (*rows).
     Returns: gradients like outs and like lses.
-    Example: merge_gradients([[[1.0]], [[3.0]]], [[0.0], [0.0]], out=[[1.0]])[1] is [[-0.5], [0.5]].
+    Example:
+        >>> merge_gradients([[[1.0]], [[3.0]]], [[0.0], [0.0]], out=[[1.0]])[1].tolist()
+        [[-0.5], [0.5]]
+
     Source: derivations/merged_parts.md (given-gradient); the derivative of the softmax.
     """
     parts, logs = np.asarray(outs, dtype=np.float64), np.asarray(lses, dtype=np.float64)

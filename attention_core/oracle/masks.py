@@ -30,7 +30,9 @@ def causal_mask(n_q: int, n_kv: int, alignment: str = "top_left") -> BoolArray:
     """Keys not later than the query: {(i, j) : j <= i + o}, o = 0 or n_kv - n_q.
 
     Returns: bool (n_q, n_kv), True where query i may attend key j.
-    Example: causal_mask(1, 3, "bottom_right") is [[True, True, True]].
+    Example:
+        >>> causal_mask(1, 3, "bottom_right").tolist()
+        [[True, True, True]]
     """
     i, j = _positions(n_q, n_kv, alignment)
     return np.asarray(j <= i, dtype=np.bool_)
@@ -69,7 +71,9 @@ def padding(n_q: int, n_kv: int, lengths: npt.ArrayLike) -> BoolArray:
     """Only the real keys of each sequence: {(b, i, j) : j < lengths_b}.
 
     Args: lengths (B,), numbers of real keys. Returns: bool (B, 1, n_q, n_kv).
-    Example: padding(1, 2, [1]) is [[[[True, False]]]].
+    Example:
+        >>> padding(1, 2, [1]).tolist()
+        [[[[True, False]]]]
     """
     real = np.arange(n_kv) < np.asarray(lengths, dtype=np.int64)[:, None]
     return np.ascontiguousarray(np.broadcast_to(real[:, None, None, :], (len(real), 1, n_q, n_kv)))

@@ -35,7 +35,10 @@ def packed_attention(
         lengths: (n_q, n_kv) of each text. is_causal, sides, alignment: as in `text_mask`.
         scale, dead_rows: as in `attention`.
     Returns: one Truth for each text, of shapes (1, H, n_q, ...).
-    Example: packed_attention([[[0.0]]], [[[0.0]], [[0.0]]], [[[1.0]], [[3.0]]], [(1, 2)])[0].out is [[[[2.0]]]].
+    Example:
+        >>> packed_attention([[[0.0]]], [[[0.0]], [[0.0]]], [[[1.0]], [[3.0]]], [(1, 2)])[0].out.tolist()
+        [[[[2.0]]]]
+
     Source: derivations/attention.md (matrix), a text at a time; Dao, flash-attention, flash_attn_varlen_func.
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (query, key, value))

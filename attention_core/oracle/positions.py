@@ -19,7 +19,10 @@ def rotary(x: npt.ArrayLike, positions: npt.ArrayLike, base: float = 10000.0, pa
 
     Args: x (*batch, H, n, d), d even; positions (n,), or broadcastable to (*batch, H, n).
     Returns: like x, float64. Raises: ValueError for odd d or an unknown pairing.
-    Example: rotary(x, [0]) is x.
+    Example:
+        >>> rotary(np.ones((1, 2)), [0]).tolist()
+        [[1.0, 1.0]]
+
     Source: Su et al., "RoFormer" (2021), eq. 34; the pairing "half" is a permutation of channels.
     """
     x = np.asarray(x, dtype=np.float64)
@@ -45,7 +48,10 @@ def sinusoidal(n: int, d: int, base: float = 10000.0) -> Array:
     """The table of Vaswani et al.: PE[t, 2c] = sin(t base^(-2c/d)), PE[t, 2c+1] = cos(t base^(-2c/d)).
 
     Returns: (n, d) float64; an odd d ends with a sine.
-    Example: sinusoidal(1, 4) is [[0, 1, 0, 1]].
+    Example:
+        >>> sinusoidal(1, 4).tolist()
+        [[0.0, 1.0, 0.0, 1.0]]
+
     Source: "Attention Is All You Need" (2017), section 3.5.
     """
     channel = np.arange(d)
@@ -58,7 +64,10 @@ def alibi_slopes(H: int) -> Array:
 
     Otherwise, with P the power of two below H: the P slopes of P heads, then every second slope of 2P
     heads, as the paper's authors do. Returns: (H,) float64.
-    Example: alibi_slopes(8) is 1/2, 1/4, ..., 1/256.
+    Example:
+        >>> alibi_slopes(8)[:3].tolist()
+        [0.5, 0.25, 0.125]
+
     Source: Press et al., "Train Short, Test Long" (2022), section 3.
     """
     if H <= 0:

@@ -154,7 +154,10 @@ def attention(
             unspecified (zeros here, and nobody should compare them).
     Returns: Truth.
     Raises: ValueError where shapes contradict each other.
-    Example: attention([[[0.0]]], [[[0.0], [0.0]]], [[[1.0], [3.0]]]).out is [[[2.0]]].
+    Example:
+        >>> attention([[[0.0]]], [[[0.0], [0.0]]], [[[1.0], [3.0]]]).out.tolist()
+        [[[2.0]]]
+
     Source: Vaswani et al., "Attention Is All You Need" (2017), eq. 1; derivations/attention.md (matrix).
     """
     q, k, v, factor = prepare(query, key, value, scale)
@@ -183,7 +186,10 @@ def merge(outs: npt.ArrayLike, lses: npt.ArrayLike) -> tuple[Array, Array]:
 
     Args: outs (parts, ..., n_q, d_v); lses (parts, ..., n_q); parts with lse = -inf do not contribute.
     Returns: out (..., n_q, d_v) and lse (..., n_q); 0 and -inf where no part contributes.
-    Example: merge([[[1.0]], [[3.0]]], [[0.0], [0.0]])[0] is [[2.0]].
+    Example:
+        >>> merge([[[1.0]], [[3.0]]], [[0.0], [0.0]])[0].tolist()
+        [[2.0]]
+
     Source: derivations/online_softmax.md (merge-out, merge-lse).
     """
     parts, logs = np.asarray(outs, dtype=np.float64), np.asarray(lses, dtype=np.float64)

@@ -267,7 +267,9 @@ def kernel(name: str) -> Kernel:
 
     Args: name, e.g. "torch:flash". Returns: its `Kernel`.
     Raises: ValueError for a name that no row has; the message lists those there are.
-    Example: kernel("core:tiled").origin is "attention_core.kernels.tiled:tiled_attention".
+    Example:
+        >>> kernel("core:tiled").origin
+        'attention_core.kernels.tiled:tiled_attention'
     """
     for row in KERNELS:
         if row.name == name:
@@ -279,7 +281,9 @@ def implementation(name: str) -> Implementation:
     """The row of a name as the record that the conformance suite takes; `function` stays None (see `origin`).
 
     Args, Raises: as `kernel`. Returns: an `Implementation` with the row's declared conventions.
-    Example: implementation("torch:flash").dead_rows is "zeros".
+    Example:
+        >>> implementation("torch:flash").dead_rows
+        'zeros'
     """
     row = kernel(name)
     fields = dict(row.record)
@@ -295,7 +299,9 @@ def saved_case(law: str) -> dict[str, Any]:
     """The case that shows how the rows that are known to break a law break it.
 
     Args: law, its name. Returns: the case as JSON values. Raises: FileNotFoundError where none is saved.
-    Example: saved_case("causal_holds_at_any_scale")["is_causal"] is True.
+    Example:
+        >>> saved_case("causal_holds_at_any_scale")["is_causal"]
+        True
     """
     path = Path(__file__).parents[1] / "peers" / "cases" / f"{law}.json"
     case: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["case"]

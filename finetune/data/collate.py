@@ -24,7 +24,9 @@ def pad_rows(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> 
     """Rows of different lengths as (B, n), filled up with a value on one side.
 
     Raises: BadInput where there is no row, or the side is neither right nor left.
-    Example: padded([[1, 2], [3]], 0) is [[1, 2], [3, 0]].
+    Example:
+        >>> pad_rows([[1, 2], [3]], 0).tolist()
+        [[1, 2], [3, 0]]
     """
     if not rows or side not in ("right", "left"):
         raise BadInput(f"{len(rows)} rows cannot be padded on the side {side!r}")

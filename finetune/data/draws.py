@@ -27,7 +27,9 @@ def keys(seed: int, epoch: int, indices: npt.ArrayLike) -> Keys:
     """One 64-bit key for every example of an epoch.
 
     Args: seed, epoch, whole numbers; indices (B,), places of the examples in the data. Returns: (B,) uint64.
-    Example: keys(0, 3, [7])[0] == keys(0, 3, [5, 7])[1]: the batch around an example does not matter.
+    Example:
+        >>> bool(keys(0, 3, [7])[0] == keys(0, 3, [5, 7])[1])  # the batch around an example does not matter
+        True
     """
     with np.errstate(over="ignore"):
         start = mix(np.asarray([seed], np.int64).astype(np.uint64) + GOLDEN)

@@ -22,7 +22,10 @@ def noise_counts(length: int, noise_density: float = 0.15, mean_span_length: flo
     never more than there are tokens of either kind: each span stands behind at least one token that is kept.
 
     Raises: BadInput for length < 2, a density outside (0, 1) or a mean span below 1.
-    Example: noise_counts(512) == (77, 26).
+    Example:
+        >>> noise_counts(512)
+        (77, 26)
+
     Source: google-research/text-to-text-transfer-transformer, `random_spans_noise_mask`; the last bound is
         huggingface/transformers PR22938 (without it a dense noise asks for more spans than there are gaps).
     """
@@ -73,7 +76,10 @@ def with_sentinels(ids: Ids, mask: Mask, vocabulary_size: int) -> Ids:
 
     Rows of the mask must leave equally many tokens. Returns: (B, that many).
     Raises: BadInput where they do not.
-    Example: with_sentinels([[5, 6, 7, 8]], [[0, 1, 1, 0]], 100) is [[5, 99, 8]].
+    Example:
+        >>> ids, mask = np.array([[5, 6, 7, 8]]), np.array([[False, True, True, False]])
+        >>> [row.tolist() for row in with_sentinels(ids, mask, 100)]
+        [[5, 99, 8]]
     """
     before = np.concatenate([np.zeros((len(mask), 1), bool), mask[:, :-1]], axis=1)
     first = mask & ~before

@@ -19,7 +19,9 @@ class RunningText:
 
     Args: ids (n,) of a text, n > block; block; seed. `batch(epoch, indices)` gives {"x", "y"}, tensors (B, block),
         the same whoever asks. Raises: BadInput where the text is too short.
-    Example: len(RunningText(np.arange(100), 32)) == 3.
+    Example:
+        >>> len(RunningText(np.arange(100), 32))
+        3
     """
 
     def __init__(self, ids: Ids, block: int, seed: int = 0) -> None:

@@ -29,7 +29,9 @@ class Splits:
 def position(text: str, seed: int = 0) -> float:
     """Where a text falls on [0, 1): the first 53 bits of SHA-256 of the seed and the text.
 
-    Example: position("a", 0) is always the same; position("a", 1) is another, independent of it.
+    Example:
+        >>> position("a", 0) == position("a", 0) != position("a", 1)
+        True
     """
     word = int.from_bytes(hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
     return (word >> 11) * 2.0**-53

@@ -147,7 +147,9 @@ def _label(row: str, fields: Mapping[str, Any], name: str) -> str:
 def classes_of(labels: Sequence[str]) -> tuple[str, ...]:
     """The classes in their order: by number where all are whole numbers, else by letters.
 
-    Example: classes_of(["10", "9", "9"]) is ("9", "10").
+    Example:
+        >>> classes_of(["10", "9", "9"])
+        ('9', '10')
     """
     names = set(labels)
     numeric = all(name.removeprefix("-").isdecimal() for name in names)

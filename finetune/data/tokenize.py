@@ -36,7 +36,9 @@ IDEOGRAPHS = (
 def merge_pair(symbols: Sequence[str], pair: Pair) -> list[str]:
     """Every occurrence of a pair made one symbol, from left to right.
 
-    Example: merged("aaa", ("a", "a")) == ["aa", "a"].
+    Example:
+        >>> merge_pair("aaa", ("a", "a"))
+        ['aa', 'a']
     """
     found: list[str] = []
     place = 0
@@ -54,7 +56,10 @@ def train_byte_pairs(words: Mapping[str, int], count: int) -> list[Pair]:
         of their symbols: the characters by code point, then what was merged, as it came about (as in `tokenizers`).
     Returns: the merges, in the order of learning; fewer where no two neighbours are left.
     Raises: BadInput for a negative count.
-    Example: train_byte_pairs({"aab": 2}, 1) == [("a", "a")].
+    Example:
+        >>> train_byte_pairs({"aab": 2}, 1)
+        [('a', 'a')]
+
     Source: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units" (2016), algorithm 1.
     """
     if count < 0 or any(often < 0 for often in words.values()):
@@ -92,7 +97,10 @@ def split_words(text: str) -> list[str]:
 
     Of a run of white space the last blank goes to the run that follows.
 
-    Example: split_words("I'm 42!") == ["I", "'m", " 42", "!"].
+    Example:
+        >>> split_words("I'm 42!")
+        ['I', "'m", ' 42', '!']
+
     Source: GPT-2, encoder.py: 's|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+.
     """
     kinds = "".join(_kind(c) for c in text)
@@ -193,7 +201,10 @@ def basic_words(text: str, lower: bool) -> list[str]:
     """Cut a text as BERT does: at white space, around punctuation and around ideographs; control characters go.
 
     Args: text; lower: small letters, without the marks over them.
-    Example: basic_words("Né en 1901!", True) == ["ne", "en", "1901", "!"].
+    Example:
+        >>> basic_words("Né en 1901!", True)
+        ['ne', 'en', '1901', '!']
+
     Source: Devlin et al., google-research/bert, tokenization.py, `BasicTokenizer`.
     """
     kept: list[str] = []

@@ -29,7 +29,10 @@ class Vocabulary:
     """Characters and their ids: id 0 is PAD `□` (U+25A1), id 1 MASK `⁇` (U+2047), then the characters by code point.
 
     Args: characters, each once or often, in any order. Raises: BadInput where PAD or MASK is among them.
-    Example: Vocabulary("abba").encode("ab").tolist() == [2, 3].
+    Example:
+        >>> Vocabulary("abba").encode("ab").tolist()
+        [2, 3]
+
     Source: the assignment's CharCorruptionDataset: chars = sorted(set(data)), then MASK and PAD put in front.
     """
 

@@ -77,7 +77,9 @@ def world(
         `name place name place name place`: most of what a model reads there is a fact, and it learns fast.
     Returns: the world; the same seed gives the same one.
     Raises: BadInput for numbers that cannot be.
-    Example: world(0).taught[0].question is `Where was ... born?`.
+    Example:
+        >>> world(0).taught[0].question.startswith("Where was ")
+        True
     """
     wrong = min(taught, asked, biographies + registers) < 1 or min(unknown, biographies, registers) < 0
     if wrong or places < 2 or biographies > len(TEMPLATES):

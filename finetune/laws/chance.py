@@ -36,7 +36,9 @@ def unlikely(
     Formula: N KL(hits / N || p) > log(2 among / ALARM), since P(share >= s) and P(share <= s) are at most exp(-N KL)
     Args: hits, trials, p: arrays that broadcast; slack: p itself is known up to so much; above: too many alone count.
     Source: Hoeffding (1963), theorem 1 and section 6: draws without replacement obey it, too.
-    Example: unlikely(0, 200, 0.15) is True: of 200 tokens at least one is chosen, but for a probability of 8e-15.
+    Example:
+        >>> bool(unlikely(0, 200, 0.15))  # of 200 tokens at least one is chosen, but for a probability of 8e-15
+        True
     """
     hits, trials = np.asarray(hits, float), np.asarray(trials, float)
     share = hits / np.maximum(trials, 1)
@@ -50,7 +52,9 @@ def margin(trials: float, p: float, share: float, *, slack: float = 0.0) -> floa
     """How far a share of N draws may be from p, on the side where `share` lies.
 
     Formula: the e of N KL(p +- (slack + e) || p +- slack) = log(2 / ALARM), by bisection, rounded up, plus slack
-    Example: margin(100000, 0.15, 0.2) is 0.0086.
+    Example:
+        >>> round(margin(100000, 0.15, 0.2), 4)
+        0.0086
     """
     side = 1.0 if share > p else -1.0
     near = min(max(p + side * slack, 0.0), 1.0)

@@ -17,7 +17,9 @@ WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "no
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that there is no memory: Python's, CUDA's, or that of torch's allocator on a processor.
 
-    Example: is_out_of_memory(MemoryError()).
+    Example:
+        >>> is_out_of_memory(MemoryError())
+        True
     """
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True

@@ -135,7 +135,10 @@ class Encoder(nn.Module):
     padding in the place of a real token.
 
     Args: config.
-    Example: Encoder(EncoderConfig(99, n_layer=1))(torch.ones(2, 5, dtype=torch.long)).shape == (2, 5, 768).
+    Example:
+        >>> Encoder(EncoderConfig(99, n_layer=1))(torch.ones(2, 5, dtype=torch.long)).shape
+        torch.Size([2, 5, 768])
+
     Source: Devlin et al., "BERT" (2019), section 3; Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019).
     """
 
@@ -225,7 +228,9 @@ class Encoder(nn.Module):
 def places(real: Bool[Tensor, "B n"] | None, n: int, device: torch.device) -> Int[Tensor, "#B n"]:
     """The number of each token, counted from the first real one of its row; padding in front of that one gets 0.
 
-    Example: places(torch.tensor([[False, True, True]]), 3, torch.device("cpu")) is [[0, 0, 1]].
+    Example:
+        >>> places(torch.tensor([[False, True, True]]), 3, torch.device("cpu")).tolist()
+        [[0, 0, 1]]
     """
     order = torch.arange(n, device=device)[None]
     if real is None:

@@ -64,7 +64,9 @@ BACKBONE = ("embeddings.", "encoder.", "transformer.")
 def modules_of(layout: str, n_layer: int) -> dict[str, str]:
     """The modules of a layout and ours, layer by layer.
 
-    Example: modules_of("bert", 1)["embeddings.LayerNorm"] == "ln_emb".
+    Example:
+        >>> modules_of("bert", 1)["embeddings.LayerNorm"]
+        'ln_emb'
     """
     table = DISTILBERT if layout == "distilbert" else BERT
     return {k.format(n): v.format(n) for k, v in table.items() for n in (range(n_layer) if "{}" in k else (0,))}

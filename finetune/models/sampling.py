@@ -24,7 +24,10 @@ def next_distribution(
 
     Args: temperature > 0; top_k >= 1 or None; 0 < top_p <= 1 or None. Returns: (B, vocab), rows sum to 1.
     Raises: BadInput for other values.
-    Example: next_distribution(log([.5, .3, .2]), top_p=0.6) is [.625, .375, 0].
+    Example:
+        >>> next_distribution(torch.tensor([[0.5, 0.3, 0.2]]).log(), top_p=0.6)
+        tensor([[0.6250, 0.3750, 0.0000]])
+
     Source: Fan et al. (2018), section 5.1 (top k); Holtzman et al. (2020), section 3.1 (nucleus).
     """
     if (

@@ -19,7 +19,9 @@ BYTES_A_LAYER = 10_000
 def bytes_of_model(n_layer: int, n_embd: int, n_hidden: int, rows: int) -> int:
     """About the bytes of a model in float32: its tables of so many rows, and its blocks.
 
-    Example: bytes_of_model(12, 768, 3072, 31_000) is about 435 million, bert-base's.
+    Example:
+        >>> round(bytes_of_model(12, 768, 3072, 31_000) / 1e6)  # bert-base's
+        436
     """
     block = 4 * n_embd * n_embd + 2 * n_embd * n_hidden + n_hidden + 9 * n_embd
     return n_layer * (BYTES_A_NUMBER * block + BYTES_A_LAYER) + BYTES_A_NUMBER * rows * n_embd

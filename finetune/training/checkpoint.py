@@ -98,7 +98,9 @@ def with_sorted_metadata(data: bytes) -> bytes:
 def sum_of(tensors: Mapping[str, Tensor], header: str = "") -> str:
     """The SHA-256 of a text and of tensors by name: their types, shapes and bytes.
 
-    Example: sum_of({"w": torch.zeros(2)}) != sum_of({"w": torch.zeros(1, 2)}).
+    Example:
+        >>> sum_of({"w": torch.zeros(2)}) != sum_of({"w": torch.zeros(1, 2)})
+        True
     """
     found = hashlib.sha256(header.encode())
     for name, tensor in sorted(tensors.items()):
@@ -148,7 +150,10 @@ def load(path: str | Path) -> Any:
 
     Args: path of a safetensors file, or of one by torch.save (read with weights_only, tensors by name alone).
     Raises: BadInput where it is absent, cut short, damaged, a pickle, or something else. No code in it is ever run.
-    Example: load("run.checkpoint")["step"] == 7.
+    Example:
+        >>> save("run.checkpoint", {"step": 7})
+        >>> load("run.checkpoint")["step"]
+        7
     """
     try:
         raw = Path(path).read_bytes()

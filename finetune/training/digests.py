@@ -13,7 +13,9 @@ from torch import Tensor
 def digest(what: Any) -> str:
     """ "sha256:" and the digest of texts and lists of them, or of tensors by name.
 
-    Example: digest(["a", "b"]) != digest(["ab"]).
+    Example:
+        >>> digest(["a", "b"]) != digest(["ab"])
+        True
     """
     found = hashlib.sha256()
     if isinstance(what, Mapping):

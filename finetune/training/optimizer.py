@@ -171,7 +171,10 @@ def rate(
     Args: whole numbers; floor, the smallest factor after the warm-up; schedule, one of `SCHEDULES`.
     Returns: a factor in [0, 1].
     Raises: BadInput where the warm-up ends after final_tokens.
-    Example: rate(50, 100, 1000) == 0.5, rate(5000, 100, 1000) == 0.1.
+    Example:
+        >>> rate(50, 100, 1000), rate(5000, 100, 1000)
+        (0.5, 0.1)
+
     Source: the assignment's Trainer (warm-up, then cosine decay to 10 %), by tokens as in Brown et al. (2020), app. B.
     """
     if final_tokens is not None and warmup_tokens >= final_tokens:

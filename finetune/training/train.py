@@ -77,7 +77,9 @@ def parts_of(indices: npt.NDArray[np.int64], count: int, widths: Any = None) -> 
     """At most `count` parts of a step's examples, of nearly equal numbers; by width where widths are given.
 
     A step adds up its parts, so that it is the same step up to the order of sums.
-    Example: parts_of(np.array([4, 7, 9]), 2, [30, 5, 20]) are the parts [7, 9] and [4].
+    Example:
+        >>> [part.tolist() for part in parts_of(np.array([4, 7, 9]), 2, [30, 5, 20])]
+        [[7, 9], [4]]
     """
     if widths is not None and count > 1:
         indices = indices[np.argsort(np.asarray(widths), kind="stable")]

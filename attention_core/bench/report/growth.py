@@ -44,7 +44,9 @@ def exponent(n: Sequence[float], values: Sequence[float], confidence: float = SH
     """The exponent a of values ~ n^a over the longest lengths, by least squares on the logarithms.
 
     Args: n, lengths; values, positive ones count. Returns: its interval, or None with fewer than three points.
-    Example: exponent([1, 2, 4], [3, 12, 48]).value is 2.
+    Example:
+        >>> round(exponent([1, 2, 4], [3, 12, 48]).value, 6)
+        2.0
     """
     points = [(math.log(a), math.log(b)) for a, b in zip(n, values, strict=True) if b > 0 and a * SPAN >= max(n)]
     if len({x for x, _ in points}) < LEAST_POINTS:

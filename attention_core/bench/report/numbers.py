@@ -16,7 +16,9 @@ def duration(seconds: float) -> str:
 def factor(ratio: float, decimals: int = 3) -> str:
     """A ratio to so many decimals, or as many digits where these would be zeros.
 
-    Example: factor(0.00312) is "0.00312", and factor(1.04) is "1.040".
+    Example:
+        >>> factor(0.00312), factor(1.04)
+        ('0.00312', '1.040')
     """
     return f"{ratio:.{decimals}f}" if ratio >= 0.1 or ratio <= 0 else f"{ratio:.{decimals}g}"
 

@@ -96,7 +96,9 @@ def log_ratios(times: Array, base: Array) -> Array:
 def is_plain(ratios: Array) -> bool:
     """Whether the logarithms of the blocks' ratios all lie far on one side of 0, and near each other.
 
-    Example: is_plain(np.log([0.155, 0.16, 0.165] * 4)), not is_plain(np.log([1.02] * 12)).
+    Example:
+        >>> bool(is_plain(np.log([0.155, 0.16, 0.165] * 4))), bool(is_plain(np.log([1.02] * 12)))
+        (True, False)
     """
     nearest, apart = float(np.abs(ratios).min()), float(np.ptp(ratios))
     one_side = bool((ratios > 0).all() or (ratios < 0).all())

@@ -38,7 +38,9 @@ class Inputs:
 def draw(workload: Workload, device: str = "cpu") -> Inputs:
     """The tensors of a workload.
 
-    Example: draw(Workload(n_q=3, n_kv=5)).key.shape is (1, 8, 5, 64).
+    Example:
+        >>> draw(Workload(n_q=3, n_kv=5)).key.shape
+        torch.Size([1, 8, 5, 64])
     """
     w = workload
     shapes = {

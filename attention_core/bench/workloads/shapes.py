@@ -56,7 +56,9 @@ def read_shapes(texts: Iterable[str]) -> list[Shape]:
     """Shapes from words.
 
     Raises: TargetError for what is none, with the way to write it.
-    Example: read_shapes(["BERT-base:128"])[0].sizes["n_kv"] is 128.
+    Example:
+        >>> read_shapes(["BERT-base:128"])[0].sizes["n_kv"]
+        128
     """
     found: list[Shape] = []
     for text in texts:

@@ -42,7 +42,10 @@ def round_to(x: npt.ArrayLike, dtype: str) -> Array:
     Args: x, any shape; dtype, one of float64, float32, bfloat16, float16.
     Returns: float64 of the same shape; beyond the largest number an infinity, NaN stays NaN, the sign of
     zero stays. Raises: KeyError for another dtype.
-    Example: round_to(1 + 2**-9, "bfloat16") is 1.
+    Example:
+        >>> float(round_to(1 + 2**-9, "bfloat16"))
+        1.0
+
     Source: IEEE 754-2019, section 4.3.1.
     """
     with np.errstate(invalid="ignore"):  # a signalling NaN

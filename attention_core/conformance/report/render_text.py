@@ -174,7 +174,9 @@ def readable(snippet: str) -> tuple[str, int]:
 
     A line cut short would be an error of syntax to whoever copies it.
 
-    Example: readable("a = 1") == ("a = 1", 0).
+    Example:
+        >>> readable("a = 1")
+        ('a = 1', 0)
     """
     if len(snippet) <= READABLE:
         return snippet, 0

@@ -59,7 +59,10 @@ def pattern(values: NDArray, library: str, prefix: str, dtype: str, nested: Call
 def tile_of(values: NDArray) -> tuple[NDArray, tuple[int, ...]]:
     """The smallest block that gives the array when it is laid side by side, and how often along each axis.
 
-    Example: tile_of(np.array([1, 2, 1, 2])) is ([1, 2], (2,)).
+    Example:
+        >>> tile, times = tile_of(np.array([1, 2, 1, 2]))
+        >>> tile.tolist(), times
+        ([1, 2], (2,))
     """
     times = []
     for axis, count in enumerate(values.shape):
@@ -196,7 +199,9 @@ def write_fill(name: str, values: NDArray, dtype: str, library: str) -> list[str
 def runs(values: NDArray, others: NDArray) -> list[tuple[str, Any]]:
     """Index and number of the entries marked in `others`; in a flat array, neighbours of one number are one slice.
 
-    Example: runs(np.array([7., 7., 0.]), np.array([True, True, False])) is [("0:2", 7.0)].
+    Example:
+        >>> [(place, float(x)) for place, x in runs(np.array([7.0, 7.0, 0.0]), np.array([True, True, False]))]
+        [('0:2', 7.0)]
     """
     if values.ndim > 1:
         return [(", ".join(map(str, at)), values[tuple(at)]) for at in np.argwhere(others)]
