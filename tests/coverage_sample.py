@@ -6,6 +6,7 @@ hundredth parameter of a function seldom reaches a line that the first ones did 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -31,14 +32,16 @@ def choose(items: Iterable[pytest.Item]) -> None:
 def measured(item: pytest.Item) -> Iterator[None]:
     """Run a test; without the tracer of coverage, if there is one and the test stands behind those that are measured.
 
-    A debugger's tracer stays.
+    So do processes that it starts. A debugger's tracer stays.
     """
     tracer = sys.gettrace()
     if not item.stash.get(BEYOND, False) or not type(tracer).__module__.startswith("coverage"):
         yield
         return
+    asked = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("COVERAGE_PROCESS")}
     sys.settrace(None)
     try:
         yield
     finally:
         sys.settrace(tracer)
+        os.environ.update(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -34,16 +35,20 @@ class Tracer:
     ("module", "beyond", "stays"),
     [("coverage.tracer", True, False), ("coverage.tracer", False, True), ("pdb", True, True)],
 )
-def test_only_the_tracer_of_coverage_is_put_aside(module: str, beyond: bool, stays: bool) -> None:
+def test_only_the_tracer_of_coverage_is_put_aside(
+    monkeypatch: pytest.MonkeyPatch, module: str, beyond: bool, stays: bool
+) -> None:
+    monkeypatch.setenv("COVERAGE_PROCESS_CONFIG", "settings")  # what a child looks for at its start
     (item,) = items("a.py::test_f[9]")
     item.stash[coverage_sample.BEYOND] = beyond
     before, tracer = sys.gettrace(), type("Tracer", (Tracer,), {"__module__": module})()
     sys.settrace(tracer)
     try:
         with pytest.raises(KeyError), coverage_sample.measured(item):
-            inside = sys.gettrace()
+            inside, child = sys.gettrace(), "COVERAGE_PROCESS_CONFIG" in os.environ
             raise KeyError
         after = sys.gettrace()
     finally:
         sys.settrace(before)
-    assert (inside is tracer) is stays and after is tracer
+    assert (inside is tracer) is stays is child and after is tracer
+    assert os.environ["COVERAGE_PROCESS_CONFIG"] == "settings"

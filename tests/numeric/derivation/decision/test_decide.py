@@ -103,13 +103,13 @@ def test_require_raises_the_bar() -> None:
     assert (second.verdict, second.passed) == ("PROVED", True)
 
 
-def test_verdicts_do_not_depend_on_the_seed() -> None:
-    for given, true, false in PAIRS[::3]:
-        for formula, outcome in ((true, GOOD), (false, {"REFUTED"})):
-            (step,) = steps_of(f"{given}\n\n$$ {formula} $$\n")[0]
-            for seed in range(1, 6):
-                found = report_step(step, Effort(seed=seed))
-                assert str(found.verdict) in outcome, (formula, seed, found.evidence.text)
+@pytest.mark.parametrize(("given", "true", "false"), PAIRS[::3])
+def test_verdicts_do_not_depend_on_the_seed(given: str, true: str, false: str) -> None:
+    for formula, outcome in ((true, GOOD), (false, {"REFUTED"})):
+        (step,) = steps_of(f"{given}\n\n$$ {formula} $$\n")[0]
+        for seed in range(1, 6):
+            found = report_step(step, Effort(seed=seed))
+            assert str(found.verdict) in outcome, (formula, seed, found.evidence.text)
 
 
 def test_counterexamples_are_small() -> None:
