@@ -1,7 +1,8 @@
 """Coverage of a sample: of each test function the first parameters are measured, the others run at full speed.
 
 Coverage asks which lines some test reaches. The tracer of Python 3.11 makes pure Python up to three times slower, and the
-hundredth parameter of a function seldom reaches a line that the first ones did not. Every test runs all the same.
+hundredth parameter of a function seldom reaches a line that the first ones did not. Nor do whole documents and tutorials
+that tests of each part have gone through before: they have the mark `unmeasured`. Every test runs all the same.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ BEYOND = pytest.StashKey[bool]()
 
 
 def choose(items: Iterable[pytest.Item]) -> None:
-    """Note of every test whether it stands behind the measured parameters of its function."""
+    """Note of every test whether it is marked, or stands behind the measured parameters of its function."""
     seen = Counter[str]()
     for item in items:
         function = item.nodeid.partition("[")[0]
-        item.stash[BEYOND] = seen[function] >= MEASURED
+        marked = item.get_closest_marker("unmeasured") is not None
+        item.stash[BEYOND] = marked or seen[function] >= MEASURED
         seen[function] += 1
 
 

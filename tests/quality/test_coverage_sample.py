@@ -12,16 +12,22 @@ import pytest
 
 
 def items(*names: str) -> list[Any]:
-    """Stand-ins of collected tests."""
-    return [SimpleNamespace(nodeid=name, stash=pytest.Stash()) for name in names]
+    """Stand-ins of collected tests; each has the mark of its file's stem."""
+    marks = {name: name.partition("::")[0].removesuffix(".py") for name in names}
+    return [
+        SimpleNamespace(nodeid=name, stash=pytest.Stash(), get_closest_marker={marks[name]: True}.get) for name in names
+    ]
 
 
 def test_the_first_parameters_of_each_function_are_measured() -> None:
-    names = [f"a.py::test_{n}[{k}-x[0]]" for k in range(6) for n in "fg"] + ["b.py::test_f[0]", "a.py::test_h"]
+    names = [f"a.py::test_{n}[{k}-x[0]]" for k in range(6) for n in "fg"] + ["unmeasured.py::test_f[0]", "a.py::test_h"]
     found = items(*names)
     coverage_sample.choose(found)
     beyond = [item.nodeid for item in found if item.stash[coverage_sample.BEYOND]]
-    assert beyond == ["a.py::test_f[4-x[0]]", "a.py::test_g[4-x[0]]", "a.py::test_f[5-x[0]]", "a.py::test_g[5-x[0]]"]
+    assert beyond == [
+        "a.py::test_f[4-x[0]]", "a.py::test_g[4-x[0]]", "a.py::test_f[5-x[0]]", "a.py::test_g[5-x[0]]",
+        "unmeasured.py::test_f[0]",
+    ]  # fmt: skip
 
 
 class Tracer:

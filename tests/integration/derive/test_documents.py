@@ -21,6 +21,8 @@ from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.steps import Step, steps_of
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "experiments" / "derivation_table" / "run.py"
 REGENERATE = "python experiments/derivation_table/run.py > derivations/README.md"

@@ -20,6 +20,8 @@ from attention_core.derivation.check import decide_step
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.steps import Step, steps_of
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT / "experiments" / "planted_errors"
 CHOSEN = {

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unmeasured
+
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "tutorials"
 BLOCK = re.compile(r"(?:<!-- (file|exit): (\S+) -->\n)?^(`{3,})(\w+)\n(.*?)^\3$", re.DOTALL | re.MULTILINE)
 

@@ -41,6 +41,7 @@ def references() -> list[tuple[str, str, str]]:
     return found
 
 
+@pytest.mark.unmeasured
 def test_every_source_names_a_step_that_exists() -> None:
     named = references()
     assert len(named) > 90

@@ -184,6 +184,7 @@ def mutated(section: str, rng: random.Random) -> str:
     return "".join(tokens)
 
 
+@pytest.mark.unmeasured
 def test_mutated_sections_of_the_documents_end_in_reports() -> None:
     """Only what changed is decided. Thousands of them were tried; what crashed then is among the bad documents above."""
     rng, light = random.Random(1), Effort(small=2, tuples=1, large=1, altered=20, total=20)
