@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice, product
 
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
@@ -32,8 +33,11 @@ from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term
 
 Reading = tuple[str, Context]  # what it says, and the context that reads so
+MAX_PRODUCTS = 64  # of one side, where brackets are expanded
 MAX_PEERS = 30  # steps of a document that may tell whether its vectors are columns
 _TRANSPOSE = re.compile(r"\\top\b|\\intercal\b|\^\s*\{?\s*(?:T|\\prime|\\mathsf|\\mathrm)\b|'")
+_ORDERS = ("<", "<=", ">", ">=")
+_TENS = re.compile(r"(?<![\d.])(?:10+|0?\.0*1)(?![\d.])")
 _DEVIATIONS = re.compile(r"^(?:\\sigma|\\tau|s)(?![a-zA-Z])")
 _ROW = (
     "with gradients of numbers as rows (numerator layout); here a gradient has the shape of its variable: transpose it"
@@ -60,7 +64,8 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
         )
     if r"\log" in text and not re.search(r"\be\^|\\exp|\\ln|softmax|\\partial|\\nabla", text):
         yield r"with logarithms to base 2; here \log is natural: write \log_2", _with(context, "base 2")
-        yield r"with logarithms to base 10; here \log is natural: write \log_{10}", _with(context, "base 10")
+        if step.op not in _ORDERS or _TENS.search(text):  # a bound on smaller logarithms is another claim
+            yield r"with logarithms to base 10; here \log is natural: write \log_{10}", _with(context, "base 10")
     deviations = _with_deviations(context)
     if deviations is not None:
         yield (
@@ -220,16 +225,27 @@ def collect_symbols(step: Step) -> frozenset[str]:
 
 
 def _einstein(step: Step) -> str:
-    """An index that is repeated in a product on one side and does not stand on the other, '' if there is none."""
+    """An index that is repeated in a product on one side and does not stand on the other, '' if there is none.
+
+    One that stands once in another product of that side, as in `p_i (1 - p_i)`, is not summed over.
+    """
     for side, other in ((step.left, step.right), (step.right, step.left)):
-        for part in _addends(side):
-            if not isinstance(part, Times):
-                continue
-            found = [n for factor in part.factors for n in _indices(step.context, factor)]
-            for letter in sorted(set(found)):
-                if found.count(letter) > 1 and letter not in names_in(other):
-                    return letter
+        products = list(islice(_products(step.context, side), MAX_PRODUCTS))
+        for letter in sorted({name for one in products for name in one}):
+            counts = {one.count(letter) for one in products}
+            if max(counts) > 1 and 1 not in counts and letter not in names_in(other):
+                return letter
     return ""
+
+
+def _products(context: Context, expr: Expr) -> Iterator[list[str]]:
+    """The index letters of each product that an expression expands to."""
+    for part in _addends(expr):
+        if isinstance(part, Times):
+            for parts in product(*(list(islice(_products(context, one), MAX_PRODUCTS)) for one in part.factors)):
+                yield [name for one in parts for name in one]
+        else:
+            yield _indices(context, part)
 
 
 def _addends(expr: Expr) -> list[Expr]:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
+from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -109,7 +110,13 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     if message:
         return _withhold_verdict(found, message)
     message = "" if expected else _restriction(step, found)
-    return _withhold_verdict(found, message) if message else _under_caveats(step, found, decide, expected)
+    if message:
+        return _withhold_verdict(found, message)
+    left = _under_caveats(step, found, decide, expected)
+    if left.verdict is not Verdict.REFUTED or expected or step.context.formal is not None:
+        return left
+    meant = None if found.counterexample is None else meant_by_words(step, decide)
+    return left if meant is None else _withhold_verdict(found, words_of(meant))
 
 
 def _restriction(step: Step, found: Finding) -> str:

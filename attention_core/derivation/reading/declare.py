@@ -20,7 +20,7 @@ from attention_core.derivation.reading.assuming import Standing, clause_before, 
 from attention_core.derivation.reading.definitions import define, defines
 from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
 from attention_core.derivation.reading.domains import domain_of
-from attention_core.derivation.reading.memberships import bare_scalar, membership, random_symbols
+from attention_core.derivation.reading.memberships import bare_scalar, bounded_run, membership, random_symbols
 from attention_core.derivation.reading.prose import words
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
 from attention_core.derivation.terms.context import Caveat, Context
@@ -181,6 +181,8 @@ class Reader(ReaderState):
         elif op == ":=" or (op == "=" and defines(self, item)):
             self.settle()
             define(self, item, text, line)
+        elif (run := bounded_run(self, item, line)) is not None:
+            self.pending.append(Pending(run, line, to_latex(item.chain), []))
         else:
             if len(item.left) > 1 and op == "=":
                 raise Unreadable(f"'{text}': several symbols on the left of '=' are not understood", line)

@@ -14,7 +14,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.indicators import declared_as, entry_type_fits, extent, missing_index
 from attention_core.derivation.elaborate.subscripts import index_items
 from attention_core.derivation.latex.printer import symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Times, Unreadable
+from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Name, Sub, Times, Unreadable
 from attention_core.derivation.reading.domains import Domain, domain_of
 from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
 from attention_core.derivation.terms.terms import SCALAR
@@ -122,6 +122,42 @@ def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
         return
     introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+
+
+def bounded_run(reader: ReaderState, item: Item, line: int) -> Chain | None:
+    r"""`x_1, \\dots, x_n > 0` as one relation of all members, `x_i > 0`; None of any other relation.
+
+    A base that is not declared becomes a family of numbers; of one that is, the run must be the whole of it.
+    """
+    left, (op, *_) = item.left, item.chain.ops
+    if op not in ("<", "<=", ">", ">=", "!=") or len(left) < 3 or not isinstance(left[-2], Dots):
+        return None
+    members = [one for one in left if not isinstance(one, Dots)]
+    first = members[0]
+    if not isinstance(first, Sub) or any(not isinstance(m, Sub) or m.base != first.base for m in members):
+        return None
+    name = symbol_name(first.base)
+    if name is None:
+        return None
+    if name not in reader.context.symbols:
+        real = Chain((left[-1], Name(r"\mathbb{R}")), ("in",), item.chain.lines[:1])
+        membership(reader, replace(item, chain=real), "", line)
+    elif not _is_whole(reader, name, item, line):
+        return None
+    letter = next(one for one in (*"ijklrst", "i'") if one not in reader.context.symbols)
+    each = Sub(first.base, (Chain((Name(letter),), (), ()),))
+    return Chain((each, *item.chain.exprs[1:]), item.chain.ops, item.chain.lines)
+
+
+def _is_whole(reader: ReaderState, name: str, item: Item, line: int) -> bool:
+    """Whether a run names all members of a family, or all entries of a vector, from the first to the last."""
+    symbol, elab = reader.context.symbols[name], Elaborator(reader.context, line=line)
+    low, high = (elab.size(one.items[0].exprs[0]) for one in (item.left[0], item.left[-1]) if isinstance(one, Sub))
+    if symbol.kind == "family":
+        return (low, high) == (symbol.lowest, symbol.highest)
+    kind = symbol.type
+    vector = symbol.kind == "array" and kind is not None and kind.vector and kind.column
+    return bool(vector and kind is not None and str(low) == "1" and high == kind.rows)
 
 
 def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:

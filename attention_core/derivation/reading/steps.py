@@ -6,7 +6,7 @@ A place that cannot be read is a step of its own that says so, and the rest of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph
@@ -19,6 +19,7 @@ from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_nam
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining
+from attention_core.derivation.reading.far_words import FarWords, far_words_in
 from attention_core.derivation.reading.premises import (
     later,
     read_behind,
@@ -65,6 +66,7 @@ class Step:
     quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
     later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
     peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
+    far_words: Sequence[FarWords] = field(default_factory=list, repr=False)  # all words of the document
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -99,6 +101,10 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks))
     for place in range(len(blocks)):
         walk.block(place)
+    far_words = far_words_in(text, blocks)
+    for step in walk.out:
+        if isinstance(step, Step):
+            step.far_words = far_words
     return _name_steps(walk.out), context.understood
 
 

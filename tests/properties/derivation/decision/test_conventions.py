@@ -8,7 +8,7 @@ from attention_core.derivation import check_document
 
 D = "Let $d, m \\in \\mathbb{N}$, $x, a \\in \\mathbb{R}^d$, $B \\in \\mathbb{R}^{m \\times d}$."
 S = "Let $n \\in \\mathbb{N}$, $t \\in \\mathbb{R}$, $A \\in \\mathbb{R}^{n \\times n}$ and $x \\in \\mathbb{R}^n$."
-INDEXED = "Let $n \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{n \\times n}$, $x, y \\in \\mathbb{R}^n$ with $y = A x$, $i, j \\in \\{1, \\dots, n\\}$."
+INDEXED = "Let $n \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{n \\times n}$, $x, y \\in \\mathbb{R}^n$ with $y = A x$, $i, j, k \\in \\{1, \\dots, n\\}$."
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,9 @@ INDEXED = "Let $n \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{n \\times n}$, $x, y \
         (INDEXED, r"x_i x_i = \|x\|^2", "Einstein"),
         (r"Let $\sigma > 0$ and $z \sim \mathcal{N}(0, \sigma)$.", r"\operatorname{Var}[z] = \sigma^2", "as the deviation"),
         ("", r"\log 8 = 3", "base 2"),
+        ("", r"\log 100 \le 2", "base 10"),
+        (r"Let $x \in \mathbb{R}$ with $x > 0$.", r"\log(10 x) = 1 + \log x", "base 10"),
+        (INDEXED, r"(A A)_{ij} = A_{ik} A_{kj}", "Einstein"),
         (S, r"\sum_{i=1}^n \operatorname{softmax}(A)_{i 1} = 1", "over columns"),
     ],
 )  # fmt: skip
@@ -47,6 +50,10 @@ def test_another_convention_is_named(declared: str, formula: str, words: str) ->
         (INDEXED, r"y_i = A_{ij} x_i"),
         (r"Let $\sigma > 0$ and $z \sim \mathcal{N}(0, \sigma)$.", r"\operatorname{Var}[z] = 3 \sigma^2"),
         ("", r"\log 8 = 4"),
+        (r"Let $x \in \mathbb{R}$ with $x > 0$.", r"x \log x \ge -0.36787944"),  # a bound with no power of ten
+        (S, r"\log n \le \sqrt[8]{n} + 3"),
+        (INDEXED, r"x_i (1 - x_i) > 0"),  # i stands once in x_i, and twice in x_i x_i: not summed
+        (INDEXED, r"x_i + x_i x_i > 0"),
         (S, r"\sum_{i=1}^n \operatorname{softmax}(A)_{i 1} = 2"),
     ],
 )

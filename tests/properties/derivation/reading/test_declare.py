@@ -81,3 +81,28 @@ def test_a_law_without_a_mean_of_its_own_draws_rows_as_well(formula: str, expect
     text = "Let $h \\in \\mathbb{N}$, $q \\in \\mathbb{R}^{1 \\times h}$ with $q \\sim \\mathcal{N}(0, I_h)$."
     (step,) = check_document(f"{text}\n\n$$ {formula} $$\n").steps
     assert (step.verdict in GOOD) is expected and step.verdict != "UNREADABLE", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("declared", "display", "verdict"),
+    [
+        (r"Let $n \in \mathbb{N}$ and $x_1, \dots, x_n > 0$.", r"\sum_{i=1}^n x_i > 0", "AGREES"),
+        (r"Let $n \in \mathbb{N}$ and $x_1, \dots, x_n > 0$.", r"\sum_{i=1}^n x_i^2 > 1", "REFUTED"),
+        (r"Let $x_1, \dots, x_n > 0$ with $n \in \mathbb{N}$.", "x_1 > 0", "AGREES"),
+        (r"Let $n \in \mathbb{N}$, $x \in \mathbb{R}^n$ with $x_1, \dots, x_n \ge 0$.", r"\mathbf{1}_n^\top x \ge 0", "AGREES"),
+        (
+            r"Let $n \in \mathbb{N}$, $x_1, \dots, x_n \in \mathbb{R}$ with $x_1, x_2, \dots, x_n \ge 1$.",
+            r"\sum_{i=1}^n x_i \ge n", "AGREES",
+        ),
+        (r"Let $n, i \in \mathbb{N}$ and $x_1, \dots, x_n < 0$.", r"\sum_{j=1}^n x_j < 0", "AGREES"),
+        (r"Let $x_1, x_2, \dots, x_4 \ne 0$.", "x_1^2 x_4^2 > 0", "AGREES"),
+    ],
+)  # fmt: skip
+def test_a_run_with_a_sign_is_a_family_of_numbers(declared: str, display: str, verdict: str) -> None:
+    (found,) = outcomes(f"{declared}\n\n$$ {display} $$\n")
+    assert found[0] == verdict, found
+
+
+def test_a_part_of_a_run_is_not_taken_for_all_of_it() -> None:
+    text = r"Let $n \in \mathbb{N}$, $x \in \mathbb{R}^n$ with $x_2, \dots, x_n \ge 0$."
+    assert outcomes(text + "\n\n$$ \\mathbf{1}_n^\\top x \\ge 0 $$\n")[-1][0] == "UNDECIDED"

@@ -47,8 +47,9 @@ def test_words_of_a_section_that_is_written_for_others_count_there(blocks: tuple
         ("# Lecture 1", HEAD, "## Assumptions", UNIT, "# Lecture 2", HEAD, FALSE),  # of another chapter
     ],
 )
-def test_words_of_other_sections_do_not(blocks: tuple[str, ...]) -> None:
-    assert verdict(*blocks) is Verdict.REFUTED
+def test_words_of_other_sections_count_only_for_steps_that_hold_under_them(blocks: tuple[str, ...]) -> None:
+    assert verdict(*blocks) is Verdict.UNDECIDED
+    assert verdict(*blocks[:-1], FALSE.replace("2 -", "3 -", 1)) is Verdict.REFUTED
 
 
 def test_what_is_declared_in_a_section_of_assumptions_holds_behind_it() -> None:

@@ -1,0 +1,258 @@
+r"""The usual hypotheses, tried on a false step where a document mentions one of them anywhere in words.
+
+"The vectors of the next section are orthogonal.", a title such as "Softmax over a single key" and a comment "% unit
+vectors" are far from the step, or name no symbol: which steps they are about is open. What they say is of a few
+kinds, though. So each kind that some words mention is written for the symbols of the step, as its author would. If the
+step holds under it, that may be what was meant, and the step is UNDECIDED; if not, it stays refuted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.elaborate.hypotheses import relations_of
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.far_words import FarWords
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.records import GOOD, Finding
+from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Type
+from attention_core.derivation.words.caveats import chains_of, shorten_quote
+
+MAX_TRIED = 24  # guesses about one step
+Array = tuple[str, Type]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a hypothesis may be about: the free symbols of a step, and a letter for an index that is not declared."""
+
+    symbols: Sequence[Symbol]
+    letter: str
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Numbers, vectors and matrices."""
+        return [(one.name, one.type) for one in self.symbols if one.kind == "array" and one.type is not None]
+
+    @property
+    def columns(self) -> list[Array]:
+        """Columns."""
+        return [(name, kind) for name, kind in self.arrays if kind.vector and kind.column]
+
+    @property
+    def matrices(self) -> list[Array]:
+        """Matrices of more than one row and column."""
+        return [(name, kind) for name, kind in self.arrays if kind.kind == "matrix" and not kind.vector]
+
+    @property
+    def squares(self) -> list[Array]:
+        """Square matrices."""
+        return [(name, kind) for name, kind in self.matrices if kind.rows == kind.cols]
+
+
+def _alike(arrays: list[Array]) -> Iterator[tuple[str, str]]:
+    """The names of each two arrays of one shape."""
+    return ((left[0], right[0]) for left, right in combinations(arrays, 2) if left[1] == right[1])
+
+
+def _combine(formulas: Iterable[str]) -> Iterator[str]:
+    """All of some formulas at once, and each alone."""
+    found = list(formulas)
+    if found:
+        yield ", ".join(found)
+    if len(found) > 1:
+        yield from found
+
+
+def _orthogonal(about: Subject) -> Iterator[str]:
+    yield from _combine(f"{a}^\\top {b} = 0" for a, b in _alike(about.columns))
+    yield from _combine(f"{name}^\\top {name} = I_{{{kind.cols}}}" for name, kind in about.matrices)
+
+
+def _unit(about: Subject) -> Iterator[str]:
+    return _combine(f"\\|{name}\\| = 1" for name, _ in about.columns)
+
+
+def _of_each(text: str) -> Callable[[Subject], Iterator[str]]:
+    """A formula of each square matrix A."""
+    return lambda about: _combine(text.replace("A", name) for name, _ in about.squares)
+
+
+def _diagonal(about: Subject) -> Iterator[str]:
+    return _combine(f"{name} = {name} \\odot I_{{{kind.rows}}}" for name, kind in about.squares)
+
+
+def _commuting(about: Subject) -> Iterator[str]:
+    return (f"{a} {b} = {b} {a}" for a, b in _alike(about.squares))
+
+
+def _inverse(about: Subject) -> Iterator[str]:
+    sizes = {name: kind.rows for name, kind in about.squares}
+    return (f"{a} {b} = I_{{{sizes[a]}}}" for a, b in _alike(about.squares))
+
+
+def _same(about: Subject) -> Iterator[str]:
+    yield from _combine(f"{a} = {b}" for a, b in _alike(about.arrays))
+    yield from (f"{b} = {a}^\\top" for a, b in _alike(about.squares))
+
+
+def _positive(about: Subject) -> Iterator[str]:
+    numbers = [f"{name} > 0" for name, kind in about.arrays if kind.scalar]
+    return _combine([*numbers, *(f"{name}_{about.letter} > 0" for name, _ in about.columns)])
+
+
+def _weights(about: Subject) -> Iterator[str]:
+    for name, kind in about.columns:
+        total = f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 1"
+        yield from (total, f"{total}, {name}_{about.letter} \\ge 0")
+    for name, kind in about.matrices:
+        yield f"{name} \\mathbf{{1}}_{{{kind.cols}}} = \\mathbf{{1}}_{{{kind.rows}}}"
+
+
+def _zero_mean(about: Subject) -> Iterator[str]:
+    return _combine(f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 0" for name, kind in about.columns)
+
+
+def _single(about: Subject) -> Iterator[str]:
+    return _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size")
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W\d_])(?:{words})", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Usual:
+    """A kind of hypothesis: the words that mention it, and its formulas, each text with those that go together.
+
+    `titles` are words that mention it in a title alone: "A token" is one token there.
+    """
+
+    words: re.Pattern[str]
+    write: Callable[[Subject], Iterator[str]]
+    titles: re.Pattern[str] | None = None
+
+    def is_mentioned(self, phrase: FarWords) -> bool:
+        """Whether some words mention it."""
+        if self.words.search(phrase.words):
+            return True
+        return phrase.title and self.titles is not None and bool(self.titles.search(phrase.words))
+
+
+_ONE_OF_MANY = r"(?:token|key|logit|head)\b"
+USUAL = (
+    Usual(
+        _pattern(
+            r"orthogon|orthonorm|perpendic|right[ -](?:angle|triangle)|pythagor|hypotenuse|legs\b|rotat|reflect|"
+            r"permut|unitar|isometr|rigid|rope\b|rotary|change of basis|qr\b|singular vectors?|svd\b|householder|"
+            r"givens|[\u22a5\u27c2\u221f]|90 ?(?:\u00b0|degrees)"
+        ),
+        _orthogonal,
+    ),
+    Usual(
+        _pattern(
+            r"unit\b|normali[sz]|(?:norm|length)s? (?:is |are |of )?(?:1|one)\b|(?:hyper)?sphere|unit circle|"
+            r"directions?\b|cosine|qk norm"
+        ),
+        _unit,
+    ),
+    Usual(
+        _pattern(r"symmetr|covarian|gram\b|kernel|hessian|(?:self )?adjoint|hermit|laplac|correlation|transposes?\b"),
+        _of_each(r"A = A^\top"),
+    ),
+    Usual(_pattern(r"(?:skew|anti ?)symmetr|skew\b"), _of_each(r"A = -A^\top")),
+    Usual(_pattern(r"project|idempoten"), _of_each("A A = A")),
+    Usual(_pattern(r"diagonal"), _diagonal),
+    Usual(
+        _pattern(r"commut|simultaneous|order (?:of .*)?does not matter|interchang"),
+        _commuting,
+        _pattern(r"numbers?\b|scalars?\b"),
+    ),
+    Usual(_pattern(r"invers|invert|undo(?:es)?\b"), _inverse),
+    Usual(
+        _pattern(
+            r"same\b|equal\b|identical|coincid|cop(?:y|ies)\b|itself\b|self[ -]|tied\b|shared?\b|agree\b|"
+            r"(?:twice|only) (?:the|one)\b|two names|"
+            r"the ((?:\w+ )?\w+[^s\W])\b.*\bthe \1\b(?!s)|are the (?:\w+ )?\w+[^s\W]$"  # one role of two symbols
+        ),
+        _same,
+        _pattern(r"(\w+),? and (?:the |a )?\1\b|(?:an?|the) \w+(?:,| and) (?:its|the) \w+|transpose"),
+    ),
+    Usual(
+        _pattern(r"positiv|(?:non[ -]?)?negativ|absolute|lengths?\b|signs?\b|magnitude|counts?\b|temperature"),
+        _positive,
+    ),
+    Usual(
+        _pattern(
+            r"probab|distribut|weights?\b|stochastic|simplex|sum(?:s|ming)? (?:to|up)|histogram|convex combination|"
+            r"markov|attention|softmax|their sums?\b|normali[sz]"
+        ),
+        _weights,
+    ),
+    Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b"), _zero_mean),
+    Usual(
+        _pattern(rf"single|scalar|(?:one|only) {_ONE_OF_MANY}|numbers?\b(?! of)"),
+        _single,
+        _pattern(rf"(?:an?|the|first|last|second|one) {_ONE_OF_MANY}|to itself"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Meant:
+    """A hypothesis under which a step holds, and the words that may mean it."""
+
+    formula: str
+    phrase: FarWords
+
+
+def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Meant | None:
+    """The usual hypothesis under which a false step holds and that its document mentions; None if there is none.
+
+    Args:
+        step: A step that was found false.
+        decide: Decides a step under some more hypotheses.
+    """
+    return next((one for one in islice(_guesses(step), MAX_TRIED) if _holds(step, one.formula, decide)), None)
+
+
+def _guesses(step: Step) -> Iterator[Meant]:
+    mentioned = [(usual, next((one for one in step.far_words if usual.is_mentioned(one)), None)) for usual in USUAL]
+    if not any(phrase for _, phrase in mentioned):
+        return
+    about = _subject(step.context, sorted(collect_symbols(step)))
+    for usual, phrase in mentioned:
+        if phrase is not None:
+            yield from (Meant(formula, phrase) for formula in usual.write(about))
+
+
+def _subject(context: Context, names: list[str]) -> Subject:
+    """Those symbols that no definition and no law determines."""
+    symbols = [context.symbols[name] for name in names]
+    letter = next((one for one in "ijklrst" if one not in context.symbols), "i'")
+    return Subject([one for one in symbols if one.term is None and one.law is None], letter)
+
+
+def _holds(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]], Finding]) -> bool:
+    """Whether a step is found true under a hypothesis."""
+    context, line = step.context, step.line
+    try:
+        more = [one for chain in chains_of(formula, line) for one in relations_of(context.copy(), chain, [], line)]
+        return decide(step, more).verdict in GOOD
+    except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
+        return False
+
+
+def words_of(meant: Meant) -> str:
+    """What to say of a step that holds under what may be meant."""
+    place = f"line {meant.phrase.line}: '{shorten_quote(meant.phrase.quote)}'"
+    return (
+        f"it holds if ${meant.formula}$, and words of the document may mean that ({place}): write 'Assume "
+        f"${meant.formula}$' above the display, or 'All hypotheses are declared as formulas.' if they do not"
+    )
