@@ -158,12 +158,18 @@ def supports(implementation: Implementation, case: ParameterCase) -> bool:
 
 
 def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:
-    """The case, or the first with some of its sizes replaced by usual larger ones that are declared; None without."""
+    """The case, or the first with some of its sizes replaced by usual larger ones that are declared; None without.
+
+    Values that are as wide as keys stay so where that can be: a target of one head size is not asked for two.
+    """
     names = [name for name in case.sizes if name not in ("start", "shift")]
-    for values in product(*((case[name], *WIDER) for name in names)):
-        other = case.with_(**dict(zip(names, values, strict=True)))
-        if supports(implementation, other):
-            return other
+    alike = case.sizes.get("d") == case.sizes.get("d_v", -1)
+    for chosen in ([name for name in names if name != "d_v"], names) if alike else (names,):
+        for values in product(*((case[name], *WIDER) for name in chosen)):
+            sizes = dict(zip(chosen, values, strict=True))
+            other = case.with_(**(sizes if "d_v" in chosen or not alike else {**sizes, "d_v": sizes["d"]}))
+            if supports(implementation, other):
+                return other
     return None
 
 

@@ -125,6 +125,13 @@ def test_the_nearest_supported_case_changes_as_little_as_it_can() -> None:
     assert supports(record, found) and not supports(record, case)
 
 
+def test_values_stay_as_wide_as_keys_where_both_are_replaced() -> None:
+    case = ParameterCase({"H_kv": 2, "group": 1, "d": 8, "d_v": 8})
+    for condition, sizes in (("d in (16, 32)", (16, 16)), ("d == 16 and d_v == 32", (16, 32))):
+        found = find_nearest_sizes(Implementation(None, contract="paged", sizes=SizeCondition(condition)), case)
+        assert found is not None and (found["d"], found["d_v"]) == sizes
+
+
 def test_a_predicate_of_python_takes_sizes_by_name() -> None:
     keeps: Callable[..., bool] = lambda d, **others: d > 2  # noqa: E731
     record = Implementation(None, contract="rotary", sizes=keeps)
