@@ -28,7 +28,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from targets import TABLE, Row  # noqa: E402
+from targets import TABLE, TRITON, Row  # noqa: E402
 
 TIMEOUT = 1800
 """Seconds of one run: XLA compiles every new size."""
@@ -76,10 +76,11 @@ def advised(report: dict[str, Any], row: Row) -> list[str]:
 
 
 def judge(row: Row, seed: int) -> dict[str, Any]:
-    """Both runs of a row, as JSON values."""
-    first = verify(row, (), seed)
-    runs, options = [first], list[str]()
-    if verdict(first, row) not in RIGHT and (options := advised(first["report"], row)):
+    """Both runs of a row, as JSON values; one, with its options, where these are declared."""
+    options = [*row.options] if row.declared else []
+    first = verify(row, options, seed)
+    runs = [first]
+    if not row.declared and verdict(first, row) not in RIGHT and (options := advised(first["report"], row)):
         runs.append(verify(row, options, seed))
     return {
         "function": row.function, "contract": row.contract, "package": row.package, "version": release(row.package),
@@ -116,18 +117,19 @@ def table(found: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def page(found: Sequence[dict[str, Any]], missing: Sequence[str]) -> str:
+def page(found: Sequence[dict[str, Any]], missing: Sequence[str], triton: bool = False) -> str:
     """The results as a page of the documentation; `missing` names the rows that were not run."""
+    head, about_faults = (TRITON_HEAD, TRITON_FAULTS) if triton else (HEAD, FAULTS)
     right = [one for one in found if one["verdicts"][-1] == "conforms"]
     faulty = [one for one in found if one["verdicts"][-1] == "true fault"]
     others = [one for one in found if one not in right and one not in faulty]
+    at_once = sum(len(one["verdicts"]) == 1 for one in right)
     counts = (
-        f"**{len(right)} right implementations conform, {len(others)} others are judged otherwise or not judged.** "
-        f"{sum(len(one['verdicts']) == 1 for one in right)} conform at once, the rest with a second run's options."
-    )
-    parts = [HEAD, counts, table(right)]
+        f"**{len(right)} right implementations conform, {len(others)} others are judged otherwise or not judged.**"
+    ) + ("" if triton else f" {at_once} conform at once, the rest with a second run's options.")
+    parts = [head, counts, table(right)]
     if faulty:
-        parts += [FAULTS, table(faulty), listed((one, ", ".join(one["refuted"][-1])) for one in faulty)]
+        parts += [about_faults, table(faulty), listed((one, ", ".join(one["refuted"][-1])) for one in faulty)]
     if others:
         parts += [
             "## Judged otherwise",
@@ -161,6 +163,21 @@ These are refuted by the laws named below the table, and not counted among the r
 the processor breaks (a NaN query gives 0, lengths of key and value may differ) reaches everything that calls it without
 a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4 and 20."""
 
+TRITON_HEAD = """# Foreign kernels in Triton
+
+Attention kernels in Triton that other people ship, as their libraries launch them, verified without a GPU in Triton's
+interpreter, at quick effort. Made by
+
+    python experiments/foreign/run.py --triton --log runs.jsonl --page docs/foreign_triton.md
+
+from the table `TRITON` in `experiments/foreign/targets.py`, whose options say what each kernel takes and does by its
+library's conventions. A row is `attention-core verify experiments/foreign/triton_targets.py:NAME --contract CONTRACT
+--effort quick OPTIONS`. A kernel whose package wants the modules of a whole server is loaded from its file alone."""
+TRITON_FAULTS = """## Flaws, and conventions that nothing checks
+
+Each is argued in plain code in [findings](findings.md), 21 to 24. SGLang's kernels take the last axis as contiguous and
+do not check it: their callers see to that."""
+
 OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code; errors were not judged.
 JAX compiles programs for every new form of call: measured, about 0.5 s for one forward call and 1.3 to 1.8 s for one
 with gradients. A stand-in in torch with the conventions of `jax_nn` met 788 and 274 such forms in a quick run, so a run
@@ -177,6 +194,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose name, package or contract contains this")
+    parser.add_argument("--triton", action="store_true", help="the kernels in Triton, in place of the others")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", type=Path, help="JSON lines, one a row; rows in it are not run again")
     parser.add_argument("--page", type=Path, help="write the results as a page")
@@ -184,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the output of rows that do not conform")
     chosen = parser.parse_args(argv)
     known, found, missing = logged(chosen.log), list[dict[str, Any]](), list[str]()
-    for row in TABLE:
+    for row in TRITON if chosen.triton else TABLE:
         if chosen.only not in f"{row.function} {row.package} {row.contract}":
             continue
         if chosen.logged and row.function not in known:
@@ -204,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     last = [one["verdicts"][-1] for one in found]
     print(table(found))
     if chosen.page:
-        chosen.page.write_text(page(found, missing))
+        chosen.page.write_text(page(found, missing, chosen.triton))
     print(f"{len(found)} implementations: " + ", ".join(f"{last.count(v)} {v}" for v in dict.fromkeys(last)))
 
 

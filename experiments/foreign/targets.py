@@ -17,7 +17,8 @@ class Row(NamedTuple):
     """One implementation: its function here, its package, its contract, and the options of a second run.
 
     `function` is the name of one in `targets.py`, FILE:NAME of one in another file here, or MODULE:NAME of the library.
-    `faults` are the laws that the library is known to break in truth: see docs/findings.md.
+    `faults` are the laws that the library is known to break in truth: see docs/findings.md. With `declared` the options
+    are given at once: its conventions are those of a serving library, which no first look finds.
     """
 
     function: str
@@ -26,6 +27,7 @@ class Row(NamedTuple):
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     faults: tuple[str, ...] = ()
+    declared: bool = False
 
 
 # --- attention, in torch ----------------------------------------------------------------------------------
@@ -383,3 +385,45 @@ TABLE: tuple[Row, ...] = (
     Row("jax_targets.py:equinox_single", "equinox"),
 )
 """What a first run is given is the contract alone; `options` are those of the second, as the first advises."""
+
+
+def in_triton(name: str, package: str, contract: str, *options: str, faults: tuple[str, ...] = ()) -> Row:
+    """A row of `triton_targets.py`."""
+    always = ("--runtime", "triton", "--dtype", "float32,bfloat16,float16", *options)
+    return Row(f"triton_targets.py:{name}", package, contract, always, faults=faults, declared=True)
+
+
+ONE_TOKEN = ("--parameter", "query=bhd")
+FLA = ("--layout", "bnhd", "--no-gradients", "--accumulate", "float32")
+POWERS = ("--sizes", "d in (16, 32, 64) and d == d_v")
+CONCH = ("--sizes", "d in (16, 32, 64) and d == d_v and page in (1, 2, 4, 8, 16, 32, 64)")
+UNSPECIFIED = ("--dead-rows", "unspecified", "--masked-nan", "unspecified")
+PREFILL = (
+    "paged_keys_agree_with_the_truth", "unused_pages_and_tails_do_not_matter", "texts_may_share_pages",
+    "entries_behind_the_last_page_are_not_followed", "query_heads_share_pages_heads_in_order",
+    "many_pages_are_read_to_the_last", "pages_are_read_by_their_own_strides", "texts_without_keys_are_dead",
+)  # fmt: skip
+"""What a diagonal at the first keys breaks."""
+ROPE = (
+    "rotation_is_true", "scores_depend_on_the_distance_alone", "position_zero_changes_nothing", "calls_leave_no_state",
+    "views_are_rotated_alike", "positions_written_into_are_read_anew", "gradients_turn_back",
+    "large_positions_stay_precise",
+)  # fmt: skip
+LAST_AXIS = ("slices_of_a_projection_are_read_by_their_strides",)
+MERGE = ("rows_without_any_key_stay_empty", "strides_are_followed")
+TRITON: tuple[Row, ...] = (
+    in_triton("vllm_unified", "conch-triton-kernels", "paged", *CONCH, *UNSPECIFIED, "--always-causal"),
+    in_triton("conch_paged", "conch-triton-kernels", "paged", *ONE_TOKEN, *CONCH, "--dead-rows", "nan"),
+    in_triton("conch_varlen", "conch-triton-kernels", "paged", *CONCH, *UNSPECIFIED, faults=PREFILL),
+    in_triton("sglang_decode", "sglang", "paged", *ONE_TOKEN, "--dead-rows", "nan"),
+    in_triton("sglang_prefill", "sglang", "varlen", "--no-gradients", "--sizes", "d == d_v", faults=LAST_AXIS),
+    in_triton("sglang_merge", "sglang", "merge", "--untested", "v_merged,s_merged", faults=MERGE),
+    in_triton("lightllm_decode", "lightllm", "paged", *ONE_TOKEN, *POWERS),
+    in_triton("lightllm_prefill", "lightllm", "varlen", "--no-gradients", "--always-causal", *POWERS),
+    in_triton("fla_parallel", "fla-core", "attention", *FLA, "--always-causal", "--sizes", "n_q == n_kv"),
+    in_triton("fla_decoding", "fla-core", "attention", *FLA, "--sizes", "n_q == 1"),
+    in_triton("fla_rotary", "fla-core", "rotary"),
+    in_triton("trinix_flash", "trinix", "attention", *FLA, "--sizes", "n_q == n_kv and d == d_v"),
+    in_triton("liger_rotary", "liger-kernel", "rotary", faults=ROPE),
+)
+"""Kernels in Triton that other people ship, as their libraries launch them, in Triton's interpreter."""

@@ -7,6 +7,13 @@ makes for it (ends of texts, tables of sines); whatever it computes with queries
 from __future__ import annotations
 
 import math
+import sys
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -60,33 +67,6 @@ def vllm_unified(
     return out.view(query.shape)
 
 
-def multiarch_flash(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
-    """cuda-triton-multiarch's FlashAttention-2 of several heads."""
-    from kernels.flash_attention_full import flash_attention_full_triton
-
-    if query.shape != key.shape or key.shape != value.shape:
-        raise ValueError("all tensors have one shape")
-    return flash_attention_full_triton(query, key, value, causal=is_causal)
-
-
-def multiarch_flash_v2(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """cuda-triton-multiarch's FlashAttention-2 of one head, (n, d)."""
-    from kernels.flash_attention import flash_attention_triton
-
-    if query.shape != key.shape or key.shape != value.shape:
-        raise ValueError("all tensors have one shape")
-    return flash_attention_triton(query.contiguous(), key.contiguous(), value.contiguous())
-
-
-def multiarch_rows(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """cuda-triton-multiarch's attention with one program a row, (n, d)."""
-    from kernels.attention import attention_triton
-
-    if query.shape != key.shape or key.shape != value.shape:
-        raise ValueError("all tensors have one shape")
-    return attention_triton(query.contiguous(), key.contiguous(), value.contiguous())
-
-
 def fla_parallel(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
     """flash-linear-attention's parallel attention, (B, n, H, d), always causal."""
     from fla.ops.attn.parallel import parallel_attn
@@ -117,7 +97,7 @@ def table_of_angles(x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def liger_rotary(x: Tensor, positions: Tensor) -> Tensor:
-    """Liger's rotary embedding, which rotates queries and keys in place."""
+    """Liger's rotary embedding, which rotates queries and keys in place, of a contiguous (B, H, n, d)."""
     from liger_kernel.ops.rope import LigerRopeFunction
 
     cos, sin = table_of_angles(x, positions)
@@ -125,13 +105,138 @@ def liger_rotary(x: Tensor, positions: Tensor) -> Tensor:
     return LigerRopeFunction.apply(q.clone(), q.clone(), cos[None], sin[None])[0].view(x.shape)
 
 
-def conch_rotary(x: Tensor, positions: Tensor) -> Tensor:
-    """conch's rotary embedding, after vLLM's: (tokens, H d), in place."""
-    from conch.ops.embedding.rotary_embedding import rotary_embedding
+@cache
+def load_alone(package: str, path: str, **stand_ins: Any) -> ModuleType:
+    """One file of an installed package, without what the packages around it import for a whole server.
 
-    (*batch, n, d), most = x.shape, int(positions.max()) + 1 if positions.numel() else 1
-    cos, sin = table_of_angles(x, torch.arange(most))
-    tokens = x.reshape(-1, n, d).transpose(0, 1).reshape(n, -1).clone()
-    cache = torch.cat([cos[:, : d // 2], sin[:, : d // 2]], -1)
-    rotated, _ = rotary_embedding(positions, tokens, tokens.clone(), d, cache)
-    return rotated.view(n, -1, d).transpose(0, 1).reshape(*batch, n, d)
+    `stand_ins` are modules that it imports, by their names with "__" for a point.
+    """
+    found = find_spec(package)
+    assert found is not None and found.submodule_search_locations, f"{package} is not installed"
+    file = Path(found.submodule_search_locations[0]) / path
+    spec = spec_from_file_location(f"alone_{file.stem}", file)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    with patch.dict(sys.modules, {name.replace("__", "."): made for name, made in stand_ins.items()}):
+        spec.loader.exec_module(module)
+    return module
+
+
+class NoDevice(SimpleNamespace):
+    """What a library hears that asks whether a device is there: no."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: False
+
+    __hash__ = object.__hash__
+
+
+NONE = NoDevice()
+
+
+def sglang_merge(
+    v_a: Tensor, s_a: Tensor, v_b: Tensor, s_b: Tensor, v_merged: Tensor | None = None, s_merged: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """SGLang's merge of two parts, (n, H, d) and (n, H)."""
+    merged: tuple[Tensor, Tensor] = load_alone("sglang", "kernels/ops/attention/merge_state.py").merge_state_triton(
+        v_a, s_a, v_b, s_b, v_merged, s_merged
+    )
+    return merged
+
+
+def sglang_prefill(
+    query: Tensor, key: Tensor, value: Tensor, cu_seqlens: Tensor, max_seqlen: int, causal: bool = False,
+    softmax_scale: float | None = None,
+) -> Tensor:  # fmt: skip
+    """SGLang's attention of packed texts, for prefill and encoders."""
+    module = load_alone("sglang", "kernels/ops/attention/prefill_attention.py", sglang__srt__utils=NONE)
+    out = torch.empty_like(query)
+    lengths = cu_seqlens.diff()
+    module.context_attention_fwd(
+        query, key, value, out, cu_seqlens[:-1], lengths, max_seqlen, is_causal=causal, sm_scale=softmax_scale
+    )
+    return out
+
+
+def slots_of(block_table: Tensor, page: int) -> Tensor:
+    """Where every token of a text lies among all slots of all pages: (B, columns page)."""
+    return (block_table[:, :, None] * page + torch.arange(page, dtype=torch.int32)).flatten(1)
+
+
+def sglang_decode(
+    query: Tensor, key_pages: Tensor, value_pages: Tensor, block_table: Tensor, cache_seqlens: Tensor,
+    softmax_scale: float | None = None,
+) -> Tensor:  # fmt: skip
+    """SGLang's decoding of one token a text, query (B, H, d), with 8 splits of the keys."""
+    score_mod = load_alone("sglang", "kernels/ops/attention/score_mod.py")
+    stand_ins = {
+        "sglang__kernels__ops__attention__score_mod": score_mod, "sglang__srt__environ": NONE,
+        "sglang__srt__utils": NONE,
+    }  # fmt: skip
+    module = load_alone("sglang", "kernels/ops/attention/decode_attention.py", **stand_ins)
+    (B, H, d), d_v, splits = query.shape, value_pages.shape[-1], 8
+    slots, lengths = slots_of(block_table, key_pages.shape[1]), cache_seqlens.tolist()
+    indices = torch.cat([row[:n] for row, n in zip(slots, lengths, strict=True)]) if B else slots.flatten()
+    ends = torch.cat([torch.zeros(1, dtype=torch.int32), cache_seqlens.cumsum(0, dtype=torch.int32)])
+    out, logits, lse = query.new_empty(B, H, d_v), torch.empty(B, H, splits, d_v), torch.empty(B, H, splits)
+    module.decode_attention_fwd(
+        query, key_pages.flatten(0, 1), value_pages.flatten(0, 1), out, ends, indices, logits, lse,
+        torch.full((B,), splits, dtype=torch.int32), splits, d**-0.5 if softmax_scale is None else softmax_scale,
+        1.0, 1.0,
+    )  # fmt: skip
+    return out
+
+
+def lightllm_decode(
+    query: Tensor, key_pages: Tensor, value_pages: Tensor, block_table: Tensor, cache_seqlens: Tensor
+) -> Tensor:
+    """lightllm's decoding of one token a text, query (B, H, d)."""
+    from lightllm.models.llama.triton_kernel.gqa_decode_flashattention_nopad import gqa_decode_attention_fwd
+
+    out, keys, values = torch.empty_like(query), key_pages.flatten(0, 1), value_pages.flatten(0, 1)
+    slots, texts = slots_of(block_table, key_pages.shape[1]), torch.arange(len(query), dtype=torch.int32)
+    gqa_decode_attention_fwd(query, keys, values, out, slots, texts, cache_seqlens)
+    return out
+
+
+def lightllm_prefill(query: Tensor, key: Tensor, value: Tensor, cu_seqlens: Tensor, max_seqlen: int) -> Tensor:
+    """lightllm's attention of packed texts, always causal."""
+    with patch("torch.cuda.get_device_name", return_value="none"):
+        from lightllm.models.llama.triton_kernel import context_flashattention_nopad as module
+
+    out = torch.empty_like(query)
+    module.context_attention_fwd_no_prompt_cache(query, key, value, out, cu_seqlens[:-1], cu_seqlens.diff(), max_seqlen)
+    return out
+
+
+def fla_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    """flash-linear-attention's rotary embedding, (B, n, H, d), with its gradient."""
+    from fla.modules.rotary import rotary_embedding
+
+    cos, sin = table_of_angles(x, positions)
+    q = x.reshape(math.prod(x.shape[:-3]), *x.shape[-3:]).transpose(1, 2)
+    half = x.shape[-1] // 2
+    out: Tensor = rotary_embedding(q, cos[:, :half].contiguous(), sin[:, :half].contiguous())
+    return out.transpose(1, 2).reshape(x.shape)
+
+
+def dao_flash(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float | None = None
+) -> Tensor:  # fmt: skip
+    """flash-attn-triton's copy of flash-attention's Triton kernels, forward and backward: (B, n, H, d)."""
+    from flash_attn_triton.triton_kernel.flash_attn_dao import FlashAttnFunc
+
+    if value.shape != key.shape:
+        raise ValueError("keys and values have one shape")
+    out: Tensor = FlashAttnFunc.apply(query, key, value, None, is_causal, scale)
+    return out
+
+
+def trinix_flash(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float | None = None
+) -> Tensor:  # fmt: skip
+    """trinix's attention kernel: (B, n, H, d)."""
+    from trinix.kernels.attention_kernel import TritonAttentionKernel
+
+    out: Tensor = TritonAttentionKernel.apply(query, key, value, causal=is_causal, scale=scale)
+    return out

@@ -1,6 +1,7 @@
 """Put every attention kernel of the table through the suite, and print docs/kernels.md.
 
 From the root of the repository: python experiments/kernel_table/run.py [--effort E] [--seed N] [--jobs J] [KERNEL...]
+Kernels in Triton are judged at quick at most, since the interpreter takes milliseconds for every program.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ INTRODUCTION = """# The kernel table, judged
 Every attention kernel of `attention_core/registry/table.py` as the suite saw it. "Known" counts the laws that a kernel
 is known to break ([findings](findings.md)); they are shown again on every run.
 """
+INTERPRETED = "core:triton"
+"""How the names of kernels that run in Triton's interpreter begin."""
 UNEXPECTED = """
 Not as the table declares. On a processor with AMX, torch's bfloat16 products carry NaN into the row before
 ([finding 16](findings.md)): kernels that leave dead rows NaN are refuted there, and conform with
@@ -42,6 +45,7 @@ above 1 it would be a false alarm. A dash: not declared, or nothing of this kind
 
 def judge(row: Kernel, effort: str, seed: int) -> Report | str:
     """The report on a row, or why it cannot run here."""
+    effort = "quick" if row.name.startswith(INTERPRETED) else effort
     try:
         with Session(implementation(row.name), row.origin, effort=effort, seed=seed) as session:
             results = [session.run(law) for law in session.laws]
@@ -96,7 +100,7 @@ def how(effort: str, seed: int) -> str:
     return (
         f"\n## How this was measured\n\n`python experiments/kernel_table/run.py --effort {effort} --seed {seed}`: "
         f"{versions},\nPython {platform.python_version()}, on a CPU ({place}), one thread, every kernel in a process "
-        "of its own.\n"
+        f"of its own. Kernels in Triton (`{INTERPRETED}_...`) ran in its interpreter, at quick.\n"
     )
 
 

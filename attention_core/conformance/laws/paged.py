@@ -194,7 +194,7 @@ def new_tokens_are_appended(subject: PagedSubject, case: PackedCase) -> None:
 
 
 def pages_are_read_by_their_own_strides(subject: PagedSubject, case: PackedCase) -> None:
-    """Pages of keys and pages of values may be views of larger arrays, each in its own way.
+    """Pages of keys and pages of values may be views of larger arrays, each in its own way, features side by side.
 
     Formula: f(q, views of the pages) = f(q, pages), views of keys and values apart
     Source: vllm-project/vllm, a cache that holds keys and values in one array; slices of it differ in their strides
@@ -262,8 +262,8 @@ def wider_values(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, i
 
 
 PAGED = heads_of(page=(1, 5))
-VIEWS = ("sliced", "chunk", "padded", "offset", "heads_first", "heads_last", "transposed", "contiguous")
-"""How pages lie in memory (see `array`); two of them at a time."""
+VIEWS = ("chunk", "padded", "offset", "heads_first", "heads_last", "contiguous")
+"""How pages lie in memory (see `array`), two of them at a time: features side by side, as every cache has them."""
 USUAL = Sizes(PAGED, {**ASKED, "lengths": ("any", "same", "decode", "edges", "one")}, adjust=without_page)
 FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, "lengths": ("any", "same")}, adjust=without_page)
 SHARED_PAGES = Sizes(

@@ -60,3 +60,24 @@ def test_the_page_counts_right_ones_alone(script: ModuleType) -> None:
 def test_targets_are_named_as_the_command_line_takes_them(script: ModuleType) -> None:
     names = [script.target_of(script.Row(name, "p")) for name in ("f", "jax_targets.py:f", "timm.layers:Attention")]
     assert names == [f"{FOLDER / 'targets.py'}:f", f"{FOLDER / 'jax_targets.py'}:f", "timm.layers:Attention"]
+
+
+def test_a_row_that_declares_its_conventions_is_run_once_with_them(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def verify(row: Any, options: list[str], seed: int) -> dict[str, Any]:
+        asked.append([*options])
+        return {"report": {"verdict": "refuted", "laws": []}, "text": ["said"], "seconds": 1.0}
+
+    monkeypatch.setattr(script, "verify", verify)
+    found = script.judge(script.Row("f", "p", options=("--dead-rows", "nan"), declared=True), 0)
+    assert asked == [["--dead-rows", "nan"]] and found["options"] == ["--dead-rows", "nan"]
+
+
+def test_kernels_in_triton_have_a_page_of_their_own(script: ModuleType) -> None:
+    page = script.page([result("f", "conforms"), result("h", "true fault", refuted=[["a"]])], [], triton=True)
+    assert page.startswith("# Foreign kernels in Triton\n") and "conform at once" not in page and "21 to 24" in page
+    assert len({row.function for row in script.TRITON}) == len(script.TRITON) >= 12
+    assert all(row.declared and "triton" in row.options for row in script.TRITON)
