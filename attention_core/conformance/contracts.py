@@ -17,6 +17,7 @@ import numpy as np
 
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.draw import draw
+from attention_core.conformance.cases.shape_pool import small_members
 from attention_core.conformance.cases.small import declared_sizes, small_cases
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.first_look import FirstLook
@@ -109,7 +110,7 @@ def _attention_subject(runner: Runner, implementation: Implementation, descripti
 
 
 def _restrict(subject: Subject, law: Law) -> Space | None:
-    return subject.binding.profile().restrict(law.space)
+    return subject.binding.profile().restrict(law.space, "" if law.central else law.family)
 
 
 def _draw(subject: Subject, space: Space, rng: np.random.Generator) -> Case | None:
@@ -118,6 +119,8 @@ def _draw(subject: Subject, space: Space, rng: np.random.Generator) -> Case | No
 
 def _small(subject: Subject, space: Space) -> Any:
     profile, wish = subject.binding.profile(), space.for_small()
+    if profile.pool and not small_members(wish):
+        return None
     return small_cases(wish, profile) if space.small and declared_sizes(wish, profile) else None
 
 
@@ -135,9 +138,11 @@ def _core(subject: Subject) -> list[tuple[str, Case]]:
     found: list[tuple[str, Case]] = []
     misses = 0
     for dtype in profile.dtypes:
+        wish = plain.with_(dtypes=(dtype,))
+        wish = profile.restrict(wish) or wish
         for kind, divides in (("aligned", True), ("unaligned", False)):
             for _ in range(400):
-                case = draw(plain.with_(dtypes=(dtype,)), profile, rng)
+                case = draw(wish, profile, rng)
                 misses += case is None
                 if misses > CORE_MISSES:
                     return found
@@ -152,7 +157,8 @@ def _allows(subject: Subject, space: Space, case: Case) -> bool:
 
 
 def _widest(subject: Subject, space: Space) -> Space | None:
-    return None if space.dead else subject.binding.profile().restrict(Space())
+    profile = subject.binding.profile()
+    return None if space.dead or profile.pool else profile.restrict(Space())
 
 
 def attention_contract(name: str = "attention") -> Contract:

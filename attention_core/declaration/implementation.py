@@ -47,6 +47,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "masks": ("any", "bool", "additive", "binary"),
     "batch_axes": ("any", "one"),
     "runtime": ("auto", "triton", "python"),
+    "shapes": ("auto", "pool", "free"),
 }
 QKV_AXES = (-3, -4, -2, -5)
 """Where the axis of query, key and value may lie in the one array that holds them, the most usual first."""
@@ -116,6 +117,8 @@ class Implementation:
         runtime: what runs its kernels: "triton" for Triton's interpreter, "python" for none, "auto" by whether the
             target's file imports triton.
         array: the array library of its arguments.
+        shapes: "pool" for cases of a dozen shapes, for what a compiler builds anew for each; "free" for any; "auto"
+            takes the pool for functions of JAX and for those that torch.compile made.
         claims: parameters it supports; None reads them from the signature.
         declines: exceptions that decline a case beside the usual ones, by class name (dotted or plain).
         untested: parameters that no law tests and that it may have all the same.
@@ -172,6 +175,7 @@ class Implementation:
     mask_added: bool = False
     runtime: str = "auto"
     qkv_axis: int | None = None
+    shapes: str = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))

@@ -59,6 +59,8 @@ HELP: Mapping[str, str] = {
     "factory": "TARGET builds the callable (no arguments).",
     "device": "Where it runs.",
     "runtime": "What runs its kernels: Triton's interpreter or none (python); auto: the file imports triton.",
+    "shapes": "Cases of a dozen shapes (pool), since a compiler builds it anew for each, or of any (free); auto: a "
+    "pool for JAX and torch.compile.",
     "array": "The array library of its arguments.",
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
     "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",

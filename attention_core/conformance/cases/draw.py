@@ -7,10 +7,13 @@ drawn on purpose; tests state how often each is reached.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.shape_pool import FALLBACK, Member, large_member
 from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.worker.exchange import NDArray
 
@@ -35,6 +38,8 @@ WORK_PER_CASE = {"float64": 1 << 20, "float32": 1 << 20, "bfloat16": 1 << 20, "f
 
 def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | None:
     """One case of `space` (already restricted to `profile`); None if the declared sizes were not met in 50 tries."""
+    if profile.pool and (member := _choose_member(space, profile, rng)) is not None:
+        return _fill_member(space, profile, member, rng)
     for _ in range(50):
         dtype = str(rng.choice(space.dtypes or profile.dtypes))
         sizes = _sizes(space, dtype, rng, profile.axes)
@@ -42,6 +47,27 @@ def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | Non
         if profile.allows((n_q, n_kv, d, d_v, heads, kv_heads)):
             return _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
     return None
+
+
+def _choose_member(space: Space, profile: Profile, rng: np.random.Generator) -> Member | None:
+    """A member of the pool; where none fits, one that is drawn, always the same for the same wish."""
+    return large_member(space, rng) or _other_member(space, profile)
+
+
+@lru_cache
+def _other_member(space: Space, profile: Profile) -> Member | None:
+    dtypes, fixed = space.dtypes or profile.dtypes, np.random.default_rng([space.min_q, space.min_kv, space.max_n])
+    for _ in range(FALLBACK):
+        batch, sizes = _sizes(space, dtypes[0], fixed, profile.axes)
+        if profile.allows(sizes):
+            return Member(batch, sizes, dtypes[0])
+    return None
+
+
+def _fill_member(space: Space, profile: Profile, member: Member, rng: np.random.Generator) -> Case:
+    """A case of a member: only its numbers are drawn."""
+    case = _fill(space, profile, member.dtype, member.batch, member.sizes, rng, member.choices(space))
+    return case.with_(seed=member.number)
 
 
 def _sizes(
@@ -104,8 +130,11 @@ def _length(low: int, high: int, rng: np.random.Generator) -> int:
 
 
 def _fill(
-    space: Space, profile: Profile, dtype: str, batch: int, sizes: tuple[int, ...], rng: np.random.Generator
-) -> Case:
+    space: Space, profile: Profile, dtype: str, batch: int, sizes: tuple[int, ...], rng: np.random.Generator,
+    choices: np.random.Generator | None = None,
+) -> Case:  # fmt: skip
+    """A case of these sizes; `choices` decides what a compiled program depends on: form of the mask, flags, scale."""
+    choices = rng if choices is None else choices
     n_q, n_kv, d, d_v, heads, kv_heads = sizes
     regimes = rng.choice(space.regimes, size=(batch, kv_heads))
     query = np.empty((batch, heads, n_q, d))
@@ -114,17 +143,18 @@ def _fill(
     for b, h in np.ndindex(batch, kv_heads):
         members = slice(h * group, (h + 1) * group)
         query[b, members], key[b, h], value[b, h] = values(str(regimes[b, h]), (group, n_q, n_kv, d, d_v), rng)
-    causal = bool(rng.choice(space.causal))
-    if n_kv > 4 * n_q and profile.alignment == "top_left" and rng.random() < 0.8:
+    causal = bool(choices.choice(space.causal))
+    if n_kv > 4 * n_q and profile.alignment == "top_left" and choices.random() < 0.8:
         causal = causal and False not in space.causal  # it would hide nearly all of the keys
-    mask = draw_mask(space, profile, str(rng.choice(space.masks)), (batch, heads, n_q, n_kv), causal, rng)
+    kind, shape = str(choices.choice(space.masks)), (batch, heads, n_q, n_kv)
+    mask = draw_mask(space, profile, kind, shape, causal, rng, choices)
     scale = None
-    if space.scales and rng.random() < 0.4:
+    if space.scales and choices.random() < 0.4:
         # Causal cases keep a positive scale: kernels that scale after masking turn -inf to +inf or NaN, and one law
         # of its own (causal_holds_at_any_scale) says so; the others would only repeat it.
-        factor = rng.choice([1.0, 0.5, 0.125, 0.3, 0.25 if causal else -0.25, 2.0])
+        factor = choices.choice([1.0, 0.5, 0.125, 0.3, 0.25 if causal else -0.25, 2.0])
         scale = float(np.float32(factor / np.sqrt(d)))
-        if rng.random() < 0.15:
+        if choices.random() < 0.15:
             scale = 1.5  # above 1, whatever the head size
     return Case(
         dtype, round_to(query, dtype), round_to(key, dtype), round_to(value, dtype),
@@ -165,13 +195,14 @@ def values(regime: str, sizes: tuple[int, ...], rng: np.random.Generator) -> tup
 
 
 def draw_mask(
-    space: Space, profile: Profile, kind: str, shape: tuple[int, ...], causal: bool, rng: np.random.Generator
-) -> NDArray | None:
+    space: Space, profile: Profile, kind: str, shape: tuple[int, ...], causal: bool, rng: np.random.Generator,
+    choices: np.random.Generator | None = None,
+) -> NDArray | None:  # fmt: skip
     """A mask of `kind` for scores of `shape`, in a broadcastable form; rows keep a key unless dead ones are drawn."""
     if kind == "none":
         return None
     batch, heads, n_q, n_kv = shape
-    form = str(rng.choice(["full", "full", "batch", "matrix", "key", "head"]))
+    form = str((choices or rng).choice(["full", "full", "batch", "matrix", "key", "head"]))
     small = {
         "full": (batch, heads, n_q, n_kv), "batch": (batch, 1, n_q, n_kv), "matrix": (n_q, n_kv),
         "key": (batch, 1, 1, n_kv), "head": (1, heads, n_q, n_kv),

@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.shape_pool import small_members
 from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.worker.exchange import NDArray
 
@@ -46,6 +47,8 @@ def _bytes(count: int) -> Any:
 @st.composite
 def small_cases(draw: Any, space: Space, profile: Profile) -> Case:
     """A case of `space` (already restricted to `profile`) with sizes up to 4."""
+    if small_members(space):
+        return _of_pool(draw, space, profile)
     dtype = draw(_one_of(space.dtypes or profile.dtypes))
     batch = draw(_number(space.min_batch, max(2, space.min_batch))) if profile.axes > 2 else 1
     n_q, n_kv, d, d_v, heads, kv_heads = sizes = _sizes(draw, space)
@@ -60,6 +63,22 @@ def small_cases(draw: Any, space: Space, profile: Profile) -> Case:
     dead = space.dead > 0 and draw(_EITHER)
     mask = _mask(draw, kind, (batch, heads, n_q, n_kv), dead)
     seed = draw(_number(0, 3))
+    return Case(dtype, query, key, value, mask, causal, scale, seed, default_scale=profile.default_scale)
+
+
+def _of_pool(draw: Any, space: Space, profile: Profile) -> Case:
+    """A case of a small member of the pool: its numbers alone are drawn one by one."""
+    member = draw(_one_of(small_members(space)))
+    n_q, n_kv, d, d_v, heads, kv_heads = member.sizes
+    choices = member.choices(space)
+    causal, kind = bool(choices.choice(space.causal)), str(choices.choice(space.masks))
+    scale = (None, 1.0, 2.0, 0.5)[int(choices.integers(4))] if space.scales else None
+    query = _array(draw, (member.batch, heads, n_q, d), FRIENDLY)
+    key = _array(draw, (member.batch, kv_heads, n_kv, d), FRIENDLY)
+    value = _array(draw, (member.batch, kv_heads, n_kv, d_v), FRIENDLY)
+    dead, form = space.dead > 0 and draw(_EITHER), int(choices.integers(3))
+    mask = _mask(draw, kind, (member.batch, heads, n_q, n_kv), dead, form)
+    dtype, seed = member.dtype, member.number
     return Case(dtype, query, key, value, mask, causal, scale, seed, default_scale=profile.default_scale)
 
 
@@ -112,10 +131,12 @@ def _array(draw: Any, shape: tuple[int, ...], elements: tuple[float, ...]) -> ND
     return drawn
 
 
-def _mask(draw: Any, kind: str, shape: tuple[int, ...], dead: bool) -> NDArray | None:
+def _mask(draw: Any, kind: str, shape: tuple[int, ...], dead: bool, of: int | None = None) -> NDArray | None:
+    """A mask of `kind`, in the form that is drawn, or number `of` of the three."""
     if kind == "none":
         return None
-    form = draw(_one_of((shape, shape[-2:], (shape[0], 1, 1, shape[-1]))))
+    forms = (shape, shape[-2:], (shape[0], 1, 1, shape[-1]))
+    form = draw(_one_of(forms)) if of is None else forms[of]
     if kind == "finite":
         return _array(draw, form, BIASES)
     keep = _array(draw, form, (1.0, 0.0)) == 1.0

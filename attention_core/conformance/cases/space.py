@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.cases.shape_pool import Member, pool_for
 from attention_core.declaration.scales import DEFAULT
 
 REGIMES = ("normal", "peaked", "one_hot", "near_ties", "offset", "tiny", "mixed", "integers")
@@ -34,6 +35,7 @@ class Space:
         max_n: largest length.
         square: n_q == n_kv always.
         small: whether the Hypothesis source is used as well.
+        pool: the shapes that cases are drawn from; none, and all sizes are free.
         floor: whether min_q and min_kv hold for shrunk cases, too; else they are for drawing alone.
     """
 
@@ -52,6 +54,7 @@ class Space:
     square: bool = False
     small: bool = True
     floor: bool = True
+    pool: tuple[Member, ...] = ()
 
     def contains(self, case: Any) -> bool:
         """Whether a case (shrunk, or drawn for another law) is one that this law could draw."""
@@ -84,7 +87,10 @@ def mask_kinds(mask: Any) -> set[str]:
 
 @dataclass(frozen=True)
 class Profile:
-    """What cases of the target may contain: declared dtypes, sizes, axes and masks, claimed parameters, causality."""
+    """What cases of the target may contain: declared dtypes, sizes, axes and masks, claimed parameters, causality.
+
+    `pool`: their shapes are those of a pool, since the target is compiled for each.
+    """
 
     dtypes: tuple[str, ...]
     claims: frozenset[str]
@@ -95,6 +101,7 @@ class Profile:
     masks: str = "any"
     always_causal: bool = False
     default_scale: str = DEFAULT
+    pool: bool = False
 
     def allows(self, sizes: tuple[int, ...]) -> bool:
         """Whether (n_q, n_kv, d, d_v, H, H_kv) are declared sizes."""
@@ -102,8 +109,8 @@ class Profile:
             return False
         return self.sizes is None or bool(self.sizes(*sizes))
 
-    def restrict(self, space: Space) -> Space | None:
-        """The wish cut down to what is claimed; None if nothing is left of it."""
+    def restrict(self, space: Space, family: str = "") -> Space | None:
+        """The wish cut down to what is claimed, with a family's share of the pool; None if nothing is left of it."""
         masks = space.masks if "attn_mask" in self.claims else tuple(m for m in space.masks if m == "none")
         if self.masks in ("bool", "binary"):
             masks = tuple(m for m in masks if m in ("none", "bool"))
@@ -115,10 +122,11 @@ class Profile:
         dtypes = tuple(d for d in space.dtypes or self.dtypes if d in self.dtypes)
         if not (masks and causal and dtypes):
             return None
-        return space.with_(
+        cut = space.with_(
             masks=masks,
             causal=causal,
             dtypes=dtypes,
             scales=space.scales and "scale" in self.claims,
             grouped=space.grouped and "enable_gqa" in self.claims and self.axes == 4,
         )
+        return cut.with_(pool=pool_for(cut, self, family)) if self.pool else cut

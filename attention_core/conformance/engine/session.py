@@ -16,6 +16,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from attention_core.conformance.cases.shape_pool import OF_CALLS, POOL
 from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.contracts import Contract, find_contract
 from attention_core.conformance.engine.advice import (
@@ -62,8 +63,6 @@ GIVEN_UP = "the target kept crashing or hanging"
 EXPLAINED = "the conventions found explain the difference, and all laws were judged under these"
 """Why laws are left out under the declared conventions."""
 JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
-OF_CALLS = ("state", "sharing", "process_state")
-"""Families of laws about what calls leave behind."""
 MOST_NOT_ALONE = 3
 """After so many counterexamples that do not fail by themselves no other is put in front of them."""
 FINAL = ("refuted", "known_failure", "error")
@@ -104,7 +103,12 @@ class Session:
             self.runner = LocalRunner(implementation.function, factory=implementation.factory, **options)
         else:
             self.runner = WorkerRunner(
-                origin, factory=implementation.factory, timeout=timeout, runtime=implementation.runtime, **options
+                origin,
+                factory=implementation.factory,
+                timeout=timeout,
+                runtime=implementation.runtime,
+                compiles=self.contract.name in ATTENTION,
+                **options,
             )
         try:
             if isinstance(self.runner, WorkerRunner) and self.contract.name in ATTENTION:
@@ -112,6 +116,7 @@ class Session:
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
             self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_target()]
+            self.notes += self._choose_shapes()
             implementation = self.implementation
             self.recorder = RecordingRunner(self.runner)
             with self.recorder.looking():
@@ -143,6 +148,24 @@ class Session:
         rest = tuple(dtype for dtype in implementation.dtypes if dtype != "float64")
         self.implementation = implementation.with_(dtypes=rest)
         return ["float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"]
+
+    def _choose_shapes(self) -> list[str]:
+        """Draw the sizes from a pool where the target is compiled for each shape; the note about it."""
+        shapes, compiled = self.implementation.shapes, self.description.get("compiled", "")
+        compiled = "JAX" if self.implementation.array == "jax" else compiled
+        if self.contract.name not in ATTENTION:
+            return []
+        if shapes == "auto":
+            shapes = "pool" if compiled else "free"
+        self.implementation = self.implementation.with_(shapes=shapes)
+        why = f", as {compiled} compiles a program for each" if compiled else ""
+        notes = [f"sizes are drawn from a pool of {len(POOL)} shapes{why} (--shapes free: from all)"]
+        notes = notes if shapes == "pool" else []
+        if compiled == "JAX" and self.runner.isolated:
+            notes.append(
+                "calls are compiled by jax.jit, not optimised, but those of laws about what calls leave behind"
+            )
+        return notes
 
     def _without_gradients(self) -> list[str]:
         """The note where gradients are not declined, but no law of the contract tests them."""

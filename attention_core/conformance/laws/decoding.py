@@ -10,7 +10,8 @@ import numpy as np
 
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.space import Space
+from attention_core.conformance.cases.shape_pool import some
+from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.laws.shapes import attribute_failures, judge_output, judge_weights
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused
 from attention_core.conformance.subjects.law import Law
@@ -38,7 +39,7 @@ def decoding_shapes_are_right(subject: Subject, case: Case) -> int:
 def decoding_problems(subject: Subject, case: Case) -> Iterator[Case]:
     """A problem for each of `SHAPES`, in one of `FORMS`."""
     rng, profile = case.rng("decoding"), subject.binding.profile()
-    for number, (n_q, n_kv) in enumerate(SHAPES):
+    for number, (n_q, n_kv) in some([*enumerate(SHAPES)], case, profile):
         heads = int(rng.integers(1, 4))
         one = draw_plain_problem(case, rng, (2 + number % 2, heads, n_q, n_kv, 16))
         if not profile.allows(one.sizes):
@@ -56,13 +57,13 @@ def views_of_wide_heads_change_nothing(subject: Subject, case: Case) -> int:
     Source: pytorch/pytorch#181133, design of the contract: views may be refused, never misread
     Fault: wide_rows_read_as_they_lie
     """
-    return judge_each(subject, [case] if case.given else wide_problems(case))
+    return judge_each(subject, [case] if case.given else wide_problems(case, subject.binding.profile()))
 
 
-def wide_problems(case: Case) -> Iterator[Case]:
+def wide_problems(case: Case, profile: Profile) -> Iterator[Case]:
     """A problem for each of `VIEWS`, of one of `WIDTHS`."""
     rng = case.rng("wide views")
-    for view in VIEWS:
+    for view in some(VIEWS, case, profile):
         d = int(rng.choice(WIDTHS))
         one = draw_plain_problem(
             case, rng, (2, int(rng.integers(2, 4)), int(rng.integers(1, 4)), int(rng.integers(2, 9)), d)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.shape_pool import some
 from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.laws.shapes import attribute_failures, judge_gradients, judge_output, judge_weights
 from attention_core.conformance.subjects.law import Law
@@ -81,7 +82,7 @@ def enlarge(case: Case, profile: Profile) -> Iterator[Case]:
     rng, claims = case.rng("large sizes"), profile.claims
     always = profile.always_causal
     wider = [t for t in WIDE if t in profile.dtypes and case.dtype not in WIDE]
-    for size in SIZES:
+    for size in some(SIZES, case, profile):
         dtype = size.dtype or (wider[0] if wider and rng.random() > LOW_SHARE else case.dtype)
         if dtype not in profile.dtypes:
             continue

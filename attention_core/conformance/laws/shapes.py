@@ -14,6 +14,7 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.draw import EDGES
+from attention_core.conformance.cases.shape_pool import some
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
 from attention_core.conformance.subjects.evidence import NotApplicable, Violation, require_close
@@ -94,7 +95,8 @@ def sweep(subject: Subject, case: Case, purpose: str, count: int) -> list[Case]:
     columns = rng.permutation([n for n in SWEEP if n <= n_kv] or [n_kv])
     allows = subject.binding.profile().allows
     pairs = {(int(rows[i % len(rows)]), int(columns[i % len(columns)])) for i in range(count)} | {(n_q, n_kv)}
-    return [prefix(case, *pair) for pair in sorted(pairs, key=sum) if allows((*pair, *rest))]
+    declared = [prefix(case, *pair) for pair in sorted(pairs, key=sum) if allows((*pair, *rest))]
+    return [*some(declared, case, subject.binding.profile())]
 
 
 def every_length_around_blocks_is_right(subject: Subject, case: Case) -> int:

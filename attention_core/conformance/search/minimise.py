@@ -21,6 +21,8 @@ HANDFUL = 12
 """A call with so few numbers need not become smaller."""
 LOW = ("bfloat16", "float16")
 """What float32 holds as well, whose numbers are easier to read."""
+NEW_SHAPES = 40
+"""So many shapes are tried for one counterexample where the target is compiled for each."""
 Reductions = Callable[[Any], Iterator[Any]]
 
 
@@ -36,12 +38,17 @@ class Reducer:
         self, law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int, further: int = 0
     ) -> None:  # fmt: skip
         self.law, self.contract, self.subject, self.space = law, contract, subject, space
+        self.shapes = {shape_of(found.case)} if subject.implementation.shapes == "pool" else None
         self.kind, self.left, self.least, self.tally = found.violation.evidence.kind, calls, -further, Tally()
 
     def failing(self, case: Any) -> Found | None:
         """The case with its failure, where it is allowed and fails in the same way."""
         if not self.contract.allows(self.subject, self.space, case):
             return None
+        if self.shapes is not None and (shape := shape_of(case)) not in self.shapes:
+            if len(self.shapes) > NEW_SHAPES:
+                return None
+            self.shapes.add(shape)
         self.left -= 1
         violation = judge(self.law, self.subject, case, self.tally)
         same = violation is not None and violation.evidence.kind == self.kind
@@ -86,6 +93,12 @@ def reduce_lightly(law: Law, contract: Contract, subject: Any, space: Any, found
     if reducer.left > 0 and getattr(found.case, "dtype", "") in LOW and "float32" in dtypes:
         found = reducer.failing(found.case.with_(dtype="float32")) or found
     return reducer.one_round(found, lambda case: case.simpler())
+
+
+def shape_of(case: Any) -> tuple[Any, ...]:
+    """What a compiler builds a program for: shapes, dtype, form of the mask, flags."""
+    mask = case.mask if case.mask is None else (case.mask.shape, case.mask.dtype)
+    return case.query.shape, case.key.shape, case.value.shape, case.dtype, mask, case.is_causal, case.scale
 
 
 def size(found: Found) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.cases.null_models import MINIMUM
+from attention_core.conformance.cases.shape_pool import OF_CALLS
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.report.flaky import if_different
 from attention_core.conformance.report.law_result import Counterexample, LawResult
@@ -86,6 +87,7 @@ class Search:
         With the `fewest` cases that a verdict needs, the effort is not reached: a later call judges the others.
         """
         start = time.perf_counter()
+        self.subject.as_it_is = self.law.family in OF_CALLS
         if self.space is not None:
             for rung in up_to(effort):
                 if self.found is None and EFFORTS[rung] > self.reached:
@@ -99,6 +101,7 @@ class Search:
         """The result with the failing case made small again, from the failure as it was found."""
         assert self.found is not None
         start, found = time.perf_counter(), self.found
+        self.subject.as_it_is = self.law.family in OF_CALLS
         law, contract, subject, space = self.law, self.contract, self.subject, self.space
         if calls and lightly:
             self.light = found = reduce_lightly(law, contract, subject, space, found, calls)

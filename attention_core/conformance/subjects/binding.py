@@ -59,7 +59,8 @@ class Binding:
         """What the case generators may ask for."""
         i = self.implementation
         return Profile(
-            i.dtypes, self.claims, i.causal, i.dead_rows, i.sizes, i.axes, i.masks, i.always_causal, i.scale
+            i.dtypes, self.claims, i.causal, i.dead_rows, i.sizes, i.axes, i.masks, i.always_causal, i.scale,
+            pool=i.shapes == "pool",
         )  # fmt: skip
 
     @property

@@ -18,6 +18,7 @@ class SessionSubject(Protocol):
         origin: what a worker loads, "" for an object of this process.
         stand_in: whether the target stands in for what it was built from.
         looks_alone: whether counterexamples are tried in a process that made no other call.
+        as_it_is: whether its calls are never compiled, as where a law asks what calls leave behind.
         ratios: (dtype, quantity) -> the largest error over its bound.
         relevant, powers: (law, null model) -> problems that it would get wrong, and that would show it.
         binding: the target's conventions, of the contract `attention`; None of others.
@@ -33,6 +34,7 @@ class SessionSubject(Protocol):
     origin: str
     stand_in: bool
     looks_alone: bool
+    as_it_is: bool
     ratios: dict[tuple[str, str], float]
     relevant: Counter[tuple[str, str]]
     powers: Counter[tuple[str, str]]
@@ -51,7 +53,7 @@ class SubjectBase:
     def __init__(self, runner: Runner, implementation: Implementation, seed: int = 0) -> None:
         self.runner, self.implementation, self.seed = runner, implementation, seed
         self.calls = self.lost = 0
-        self.origin, self.stand_in, self.looks_alone = "", False, False
+        self.origin, self.stand_in, self.looks_alone, self.as_it_is = "", False, False, False
         self.ratios: dict[tuple[str, str], float] = {}
         self.relevant: Counter[tuple[str, str]] = Counter()
         self.powers: Counter[tuple[str, str]] = Counter()

@@ -103,6 +103,7 @@ class Subject(SubjectBase):
     def send(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response:
         """One request, counted, its failures sorted out; `meanwhile` is done while a worker is busy with it."""
         self.calls += 1
+        request = replace(request, as_it_is=True) if self.as_it_is else request
         response = self.runner.run(request, meanwhile)
         self.lost += LOST.get(response.status, 0)
         number = number_of_results(response)

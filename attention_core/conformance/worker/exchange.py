@@ -179,7 +179,8 @@ class Request:
     the caller writes this call's numbers into them afterwards. `written` names the arguments that the call writes its
     results into, in their order; what it returns does not count then. `threads` is torch's number of threads during
     the call. `stacked` puts the first three arguments into one array along a new axis (from the end): the call gets
-    that one in their place, and they are views of it, unless they are differentiated.
+    that one in their place, and they are views of it, unless they are differentiated. `as_it_is`: the function is
+    called itself, where its calls are compiled otherwise.
     """
 
     args: tuple[Any, ...] = ()
@@ -208,6 +209,7 @@ class Request:
     written: tuple[str, ...] = ()
     threads: int | None = None
     stacked: int | None = None
+    as_it_is: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from attention_core.conformance.worker.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
@@ -42,6 +43,7 @@ from attention_core.worker.processes import COMPILERS
 MAX_OUTPUTS = 4
 STACKED, PACKED = ("0", "1", "2"), "packed:"
 """The arguments that one array holds, and the name under which it stands among what is built."""
+OPTIMISED = "torch._dynamo.eval_frame.OptimizedModule"
 COTANGENT = "cotangent"
 """Its name among the arguments: a backward must leave it as it was, too."""
 
@@ -50,9 +52,10 @@ class Executor:
     """Holds the target and the instances built from it; `run` carries out one request."""
 
     def __init__(
-        self, target: Any, *, factory: bool = False, array: str = "torch", device: str = "cpu", x64: bool = False
-    ) -> None:
-        self.device = device
+        self, target: Any, *, factory: bool = False, array: str = "torch", device: str = "cpu", x64: bool = False,
+        compiles: bool = False,
+    ) -> None:  # fmt: skip
+        self.device, self.compiles = device, compiles
         self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device, x64)
         self.named: dict[str, Named] = {}  # label of a callable -> its parameters
         self.bound: dict[str, dict[str, str]] = {}  # how the call that runs gives them their values
@@ -123,7 +126,8 @@ class Executor:
         if isinstance(lib, JaxArrays) and request.wrt:
             outputs, first, second, has_graph = self._run_jax(lib, target, request, built)
         else:
-            result = lib.call(lambda: self._call(target, request, built), request.graph or bool(request.wrt))
+            call = partial(self._call_program if self._is_program(request) else self._call, target, request, built)
+            result = lib.call(call, request.graph or bool(request.wrt))
             if request.written:
                 result = tuple(built[name] for name in request.written)
             outputs = self._arrays_first(result) if request.loose else as_outputs(result)
@@ -262,6 +266,32 @@ class Executor:
         with self.process.preserve(request.watch is not None):
             return target(*args, **{name: built[name] for name in request.kwargs})
 
+    def _is_program(self, request: Request) -> bool:
+        """Whether a call of JAX becomes one program: plain arrays and scalars go in, and nothing else is asked for."""
+        plain = Request(request.args, request.kwargs, wrt=request.wrt, cotangent=request.cotangent, of=request.of)
+        plain = replace(plain, same=request.same, loose=request.loose, overwrite=request.overwrite, graph=request.graph)
+        scalars = (Array, bool, int, float, str, type(None))
+        simple = all(isinstance(a, scalars) for a in self._name_arguments(request).values())
+        return self.compiles and isinstance(self.library, JaxArrays) and simple and plain == request
+
+    def _call_program(self, target: Any, request: Request, built: dict[str, Any], wrt: tuple[str, ...] = ()) -> Any:
+        """The call as a program of its arrays, the scalars compiled into it; with `wrt`, its results and gradients."""
+        assert isinstance(self.library, JaxArrays)
+        lib, named = self.library, self._name_arguments(request)
+        arrays = [name for name, value in named.items() if isinstance(value, Array)]
+        scalars = tuple((name, repr(value)) for name, value in named.items() if not isinstance(value, Array))
+        key = (id(target), scalars, tuple(arrays), request.same, wrt, request.of)
+
+        def function(*values: Any) -> Any:
+            own = built | dict(zip(arrays, values, strict=False))
+            if not wrt:
+                return self._call(target, request, own)
+            of = lambda *inputs: self._call(target, request, own | dict(zip(wrt, inputs, strict=True)))  # noqa: E731
+            return lib.vjp(of, [own[name] for name in wrt], values[-1], request.of)
+
+        given = [built[name] for name in arrays]
+        return lib.call_program(key, function, [*given, built[COTANGENT]] if wrt else given)
+
     def _differentiate(self, request: Request, outputs: list[Any], built: dict[str, Any]) -> Any:
         lib, inputs = self.library, [built[name] for name in request.wrt]
         assert request.cotangent is not None
@@ -286,6 +316,8 @@ class Executor:
             return self._call(target, request, built | dict(zip(request.wrt, inputs, strict=True)))
 
         assert request.cotangent is not None
+        if self._is_program(request):
+            return *self._call_program(target, request, built, request.wrt), [], True
         inputs = [built[name] for name in request.wrt]
         outputs, first = lib.vjp(function, inputs, built[COTANGENT], request.of)
         return outputs, first, [], True
@@ -310,6 +342,9 @@ class Executor:
             "lacks": [name for name in ("split", "merge") if not has_method(target, name)],
             "libraries": libraries_of(target),
             "compiles": any(name in sys.modules for name in COMPILERS),
+            "compiled": "torch.compile"
+            if hasattr(target, "_torchdynamo_orig_callable") or is_optimised(target)
+            else "",
             "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
@@ -321,6 +356,11 @@ class Executor:
             module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)
             found["suits"] = contract_of_class(target, module)
         return found
+
+
+def is_optimised(target: Any) -> bool:
+    """Whether a module is one that torch.compile made."""
+    return any(f"{kind.__module__}.{kind.__name__}" == OPTIMISED for kind in type(target).__mro__)
 
 
 def described_parameters(call: Any) -> list[dict[str, Any]] | None:

@@ -105,6 +105,11 @@ def form_of(request: Request) -> int:
     return hash((tuple(shapes), request.method, request.mode, request.wrt, request.second is None, request.of))
 
 
+def is_leak(answer: Response) -> bool:
+    """Whether a call met a value that a function of JAX kept from the trace of an earlier one."""
+    return answer.failure is not None and "UnexpectedTracerError" in answer.failure.types
+
+
 class WorkerRunner(Noting):
     """A spawned process that imports the target; sees a bare environment and no expected value."""
 
@@ -112,7 +117,7 @@ class WorkerRunner(Noting):
 
     def __init__(
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None,
-        x64: bool = False, spare: bool = True, runtime: str = "auto",
+        x64: bool = False, spare: bool = True, runtime: str = "auto", compiles: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         memory = memory_limit(device) if memory is None else memory
@@ -124,6 +129,7 @@ class WorkerRunner(Noting):
             "memory": memory,
             "x64": x64,
             "runtime": runtime,
+            "compiles": compiles,
         }
         self.timeout = timeout
         self.has_spare = spare and sys.platform == "linux" and device == "cpu" and array != "jax"
@@ -211,6 +217,10 @@ class WorkerRunner(Noting):
         if not is_response(answer):
             self.close()
             return Response("died", message="the process sent something that is not a response")
+        if is_leak(answer) and self.options["compiles"]:  # what a trace left behind is of no use to another
+            self.options["compiles"] = False
+            self.close()
+            return self.run(request, meanwhile)
         self.forms.add(form)
         return self.note(request, answer)
 

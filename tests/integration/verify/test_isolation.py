@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -254,3 +255,34 @@ def test_a_first_call_that_compiles_is_no_hang(tmp_path: Path) -> None:
             found.append(runner.run(Request((array(np.zeros(size), "float64"),))).status)
         runner.close()
         assert found == statuses
+
+
+KEEPS = """import jax.numpy as jnp
+
+masks = {}
+
+
+def attention(query, key, value, is_causal=False):
+    scores = query @ jnp.swapaxes(key, -1, -2) * query.shape[-1] ** -0.5
+    shape = scores.shape[-2:]
+    if shape not in masks:
+        masks[shape] = jnp.tril(jnp.ones(shape, bool))
+    scores = jnp.where(masks[shape], scores, -jnp.inf) if is_causal else scores
+    weights = jnp.exp(scores - scores.max(-1, keepdims=True))
+    return (weights / weights.sum(-1, keepdims=True)) @ value
+"""
+
+
+def test_what_a_trace_of_jax_leaves_behind_refutes_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="JAX is not installed: its programs are not tested here")
+    (tmp_path / "keeps.py").write_text(KEEPS)
+    options: dict[str, Any] = {"factory": False, "array": "jax", "device": "cpu"}
+    runner = WorkerRunner(f"{tmp_path / 'keeps.py'}:attention", compiles=True, **options)
+    try:
+        for dtype in ("float32", "bfloat16"):  # the second call meets the mask of the first one's trace
+            x = array(np.ones((1, 1, 2, 2)), dtype)
+            response = runner.run(Request((x, x, x), {"is_causal": True}))
+            assert response.status == "ok", response.failure
+        assert not runner.options["compiles"]
+    finally:
+        runner.close()

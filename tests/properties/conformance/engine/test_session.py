@@ -31,6 +31,10 @@ def wide(query, key, value):
     return attention(query, key, value)
 """
 OWN_CHOICE = "import jax\njax.config.update('jax_enable_x64', True)\n" + JAX
+POOL = [
+    "sizes are drawn from a pool of 14 shapes, as JAX compiles a program for each (--shapes free: from all)",
+    "calls are compiled by jax.jit, not optimised, but those of laws about what calls leave behind",
+]
 LEFT_OUT = "float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"
 
 
@@ -56,15 +60,15 @@ def test_jax_is_not_switched_to_64_bits_behind_the_targets_back(folder: Path, mo
     monkeypatch.delenv("JAX_ENABLE_X64", raising=False)
     with opened(f"{folder}/t.py:wide") as session:
         assert session.implementation.dtypes == ("float32", "bfloat16", "float16")
-        assert session.notes == [LEFT_OUT]
+        assert session.notes == [LEFT_OUT, *POOL]
         one = array(np.ones((1, 1, 2, 2)), "float32")
         assert session.runner.run(Request((one, one, one))).failure.message == "'32 bits'"
-        assert session.report([]).to_dict()["notes"] == [LEFT_OUT]
+        assert session.report([]).to_dict()["notes"] == [LEFT_OUT, *POOL]
 
 
 def test_float64_is_judged_where_it_is_declared_and_this_is_said(folder: Path) -> None:
     with opened(f"{folder}/t.py:attention", dtypes=("float64",)) as session:
-        assert session.notes == ["JAX runs in 64 bits (jax_enable_x64), as float64 is declared"]
+        assert session.notes == ["JAX runs in 64 bits (jax_enable_x64), as float64 is declared", *POOL]
         assert dtype_of(session, "float64") == "float64"
 
 
@@ -74,9 +78,24 @@ def test_float64_is_judged_where_the_target_or_the_environment_chooses_it(
 ) -> None:
     monkeypatch.setenv("JAX_ENABLE_X64", "0" if own else "1")
     with opened(f"{folder}/{'own' if own else 't'}.py:attention") as session:
-        assert session.notes == []
+        assert session.notes == POOL
         assert "float64" in session.implementation.dtypes
         assert dtype_of(session, "float64") == "float64"
+
+
+def test_the_pool_is_taken_where_a_compiler_is_known_and_can_be_chosen(folder: Path) -> None:
+    with opened(f"{folder}/t.py:attention", shapes="free") as session:
+        assert session.implementation.shapes == "free"
+        assert POOL[0] not in session.notes
+
+    def scaled(query: Any, key: Any, value: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+
+    for shapes in ("free", "pool"):
+        with Session(Implementation(scaled, name="f"), effort="quick") as session:
+            assert session.implementation.shapes == shapes
+        scaled._torchdynamo_orig_callable = scaled  # type: ignore[attr-defined]  # what torch.compile leaves on its result
+    assert "as torch.compile compiles a program for each" in session.notes[0]
 
 
 SCALED = """

@@ -348,3 +348,42 @@ def test_jax_derivatives() -> None:
     gradient = found.gradients["0"]
     assert gradient is not None
     np.testing.assert_array_equal(gradient.values, 2 * VALUES * VALUES)
+
+
+def compiling(target: Any) -> Executor:
+    pytest.importorskip("jax", reason="JAX is not installed: its programs are not tested here")
+    return Executor(target, array="jax", compiles=True)
+
+
+def test_a_function_of_jax_is_traced_once_for_a_shape() -> None:
+    traced: list[Any] = []
+
+    def double(x: Any, times: float = 2.0) -> Any:
+        traced.append((x.shape, times))
+        return times * x
+
+    executor = compiling(double)
+    for values in (VALUES, -VALUES):
+        found = ok(executor.run(Request((array(values, "float32"),))))
+        np.testing.assert_array_equal(found.outputs[0].values, 2 * values)
+    assert len(traced) == 1
+    np.testing.assert_array_equal(ok(executor.run(Request((spec(),), {"times": 3.0}))).outputs[0].values, 3 * VALUES)
+    down = array(np.ones_like(VALUES), "float32")
+    gradients = [ok(executor.run(Request((spec(),), wrt=("0",), cotangent=down))).gradients["0"] for _ in range(2)]
+    assert all(found is not None and (found.values == 2.0).all() for found in gradients)
+    assert len(traced) == 3
+    for _ in range(2):
+        ok(executor.run(Request((spec(),), as_it_is=True)))
+    assert len(traced) == 5
+
+
+def test_what_jax_cannot_trace_is_called_as_it_is() -> None:
+    def fussy(x: Any) -> Any:
+        if float(x.sum()) < 0:  # a number, which a trace has not
+            raise ValueError("the sum is negative")
+        return 2 * x
+
+    executor = compiling(fussy)
+    np.testing.assert_array_equal(ok(executor.run(Request((spec(),)))).outputs[0].values, 2 * VALUES)
+    failure = executor.run(Request((array(-np.abs(VALUES) - 1, "float32"),))).failure
+    assert failure is not None and failure.types[0] == "ValueError" and failure.message == "the sum is negative"
