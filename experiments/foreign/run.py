@@ -155,8 +155,9 @@ does not conform, with the options that the first run advises. Made by
     python experiments/foreign/run.py --log runs.jsonl --page docs/foreign.md
 
 from the table in `experiments/foreign/targets.py`; each row is `attention-core verify experiments/foreign/FILE.py:NAME
---contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library. A log belongs to one state of the suite: all
-rows below come from one."""
+--contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library. A log belongs to one state of the suite: the
+rows below come from one, but the four of JAX, which come from an earlier one, without a pool of shapes (220 to 516 s of
+processor time each)."""
 FAULTS = """## True faults
 
 These are refuted by the laws named below the table, and not counted among the right ones. What torch's fused kernel on
@@ -178,10 +179,7 @@ TRITON_FAULTS = """## Flaws, and conventions that nothing checks
 Each is argued in plain code in [findings](findings.md), 21 to 24. SGLang's kernels take the last axis as contiguous and
 do not check it: their callers see to that."""
 
-OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code; errors were not judged.
-JAX compiles programs for every new form of call: measured, about 0.5 s for one forward call and 1.3 to 1.8 s for one
-with gradients. A stand-in in torch with the conventions of `jax_nn` met 788 and 274 such forms in a quick run, so a run
-should take some 13 minutes of processor time; none was seen to its end."""
+OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code; errors were not judged."""
 
 
 def logged(path: Path | None) -> dict[str, dict[str, Any]]:
