@@ -179,7 +179,8 @@ TRITON_FAULTS = """## Flaws, and conventions that nothing checks
 Each is argued in plain code in [findings](findings.md), 21 to 24. SGLang's kernels take the last axis as contiguous and
 do not check it: their callers see to that."""
 
-OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code; errors were not judged."""
+OTHERS = """A refutation here is a false alarm until somebody has shown the fault in plain code; errors were not
+judged."""
 
 
 def logged(path: Path | None) -> dict[str, dict[str, Any]]:
