@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from finetune.cli.options import SEED, AnyDash, Finite, config_option
 from finetune.errors import BadInput
@@ -22,11 +23,11 @@ OPTIONS: Mapping[str, Option] = {
     "data": (("data_dir",), str, "hub:boolq", "A folder, a file, or hub:NAME."),
     "task": (("task_name",), click.Choice(["boolq", "sst2", "yelp"]), None, "The data set.  [default: by its files]"),
     "method": (
-        ("type",),
+        (),
         click.Choice(METHODS),
         "full",
-        "What is trained. `prefix` has vectors in every layer, as in the literature; vectors before the embeddings "
-        "alone, which one assignment calls prefix, are `prompt`.",
+        "What is trained. `prefix` has vectors in every layer, as in the literature; `prompt` has vectors before the "
+        "embeddings alone.",
     ),
     "pool": ((), click.Choice(["first", "mean"]), "first", "The head reads the first token, or the mean of real ones."),
     "backend": ((), click.Choice(["auto", "own", "transformers"]), "auto", "Our encoder, or an AutoModel."),
@@ -82,7 +83,9 @@ RENAMED = {
     "lr": "learning_rate", "num_epochs": "epochs", "max_grad_norm": "clip", "train_data_file": "unlabelled"
 }  # fmt: skip
 """Options whose field of `ClassifyConfig` has another name."""
-IGNORED = ("model_type", "do_train", "do_eval", "evaluate_during_training", "threads")
+IGNORED = ("model_type", "do_train", "do_eval", "evaluate_during_training", "threads", "type")
+TYPES = {"full": "full", "head": "head", "prefix": "prompt"}
+"""The method of each `type` of the assignment's script (seed 000, section 3.2), whose prefix is prompt tuning."""
 
 
 def add_options(
@@ -122,17 +125,40 @@ def config_of(options: dict[str, Any]) -> Any:
     return config
 
 
+def method_of(options: Mapping[str, Any]) -> str:
+    """Return the method that --method or the assignment's --type names.
+
+    Raises:
+        BadInput: if both are given, and not the same.
+    """
+    method, kind = str(options["method"]), options.get("type")
+    if kind is None:
+        return method
+    source = click.get_current_context().get_parameter_source("method")
+    if source is not ParameterSource.DEFAULT and TYPES[kind] != method:
+        raise BadInput(f"--type {kind} is --method {TYPES[kind]}, but --method {method} was given: leave one out")
+    return TYPES[kind]
+
+
 @click.command(cls=AnyDash)
 @config_option
+@click.option(
+    "--type", type=click.Choice(list(TYPES)), help="As in one assignment's script, whose `prefix` is --method prompt."
+)
 @classify_options
 def classify(**options: Any) -> None:
     """Fine-tune a classifier: all of it, or a small part; the best by dev is kept, and test is read once.
 
     Exit status 1 where training diverged, or a --small_subset was not learnt by heart.
     """
-    config = config_of(options)
+    config = config_of(options | {"method": method_of(options)})
     if is_first_process():
         click.echo(f"finetune classify: {config.method} tuning of {config.model} on {config.data}, seed {config.seed}")
+        if options["type"] == "prefix":
+            click.echo(
+                f"--type prefix: {config.prompt_length} vectors before the embeddings, as in the assignment; the "
+                "literature calls this prompt tuning, and --method prefix has vectors in every layer"
+            )
     from finetune.classification.result import classify as run
     from finetune.models.quiet import quiet_libraries
 

@@ -15,6 +15,7 @@ from finetune.characters.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUN
 from finetune.cli.characters import characters
 from finetune.cli.classify import classify
 from finetune.cli.examples import baseline, charcorruption, namedata
+from finetune.cli.exercise import exercise
 from finetune.cli.experiment import experiment
 from finetune.cli.heads import heads
 from finetune.cli.memory import largest, memory
@@ -155,7 +156,7 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
         *written, read=[corpus_path, options["reading_params_path"], options["eval_corpus_path"]], devices=True
     )
     from finetune.characters.answer_provenance import NOT_KNOWN, consider, curve, split_table
-    from finetune.characters.evaluate import answers, right, wilson
+    from finetune.characters.evaluate import answers, prompts, right, wilson
     from finetune.data.corpus import read_questions
     from finetune.training.processes import OneProcess
 
@@ -166,6 +167,11 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     form = form_of_file(options["reading_params_path"], form)
     made = model_of(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     with questions_of(options["eval_corpus_path"], corpus_path):
+        prompts(vocabulary, questions.questions)  # so that what cannot be asked is said before anything else
+        source = f"{model} of {options['reading_params_path']}"
+        click.echo(
+            f"finetune evaluate: {len(questions)} questions of {options['eval_corpus_path']} for {source}", err=True
+        )
         found = answers(made, vocabulary, questions.questions)
     # A line an answer, whatever an untrained model says.
     least = options["withhold_below"]
@@ -228,6 +234,7 @@ app.add_command(predict)
 app.add_command(prompt)
 app.add_command(select)
 app.add_command(standardise)
+app.add_command(exercise)
 app.add_command(experiment)
 app.add_command(heads)
 app.add_command(memory)

@@ -66,6 +66,8 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
     steps, lengths = [], {}
     for name in [part.strip() for part in method.split(",") if part.strip()]:
         config, n, make = settings(options, name)
+        if not lengths:
+            click.echo(f"finetune memory: {method} of {options['model']}, {batch_size} texts", err=True)
         lengths[name] = n
         steps.append(measure_step(make, config, batch_size, n))
     if output is not None:
@@ -111,6 +113,7 @@ def largest(method: str, start: int, most: int, memory_limit: float | None, **op
     from finetune.memory.worker import StepsElsewhere
 
     config, n, make = settings(options, method)
+    click.echo(f"finetune largest-batch: {method} of {options['model']}, {start} texts first", err=True)
     if _is_cuda(options["device"]):
         found = largest_batch(training_step(make, config, n), start, most)
     else:

@@ -115,6 +115,13 @@ def _train(
         goes_on = options["metrics_path"] and path is not None and _exists(path)
         step = checkpoint.step_of(path) if goes_on else None
         trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], step)
+    if team.rank == 0:
+        size = sum(p.numel() for p in made.parameters())
+        line = (
+            f"finetune: {what} of {name}, {size:,} parameters, on {len(source):,} examples: {recipe.epochs} epochs in "
+        )
+        line += f"batches of {recipe.batch_size}, seed {recipe.seed}"
+        trainer.beginnings.append(lambda: click.echo(line, err=True))
     bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
     with stopped_by_signals(trainer), bar as sink:
         trainer.sinks.append(sink)

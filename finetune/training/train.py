@@ -124,6 +124,8 @@ class Trainer:
         self.team = team or processes()
         self.model = model.to(self.team.device)
         self.loss, self.source, self.config, self.sinks = loss, source, config, list(sinks)
+        self.beginnings: list[Callable[[], None]] = []
+        """Called by each run before its first step, behind what a checkpoint is refused for."""
         self.path, self.about = None if path is None else Path(path), dict(about or {})
         self.optimizer = OPTIMIZERS[config.optimizer](model, config.learning_rate, config.betas, config.weight_decay)
         self.wrapped = self.team.wrap(model)
@@ -222,6 +224,8 @@ class Trainer:
             torch.manual_seed(self.config.seed + self.team.rank)
         if resume and self.path is not None and self.path.exists():
             self.load()
+        for begin in self.beginnings:
+            begin()
         self.model.train()
         record: dict[str, Any] = {}
         count, first = len(self.source), self.step

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_links import dead_links
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "experiments" / "questions" / "run.py"
@@ -61,28 +62,9 @@ def test_answers_are_short_and_shown_by_something() -> None:
         assert set(answer) <= {"topic", "asked", "question", "answer", "finding", *kinds}, answer["question"]
 
 
-@cache
-def anchors(page: Path) -> frozenset[str]:
-    """The anchors of a page's headings, those of a second heading of the same words with its number."""
-    found: list[str] = []
-    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
-    for heading in re.findall(r"(?m)^#+ (.+)$", text):
-        name = script().anchor(heading)
-        again = sum(each == name or each.startswith(f"{name}-") for each in found)
-        found.append(f"{name}-{again}" if name in found else name)
-    return frozenset(found)
-
-
 def problems(text: str, answers: list[dict[str, Any]]) -> list[str]:
     """Every link of a page that leads nowhere, every step and every law that is not there."""
-    found = []
-    for target in re.findall(r"\]\(([^)]*(?:\([^)]*\)[^)]*)*)\)", text):
-        name, _, anchor = target.partition("#")
-        page = PAGE if not name else (PAGE.parent / name).resolve()
-        if not page.is_file():
-            found.append(f"no such page: {target}")
-        elif anchor and anchor not in anchors(page):
-            found.append(f"no such heading: {target}")
+    found = dead_links(text, PAGE)
     laws = set(re.findall(r"(?m)^\| `(\w+)` \|", (ROOT / "docs" / "laws.md").read_text(encoding="utf-8")))
     for answer in answers:
         found += [f"no such law: {law}" for law in answer.get("laws", ()) if law not in laws]

@@ -212,3 +212,20 @@ def test_what_cannot_be_used_is_one_line(folder: Path, arguments: tuple[str, ...
     found = finetune("classify", *arguments)
     assert found.exit_code == 2 and words in found.output, found.output
     assert found.output.splitlines()[-1].startswith("finetune: ")
+
+
+def test_the_assignments_type_prefix_is_vectors_before_the_embeddings(folder: Path) -> None:
+    run = ("classify", "--small_subset", *SMALL, "--model", "m", "--data", "boolq", "--num_epochs", "1")
+    told = finetune(*run, "--type", "prefix", "--prompt_length", "4").output
+    again = finetune(*run, "--method", "prompt", "--prompt_length", "4").output
+    assert "--type prefix: 4 vectors before the embeddings, as in the assignment" in told
+    counts = [line for line in again.splitlines() if "parameters are trained" in line]
+    assert counts and counts[0] in told
+    deep = finetune(*run, "--method", "prefix", "--prompt_length", "4").output
+    assert counts[0] not in deep
+
+
+def test_type_and_method_must_agree(folder: Path) -> None:
+    told = finetune("classify", *SMALL, "--model", "m", "--data", "boolq", "--type", "prefix", "--method", "prefix")
+    assert told.exit_code == 2
+    assert "--type prefix is --method prompt, but --method prefix was given: leave one out" in told.output

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,10 @@ def test_the_commands_of_the_assignment(folder: Path, monkeypatch: pytest.Monkey
     for model in ("vanilla", "synthesizer", "rotary"):
         told = finetune("pretrain", model, "wiki.txt", "--writing_params_path", f"{model}.pretrain.params", *config)
         assert told.exit_code == 0, told.output
-        assert f"pretraining of {model}: 2 steps" in told.output
+        assert f"pretraining of {model}: 2 steps" in told.stdout
+        assert re.match(
+            rf"finetune: pretraining of {model}, [\d,]+ parameters, on \d examples: 2 epochs in", told.stderr
+        )
         told = finetune(
             "finetune", model, "wiki.txt", "--reading_params_path", f"{model}.pretrain.params",
             "--writing_params_path", f"{model}.finetune.params", "--finetune_corpus_path", "names.tsv", *config,
@@ -125,12 +129,13 @@ def test_the_commands_of_the_assignment(folder: Path, monkeypatch: pytest.Monkey
         told = finetune("evaluate", model, "wiki.txt", *reading, "--eval_corpus_path", "names.tsv", "--outputs_path",
                         "dev.predictions", "--details_path", "dev.tsv", *config)  # fmt: skip
         assert told.exit_code == 0, told.output
-        assert told.output.startswith("Correct: ") and "out of 2: " in told.output.splitlines()[0]
+        assert told.stdout.startswith("Correct: ") and "out of 2: " in told.stdout.splitlines()[0]
+        assert told.stderr.startswith(f"finetune evaluate: 2 questions of names.tsv for {model} of {model}.finetune")
         assert Path("dev.predictions").read_text(encoding="utf-8").count("\n") == 2
         assert Path("dev.tsv").read_text(encoding="utf-8").count("\n") == 3
         told = finetune("evaluate", model, "wiki.txt", *reading, "--eval_corpus_path", "test.tsv", "--outputs_path",
                         "test.predictions")  # fmt: skip
-        assert told.output == "Predictions written to test.predictions; no targets provided\n"
+        assert told.stdout == "Predictions written to test.predictions; no targets provided\n"
 
 
 def test_rehearsal_goes_through_the_corpus_beside_the_questions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_bits_fall_and_a_run_goes_on(tmp_path: Path) -> None:
               "--prompt", "abcdefgh", "--metrics_path", tmp_path / "m", "--log_every", "1")  # fmt: skip
     told = run(*common, "--epochs", "10")
     assert told.exit_code == 0, told.output
-    head, first, *rest = told.output.splitlines()
+    head, first, *rest = told.stdout.splitlines()
     assert head == "seconds\tcharacters\tbits per character\tperplexity"
     last = rest[-2].split("\t")  # before the sample
     assert abs(float(first.split("\t")[2]) - math.log2(10)) < 0.3 and float(last[2]) < float(first.split("\t")[2]) / 2
@@ -45,7 +45,7 @@ def test_bits_fall_and_a_run_goes_on(tmp_path: Path) -> None:
     assert int(last[1]) == 10 * 134 * 16  # 2,160 characters are trained on, 134 stretches of 16 an epoch
     assert rest[-1].startswith("abcdefgh") and len(rest[-1]) == 8 + 24 and set(rest[-1]) <= set("abcdefgh")
     more = run(*common, "--epochs", "12")
-    assert more.output.splitlines()[1].split("\t")[1:] == last[1:]  # it begins where the first one ended
+    assert more.stdout.splitlines()[1].split("\t")[1:] == last[1:]  # it begins where the first one ended
     steps = [json.loads(line)["step"] for line in (tmp_path / "m").read_text().splitlines()]
     assert steps == list(range(1, 12 * 3 + 1))
 
@@ -53,7 +53,7 @@ def test_bits_fall_and_a_run_goes_on(tmp_path: Path) -> None:
 def test_minutes_end_a_run(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("abcdefgh" * 300, encoding="utf-8")
     told = run(tmp_path / "text", *SMALL, "--minutes", "0", "--sample", "0")
-    assert told.exit_code == 0 and told.output.count("\n") == 2 and told.output.splitlines()[1].startswith("0\t0\t")
+    assert told.exit_code == 0 and told.stdout.count("\n") == 2 and told.stdout.splitlines()[1].startswith("0\t0\t")
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_questions_without_places_have_details_too() -> None:
     told = finetune("evaluate", "vanilla", "wiki.txt", "--reading_params_path", "p", "--eval_corpus_path", "asked.tsv",
                     "--details_path", "d", "--withhold_below", "0", "--outputs_path", "o")  # fmt: skip
     assert told.exit_code == 0, told.output
-    assert told.output.splitlines()[1] == "Answered: 0; not known: 2"
+    assert told.stdout.splitlines()[1] == "Answered: 0; not known: 2"
     head, *rows = [line.split("\t") for line in Path("d").read_text().splitlines()]
     known = [dict(zip(head, row, strict=True)) for row in rows]
     assert [row["name_in_corpus"] for row in known] == ["1", "0"]  # Al is not named by Alan

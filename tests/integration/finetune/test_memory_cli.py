@@ -44,8 +44,8 @@ def test_the_table_and_the_picture(folder: Path) -> None:
 
 def test_texts_that_the_model_has_no_room_for_are_said_to_be_shorter(folder: Path) -> None:
     told = finetune("memory", *COMMON[:-1], "64", "--batch_size", "2", "--method", "head,prompt")
-    assert told.output.splitlines()[0].startswith("MiB of one step, 2 texts of 64 tokens")
-    assert told.output.splitlines()[1:3] == [
+    assert told.stdout.splitlines()[0].startswith("MiB of one step, 2 texts of 64 tokens")
+    assert told.stdout.splitlines()[1:3] == [
         "head: texts of 48 tokens, for which the model has room",
         "prompt: texts of 40 tokens, for which the model has room",
     ]
@@ -60,14 +60,14 @@ def test_a_picture_of_no_kind_is_refused_before_anything_is_measured(
 
 def test_numbers_as_json(folder: Path) -> None:
     told = finetune("memory", *COMMON, "--batch_size", "2", "--method", "head", "--json")
-    (found,) = json.loads(told.output)
+    (found,) = json.loads(told.stdout)
     assert found["saved"] == found["formula"]["saved"] == 2 * 16 * 4 and found["parameters"][0] == 34
 
 
 def test_the_largest_batch(folder: Path) -> None:
     told = finetune("largest-batch", *COMMON, "--memory_limit", "400", "--start", "3", "--most", "6")
     assert told.exit_code == 0, told.output
-    assert told.output.splitlines() == ["3: fits", "6: fits", "largest batch of full with 16 tokens: 6"]
+    assert told.stdout.splitlines() == ["3: fits", "6: fits", "largest batch of full with 16 tokens: 6"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""The command line of hand-ins: `finetune exercise` marks `train` and `evaluate_model` of an assignment's file."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import ModuleType
+from typing import Any, cast
+
+import click
+
+from finetune.errors import BadInput
+
+
+@click.command()
+@click.argument("path", metavar="FILE.py")
+@click.option("--train", "train_name", default="train", show_default=True, metavar="NAME", help="The training loop.")
+@click.option(
+    "--evaluate", "evaluate_name", default="evaluate_model", show_default=True, metavar="NAME", help="The same."
+)
+@click.option("--labels", default="labels", show_default=True, metavar="KEY", help="A batch's labels stand under it.")
+@click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Of another parameter of the functions.")
+def exercise(path: str, train_name: str, evaluate_name: str, labels: str, arguments: tuple[str, ...]) -> None:
+    """Mark the training loop and the evaluation of FILE.py as they stand; exit status 0 means right.
+
+    They run on eleven small examples with a model whose gradients are known. `train(model, epochs, train_loader,
+    dev_loader, device, lr)` makes its own optimizer; parameters are told by their names, in any order. Of the two
+    functions, one may be missing.
+
+    Example: finetune exercise base_classification.py --arg small_subset=True
+    """
+    from finetune.classification.hand_in import mark_evaluation, mark_training
+
+    extra = dict(read_argument(text) for text in arguments)
+    click.echo(f"finetune exercise: {train_name} and {evaluate_name} of {path}")
+    with metrics_here():
+        functions = [load_function(path, name) for name in (train_name, evaluate_name)]
+        if not any(functions):
+            raise BadInput(
+                f"{path} has no function {train_name} and no {evaluate_name}: name them with --train, --evaluate"
+            )
+        checks = []
+        for function, mark in zip(functions, (mark_training, mark_evaluation), strict=True):
+            if function is not None:
+                checks += run(function, mark, labels, extra)
+    for check in checks:
+        word = {True: "yes", False: "no", None: "costs"}[check.right]
+        click.echo(f"{check.name}: {word}{f' ({check.why})' if check.right is not True else ''}")
+    if any(check.right is False for check in checks):
+        raise SystemExit(1)
+
+
+def run(function: Callable[..., Any], mark: Callable[..., Any], labels: str, extra: dict[str, Any]) -> list[Any]:
+    """Return the checks of one function, without what it prints; an exception of it is a check that is not right."""
+    from finetune.classification.hand_in import Check
+
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            found: list[Any] = mark(function, labels=labels, **extra)
+        return found
+    except BadInput:
+        raise
+    except Exception as error:
+        line = " ".join(str(error).split())[:300]
+        return [Check(f"{function.__name__} runs", False, f"{type(error).__name__}: {line}")]
+
+
+def load_function(path: str, name: str) -> Callable[..., Any] | None:
+    """Return a function of a file; None where the file has none of this name. Raises: BadInput for a broken file."""
+    from attention_core.declaration.implementation import TargetError
+    from attention_core.worker.target import load_target
+
+    try:
+        return cast(Callable[..., Any], load_target(f"{path}:{name}"))
+    except TargetError as error:
+        if f"{name!r}" in str(error) or f" {name}" in str(error):
+            return None
+        raise BadInput(str(error)) from None
+
+
+def read_argument(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE: True, False, None and numbers are what they say, all else is text. Raises: BadInput.
+
+    >>> read_argument("small_subset=True")
+    ('small_subset', True)
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise BadInput(f"--arg {text!r}: write NAME=VALUE")
+    words = {"True": True, "False": False, "None": None}
+    if value in words:
+        return name, words[value]
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
+
+
+class Accuracy:
+    """The metric `accuracy` of the library `evaluate`: the share of predictions that are their references."""
+
+    def __init__(self) -> None:
+        self.right: list[bool] = []
+
+    def add_batch(self, *, predictions: Any, references: Any) -> None:
+        """Add a batch."""
+        self.right += [int(a) == int(b) for a, b in zip(predictions, references, strict=True)]
+
+    def add(self, *, prediction: Any, reference: Any) -> None:
+        """Add one."""
+        self.add_batch(predictions=[prediction], references=[reference])
+
+    def compute(self, **given: Any) -> dict[str, float]:
+        """Return the share, and begin anew."""
+        if given:
+            self.add_batch(**given)
+        found = {"accuracy": sum(self.right) / len(self.right)}
+        self.right = []
+        return found
+
+
+@contextmanager
+def metrics_here() -> Iterator[None]:
+    """Within, `import evaluate` gives a module whose metric `accuracy` is counted here: the library's is downloaded."""
+
+    def load(name: str, *_: Any, **__: Any) -> Accuracy:
+        if name != "accuracy":
+            raise BadInput(f"evaluate.load({name!r}): a hand-in is marked with the metric accuracy alone")
+        return Accuracy()
+
+    module, before = ModuleType("evaluate"), sys.modules.get("evaluate")
+    vars(module)["load"] = load
+    sys.modules["evaluate"] = module
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules["evaluate"]
+        else:
+            sys.modules["evaluate"] = before
