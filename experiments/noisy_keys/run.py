@@ -92,17 +92,22 @@ def print_tables(samples: int) -> None:
 
 
 def draw_picture(samples: int, path: Path) -> None:
-    """Draw a's weight against epsilon, its distribution, and the variances against S."""
+    """Draw k_a along mu_a, a's weight against epsilon, its distribution, and the variances against S."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure, (first, left, middle, right) = plt.subplots(1, 4, figsize=(17, 4), layout="constrained")
     S = 16.0
     key, epsilon = draw_keys(samples, ALPHA, True, seed=2)
     heads = attend_with_both(key, S)
     some = slice(0, 1500)
+    first.plot(key[some, A, A], key[some, A, B], ".", ms=3, alpha=0.3, color="tab:red", label="$k_a$, drawn")
+    first.annotate("", xy=(1, 0), xytext=(0, 0), arrowprops={"arrowstyle": "->", "lw": 2})
+    first.annotate("$\\mu_a$", xy=(1, 0), xytext=(0.9, 0.12))
+    first.set(xlabel="along $\\mu_a$", ylabel="along $\\mu_b$", ylim=(-1.5, 1.5), title="the range of $k_a$")
+    first.legend()
     left.plot(epsilon[some], heads.one[some], ".", ms=3, color="tab:red", label="one head")
     left.plot(epsilon[some], heads.two[some], ".", ms=3, color="tab:blue", label="two heads")
     left.axvline(0, color="grey", lw=0.8)

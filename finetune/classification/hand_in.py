@@ -97,7 +97,8 @@ class Known(nn.Module):
     def __init__(self, record: Record, kind: str = "full") -> None:
         super().__init__()
         draw = torch.Generator().manual_seed(0)
-        self.record, self.type = record, kind
+        self.record = record
+        vars(self)["type"] = kind  # as the skeleton's model has it, over nn.Module's method of this name
         self.features = torch.randn(2 * (TRAIN + DEV) + 1, WIDTH, generator=draw, dtype=torch.float64) / 8
         self.base = nn.Sequential(nn.Dropout(0.5), nn.Linear(WIDTH, WIDTH, dtype=torch.float64))
         self.base.requires_grad_(False)

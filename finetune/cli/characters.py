@@ -92,8 +92,8 @@ def characters(text_path: str, **options: Any) -> None:
     records: list[Any] = []
     trainer.sinks.append(records.append)
     size, tokens = sum(p.numel() for p in model.parameters()), "words" if options["words"] else "characters"
-    about = f"{options['model']}, {size:,} parameters, on {len(first):,} {tokens} of {text_path}"
-    click.echo(f"finetune characters: {about}, {options['minutes']:g} minutes, seed {recipe.seed}", err=True)
+    line = f"{options['model']}, {size:,} parameters, on {len(first):,} {tokens} of {text_path}"
+    click.echo(f"finetune characters: {line}, {options['minutes']:g} minutes, seed {recipe.seed}", err=True)
     with stopped_by_signals(trainer):
         figures = _watch(trainer, judged, options)
     trainer.save()

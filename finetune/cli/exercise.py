@@ -20,55 +20,65 @@ from finetune.errors import BadInput
 @click.option(
     "--evaluate", "evaluate_name", default="evaluate_model", show_default=True, metavar="NAME", help="The same."
 )
+@click.option("--classifier", "classifier_name", metavar="NAME", help="A class (model_name_or_path, num_labels).")
+@click.option("--joint", "joint_name", metavar="NAME", help="One that has a masked-LM loss as well.")
 @click.option("--labels", default="labels", show_default=True, metavar="KEY", help="A batch's labels stand under it.")
 @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Of another parameter of the functions.")
-def exercise(path: str, train_name: str, evaluate_name: str, labels: str, arguments: tuple[str, ...]) -> None:
+def exercise(
+    path: str, train_name: str, evaluate_name: str, classifier_name: str | None, joint_name: str | None, labels: str,
+    arguments: tuple[str, ...],
+) -> None:  # fmt: skip
     """Mark the training loop and the evaluation of FILE.py as they stand; exit status 0 means right.
 
     They run on eleven small examples with a model whose gradients are known. `train(model, epochs, train_loader,
     dev_loader, device, lr)` makes its own optimizer; parameters are told by their names, in any order. Of the two
-    functions, one may be missing.
+    functions, one may be missing. With --classifier or --joint these classes are marked in their place.
 
-    Example: finetune exercise base_classification.py --arg small_subset=True
+    Example: finetune exercise mymodel.py --classifier BertForSequenceClassification --joint BertForCLSMLM
     """
-    from finetune.classification.hand_in import mark_evaluation, mark_training
+    from finetune.classification import class_hand_in, hand_in
 
     extra = dict(read_argument(text) for text in arguments)
-    click.echo(f"finetune exercise: {train_name} and {evaluate_name} of {path}")
+    marks: list[tuple[str | None, Callable[[Any], list[Any]]]]
+    if classifier_name or joint_name:
+        marks = [(classifier_name, class_hand_in.mark_classifier), (joint_name, class_hand_in.mark_joint)]
+    else:
+        given = extra | {"labels": labels}
+        marks = [
+            (train_name, lambda function: hand_in.mark_training(function, **given)),
+            (evaluate_name, lambda function: hand_in.mark_evaluation(function, **given)),
+        ]
+    names = [name for name, _ in marks if name]
+    click.echo(f"finetune exercise: {' and '.join(names)} of {path}")
     with metrics_here():
-        functions = [load_function(path, name) for name in (train_name, evaluate_name)]
-        if not any(functions):
-            raise BadInput(
-                f"{path} has no function {train_name} and no {evaluate_name}: name them with --train, --evaluate"
-            )
-        checks = []
-        for function, mark in zip(functions, (mark_training, mark_evaluation), strict=True):
-            if function is not None:
-                checks += run(function, mark, labels, extra)
-    for check in checks:
+        made = [(name, load_named(path, name), mark) for name, mark in marks if name]
+        if not any(target for _, target, _ in made):
+            raise BadInput(f"{path} has no {' and no '.join(names)}: give their names (--help)")
+        checks = [(name, check) for name, target, mark in made if target is not None for check in run(target, mark)]
+    for name, check in checks:
         word = {True: "yes", False: "no", None: "costs"}[check.right]
-        click.echo(f"{check.name}: {word}{f' ({check.why})' if check.right is not True else ''}")
-    if any(check.right is False for check in checks):
+        shown = f"{name}: {check.name}" if classifier_name or joint_name else check.name
+        click.echo(f"{shown}: {word}{f' ({check.why})' if check.right is not True else ''}")
+    if any(check.right is False for _, check in checks):
         raise SystemExit(1)
 
 
-def run(function: Callable[..., Any], mark: Callable[..., Any], labels: str, extra: dict[str, Any]) -> list[Any]:
-    """Return the checks of one function, without what it prints; an exception of it is a check that is not right."""
+def run(target: Callable[..., Any], mark: Callable[[Any], list[Any]]) -> list[Any]:
+    """Return the checks of one target, without what it prints; an exception of it is a check that is not right."""
     from finetune.classification.hand_in import Check
 
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            found: list[Any] = mark(function, labels=labels, **extra)
-        return found
+            return mark(target)
     except BadInput:
         raise
     except Exception as error:
         line = " ".join(str(error).split())[:300]
-        return [Check(f"{function.__name__} runs", False, f"{type(error).__name__}: {line}")]
+        return [Check(f"{target.__name__} runs", False, f"{type(error).__name__}: {line}")]
 
 
-def load_function(path: str, name: str) -> Callable[..., Any] | None:
-    """Return a function of a file; None where the file has none of this name. Raises: BadInput for a broken file."""
+def load_named(path: str, name: str) -> Callable[..., Any] | None:
+    """Return what a file has under a name, None where it has nothing. Raises: BadInput for a broken file."""
     from attention_core.declaration.implementation import TargetError
     from attention_core.worker.target import load_target
 

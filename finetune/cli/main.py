@@ -156,8 +156,9 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
         *written, read=[corpus_path, options["reading_params_path"], options["eval_corpus_path"]], devices=True
     )
     from finetune.characters.answer_provenance import NOT_KNOWN, consider, curve, split_table
-    from finetune.characters.evaluate import answers, prompts, right, wilson
+    from finetune.characters.evaluate import answers, right, wilson
     from finetune.data.corpus import read_questions
+    from finetune.data.names import prompts
     from finetune.training.processes import OneProcess
 
     documents, vocabulary = corpus_and_vocabulary(corpus_path)

@@ -63,7 +63,7 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
 
     if output is not None:
         kind_of(output)
-    steps, lengths = [], {}
+    steps, lengths = [], dict[str, int]()
     for name in [part.strip() for part in method.split(",") if part.strip()]:
         config, n, make = settings(options, name)
         if not lengths:

@@ -79,7 +79,7 @@ def groups() -> dict[str, click.Group]:
 def unknown_in(command: str) -> str | None:
     """What of a command is not ours: its program, a word of its name, an option. None where all is."""
     words = shlex.split(command)
-    if words[0] == "python":
+    if words[0] in ("python", "sh"):
         return None if (ROOT / words[1]).is_file() else words[1]
     if words[0] not in groups():
         return words[0]

@@ -74,6 +74,39 @@ def test_what_a_function_raises_is_said(path: Path) -> None:
     assert "evaluate_model runs: no (KeyError: 'logit')" in told.stdout
 
 
+CLASSES = """
+import torch
+from transformers import BertModel
+
+
+class BertForSequenceClassification(torch.nn.Module):
+    def __init__(self, model_name_or_path, num_labels):
+        super().__init__()
+        self.bert = BertModel.from_pretrained(model_name_or_path)
+        self.dropout = torch.nn.Dropout(self.bert.config.hidden_dropout_prob)
+        self.classifier = torch.nn.Linear(self.bert.config.hidden_size, num_labels)
+
+    def forward(self, input_ids=None, attention_mask=None, labels=None):
+        logits = self.classifier(self.dropout(self.bert(input_ids, attention_mask)["pooler_output"]))
+        if labels is None:
+            return logits
+        return torch.nn.CrossEntropyLoss()(logits, labels), logits
+"""
+
+
+def test_a_class_is_marked_as_it_stands(path: Path) -> None:
+    path.write_text(CLASSES, encoding="utf-8")
+    told = exercise(path, "--classifier", "BertForSequenceClassification")
+    assert told.exit_code == 0, told.output
+    head, *lines = told.stdout.splitlines()
+    assert head == "finetune exercise: BertForSequenceClassification of hand_in.py"
+    assert len(lines) == 7 and all(line.startswith("BertForSequenceClassification: ") for line in lines)
+    path.write_text(CLASSES.replace("self.bert(input_ids, attention_mask)", "self.bert(input_ids)"), encoding="utf-8")
+    told = exercise(path, "--classifier", "BertForSequenceClassification", "--joint", "BertForCLSMLM")
+    assert told.exit_code == 1
+    assert "padding leaves the logits alone: no (they move by " in told.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -81,7 +114,7 @@ def test_what_a_function_raises_is_said(path: Path) -> None:
         (("--arg", "model_name"), "--arg 'model_name': write NAME=VALUE"),
         (
             ("--train", "a", "--evaluate", "b"),
-            "hand_in.py has no function a and no b: name them with --train, --evaluate",
+            "hand_in.py has no a and no b: give their names (--help)",
         ),
     ],
 )
