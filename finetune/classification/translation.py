@@ -1,10 +1,13 @@
 """Score translations by entailment: does the translation follow from the reference, and the reference from it?
 
-A classifier of pairs gives both probabilities. How far their mean goes along with human scores is measured beside BLEU.
+A classifier of pairs gives both probabilities. How far their mean goes along with human scores is measured beside BLEU
+and chrF, and so is what each score makes of references in which a negation, a number or a name was changed.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +29,8 @@ RESAMPLES = 1000
 class Judgements:
     """Translations of one language pair with what people thought of them.
 
-    Args: pair, such as de-en; translations, references; human, their scores; bleu, sentence BLEU; rows, file and line.
+    Args: pair, such as de-en; translations, references; human, their scores; bleu, sentence BLEU; rows, file and line;
+        sources, the sentences that were translated, where the file has them.
     """
 
     pair: str
@@ -35,14 +39,20 @@ class Judgements:
     human: Array
     bleu: Array
     rows: list[str]
+    sources: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.translations)
 
     def both_directions(self) -> Table:
         """Pairs for a classifier: reference then translation for all, and then translation with reference."""
-        first, second = self.references + self.translations, self.translations + self.references
-        return Table(first, second, None, self.rows * 2)
+        return both_ways(self.translations, self.references)
+
+
+def both_ways(translations: Sequence[str], references: Sequence[str]) -> Table:
+    """Return pairs for a classifier: reference then translation for all, and then translation with reference."""
+    first, second = [*references, *translations], [*translations, *references]
+    return Table(first, second, None, [f"pair {number + 1}" for number in range(len(references))] * 2)
 
 
 def read_judgements(path: str | Path) -> Judgements:
@@ -55,19 +65,21 @@ def read_judgements(path: str | Path) -> Judgements:
     missing = [name for name in COLUMNS if name not in head]
     if missing or len(lines) < 2:
         raise BadInput(f"{path}: there is no {'column ' + repr(missing[0]) if missing else 'translation'}")
-    place = {name: head.index(name) for name in COLUMNS}
-    cells: dict[str, list[str]] = {name: [] for name in COLUMNS}
+    names = (*COLUMNS, "source") if "source" in head else COLUMNS
+    place = {name: head.index(name) for name in names}
+    cells: dict[str, list[str]] = {name: [] for name in names}
     for number, fields in lines[1:]:
         if len(fields) != len(head):
             raise BadInput(f"{path}, line {number}: {len(fields)} columns, but should be {len(head)}")
-        for name in COLUMNS:
+        for name in names:
             cells[name].append(fields[place[name]])
     if len(set(cells["LP"])) > 1:
         raise BadInput(f"{path} has several language pairs: {', '.join(sorted(set(cells['LP'])))}")
     numbers = [number for number, _ in lines[1:]]
     human, bleu = (_numbers(path, name, cells[name], numbers) for name in ("HUMAN_score", "sentBLEU"))
     rows = [f"{path}, line {number}" for number in numbers]
-    return Judgements(cells["LP"][0], cells["translation"], cells["reference"], human, bleu, rows)
+    sources = tuple(cells.get("source", ()))
+    return Judgements(cells["LP"][0], cells["translation"], cells["reference"], human, bleu, rows, sources)
 
 
 def _numbers(path: str | Path, name: str, texts: Sequence[str], numbers: Sequence[int]) -> Array:
@@ -97,6 +109,119 @@ def entailment_scores(probabilities: Sequence[Sequence[float]], entails: int) ->
     count = len(column) // 2
     mean: Array = (column[:count] + column[count:]) / 2
     return mean
+
+
+def chrf(translation: str, reference: str, n: int = 6, beta: float = 2.0) -> float:
+    """Return chrF, the F-score of shared character n-grams, between 0 and 1; spaces do not count.
+
+    chrF = (1 + b^2) P R / (b^2 P + R), P and R the means over n = 1 ... 6 of precision and recall, where both have one.
+
+    Args:
+        translation: what is scored.
+        reference: what it is compared with.
+        n: characters of the longest n-gram.
+        beta: how many times recall weighs as much as precision.
+    Source: Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation"; the values are sacrebleu's.
+
+    >>> chrf("the cat", "the cat"), chrf("abc", "xyz")
+    (1.0, 0.0)
+    """
+    grams = [[_grams(text, size) for text in (translation, reference)] for size in range(1, n + 1)]
+    kept = [(a, b) for a, b in grams if a and b]
+    if not kept:
+        return 0.0
+    shared = [sum((a & b).values()) for a, b in kept]
+    precision = sum(s / a.total() for s, (a, _) in zip(shared, kept, strict=True)) / len(kept)
+    recall = sum(s / b.total() for s, (_, b) in zip(shared, kept, strict=True)) / len(kept)
+    weight = beta**2
+    return (1 + weight) * precision * recall / (weight * precision + recall) if precision + recall else 0.0
+
+
+def _grams(text: str, size: int) -> Counter[str]:
+    joined = "".join(text.split())
+    return Counter(joined[place : place + size] for place in range(len(joined) - size + 1))
+
+
+AUXILIARIES = "is|are|was|were|will|would|can|could|should|must|has|have|had|may|might"
+SPELT = {"two": "five", "three": "seven", "four": "nine", "five": "two", "six": "ten", "seven": "three", "ten": "six"}
+
+
+def change_negation(text: str) -> str | None:
+    """Return a text with its first "not" taken out, or one put behind its first auxiliary; None without either.
+
+    >>> change_negation("he is here"), change_negation("he is not here"), change_negation("rain")
+    ('he is not here', 'he is here', None)
+    """
+    if re.search(r"\bnot\b", text):
+        return re.sub(r"\bnot\b ?", "", text, count=1).rstrip()
+    changed, count = re.subn(rf"\b({AUXILIARIES})\b", r"\1 not", text, count=1)
+    return changed if count else None
+
+
+def change_number(text: str) -> str | None:
+    """Return a text whose first number is the next one (from 9 the one before), or another word; None without one.
+
+    >>> change_number("on 19 May"), change_number("two men"), change_number("men")
+    ('on 18 May', 'five men', None)
+    """
+
+    def beside(match: re.Match[str]) -> str:
+        number = int(match[0])
+        return str(number + (1 if number % 10 != 9 else -1)).zfill(len(match[0]))
+
+    for pattern, change in ((r"\d+", beside), (rf"\b({'|'.join(SPELT)})\b", lambda m: SPELT[m[0]])):
+        changed, count = re.subn(pattern, change, text, count=1)
+        if count:
+            return changed
+    return None
+
+
+def change_name(text: str, source: str, names: Sequence[str]) -> str | None:
+    """Return a text in which a name is another one; None where no name is seen, or there is no other.
+
+    A name is a word of the reference that stands in the source with a capital letter, behind its first word.
+
+    Args:
+        text: the reference, in small letters.
+        source: the sentence that was translated.
+        names: of the whole file, from which another one is taken.
+
+    >>> change_name("mr putin left moscow", "Herr Putin hat Moskau verlassen", ["merkel", "putin"])
+    'mr merkel left moscow'
+    """
+    for name in names_in(text, source):
+        others = [other for other in names if other != name]
+        if others:
+            return re.sub(rf"\b{re.escape(name)}\b", others[len(text) % len(others)], text)
+    return None
+
+
+def names_in(text: str, source: str) -> list[str]:
+    """Return the names that a reference and its source share, in the order of the source."""
+    words = set(re.findall(r"[^\W\d_]{3,}", text))
+    capitals = [word.lower() for word in re.findall(r"[^\W\d_]{3,}", source)[1:] if word[0].isupper()]
+    return [word for word in dict.fromkeys(capitals) if word in words]
+
+
+def altered_references(judgements: Judgements) -> dict[str, list[tuple[str, str]]]:
+    """Return pairs (reference, reference with another meaning and nearly the same words) by what was changed.
+
+    Args:
+        judgements: of one language pair; without sources no name is changed.
+    """
+    names = [n for s, r in zip(judgements.sources, judgements.references, strict=False) for n in names_in(r, s)]
+    distinct = list(dict.fromkeys(names))
+    found: dict[str, list[tuple[str, str]]] = {"nothing": [], "negation": [], "number": [], "name": []}
+    sources = judgements.sources or [""] * len(judgements)
+    for reference, source in dict.fromkeys(zip(judgements.references, sources, strict=True)):
+        found["nothing"].append((reference, reference))
+        for kind, changed in (
+            ("negation", change_negation(reference)), ("number", change_number(reference)),
+            ("name", change_name(reference, source, distinct)),
+        ):  # fmt: skip
+            if changed is not None and changed != reference:
+                found[kind].append((reference, changed))
+    return found
 
 
 def pearson(a: Array, b: Array) -> float:

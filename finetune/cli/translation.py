@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,12 +23,21 @@ from finetune.errors import BadInput
 @click.option("--model", metavar="FOLDER", help="The pretrained encoder, where it has moved.")
 @click.option("--batch_size", type=click.IntRange(1), default=64, show_default=True, help="Pairs at once.")
 @click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")
+@click.option(
+    "--altered",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Score references with a negation, number or name changed as well, at most N of each.",
+)
 @click.option("--output", metavar="FILE", help="Correlations and scores as JSON.")
 def translation(
     folder: str, files: tuple[str, ...], entails: str, model: str | None, batch_size: int, threads: int | None,
-    output: str | None,
+    altered: int, output: str | None,
 ) -> None:  # fmt: skip
-    """Score translations by the entailment classifier of RUN, and correlate with human scores, beside BLEU.
+    """Score translations by the entailment classifier of RUN, and correlate with human scores, beside BLEU
+    and chrF.
 
     RUN is an --output_dir of `finetune classify` on pairs (SICK, SNLI, MNLI). A FILE has one language pair: tabs
     between the columns LP, translation, reference, HUMAN_score and sentBLEU, as WMT17's segments are published.
@@ -36,6 +46,8 @@ def translation(
     """
     check_writable(output, read=files)
     click.echo(f"finetune translation: {len(files)} language pairs by the classifier in {folder}")
+    import numpy as np
+
     if threads:
         import torch
 
@@ -49,11 +61,19 @@ def translation(
     if entails not in classes:
         raise BadInput(f"--entails {entails}: the classes of {folder} are {', '.join(classes)}")
     every = [judged.read_judgements(path) for path in files]
+
+    def scores_of(pairs: Any) -> tuple[Any, int]:
+        found, cut = probabilities_of(classifier, pretrained, pairs, config, batch_size)
+        return judged.entailment_scores(found, classes.index(entails)), cut
+
     click.echo(f"{'':8} {'score':12} {'Pearson (95 % interval)':28} {'Kendall (95 % interval)':28}")
     record: dict[str, Any] = {}
     for judgements in every:
-        found, cut = probabilities_of(classifier, pretrained, judgements.both_directions(), config, batch_size)
-        scores = {"entailment": judged.entailment_scores(found, classes.index(entails)), "BLEU": judgements.bleu}
+        entailment, cut = scores_of(judgements.both_directions())
+        surface = np.array(
+            [judged.chrf(*pair) for pair in zip(judgements.translations, judgements.references, strict=True)]
+        )
+        scores = {"entailment": entailment, "BLEU": judgements.bleu, "chrF": surface}
         table = judged.correlations(judgements, scores)
         for name, kinds in table.items():
             cells = (f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in (kinds["pearson"], kinds["kendall"]))
@@ -62,4 +82,33 @@ def translation(
             "translations": len(judgements), "cut": cut, "scores": scores["entailment"].tolist(),
             "correlations": {name: {k: asdict(c) for k, c in kinds.items()} for name, kinds in table.items()},
         }  # fmt: skip
+    if altered:
+        record["altered"] = show_altered(every, altered, scores_of)
     write_text(output, json.dumps(record, indent=1) + "\n")
+
+
+def show_altered(every: Sequence[Any], most: int, scores_of: Callable[[Any], tuple[Any, int]]) -> dict[str, Any]:
+    """Print what chrF and entailment make of altered references, at most so many a kind, and return the figures."""
+    from finetune.characters.evaluate import wilson
+    from finetune.classification import translation as judged
+
+    record: dict[str, Any] = {}
+    click.echo("references that are altered, against themselves; noticed: entailment below 0.5")
+    for kind in ("nothing", "negation", "number", "name"):
+        pairs = [pair for judgements in every for pair in judged.altered_references(judgements)[kind]]
+        chosen = pairs[:: max(1, -(-len(pairs) // most))]
+        if not chosen:
+            click.echo(f"  {kind:10} no pair")
+            continue
+        scores, _ = scores_of(judged.both_ways([b for _, b in chosen], [a for a, _ in chosen]))
+        surface = sum(judged.chrf(b, a) for a, b in chosen) / len(chosen)
+        noticed = int((scores < 0.5).sum())
+        low, high = wilson(noticed, len(chosen))
+        record[kind] = {
+            "pairs": len(chosen), "chrF": surface, "entailment": float(scores.mean()), "noticed": noticed,
+        }  # fmt: skip
+        click.echo(
+            f"  {kind:10} {len(chosen):4} pairs, chrF {surface:.3f}, entailment {scores.mean():.3f}, noticed "
+            f"{noticed / len(chosen):.3f} ({low:.3f} to {high:.3f})"
+        )
+    return record

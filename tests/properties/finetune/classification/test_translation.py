@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,11 @@ from scipy.stats import kendalltau, pearsonr
 
 from finetune.classification.translation import (
     Judgements,
+    altered_references,
+    change_name,
+    change_negation,
+    change_number,
+    chrf,
     correlations,
     entailment_scores,
     kendall,
@@ -35,6 +41,34 @@ def test_correlations_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
         return
     assert pearson(a, b) == pytest.approx(pearsonr(a, b).statistic, abs=1e-12)
     assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("translation", "reference", "value"),
+    [
+        ("the cat sat", "a cat sat there", 0.4633492108468086),
+        ("two men", "five men", 0.16573915525114153),
+        ("a", "ab", 0.5555555555555556),
+        ("", "ab", 0.0),
+        ("rain", "rain", 1.0),
+    ],
+)
+def test_chrf_is_that_of_sacrebleu(translation: str, reference: str, value: float) -> None:
+    """Values of sacrebleu 2.6.0, CHRF(word_order=0): a float64 sum of at most six ratios rounds to 1e-15."""
+    assert chrf(translation, reference) == pytest.approx(value, abs=1e-14)
+
+
+def test_references_are_altered_in_one_thing() -> None:
+    texts = ["mr putin was in moscow on 19 may", "ms merkel did not speak", "rain falls"]
+    sources = ("Herr Putin war am 19. Mai in Moskau", "Frau Merkel sprach nicht", "Regen")
+    zero = np.zeros(3)
+    found = altered_references(Judgements("de-en", texts, texts, zero, zero, texts, sources))
+    assert found["nothing"] == [(text, text) for text in texts]
+    assert [b for _, b in found["negation"]] == ["mr putin was not in moscow on 19 may", "ms merkel did speak"]
+    assert [b for _, b in found["number"]] == ["mr putin was in moscow on 18 may"]
+    assert [b for _, b in found["name"]] == ["mr merkel was in moscow on 19 may", "ms putin did not speak"]
+    assert change_negation("rain") is change_number("rain") is change_name("rain", "Regen", ["a"]) is None
+    assert change_number("in 1999 and 07") == "in 1998 and 07"
 
 
 def judgements(count: int, seed: int = 0) -> Judgements:
@@ -100,3 +134,11 @@ def test_the_command_scores_each_language_pair(tmp_path: Path, monkeypatch: pyte
     assert told.exit_code == 0 and "de-en    BLEU         1.000 " in told.output, told.output
     told = CliRunner().invoke(app, ("translation", "r", "t.tsv"))
     assert told.exit_code == 2 and "--entails ENTAILMENT: the classes of r are no, yes" in told.output
+    told = CliRunner().invoke(
+        app, ("translation", "r", "t.tsv", "--entails", "yes", "--altered", "5", "--output", "o.json")
+    )
+    assert told.exit_code == 0 and "de-en    chrF " in told.output, told.output
+    altered = json.loads(Path("o.json").read_text())["altered"]
+    assert set(altered) == {"nothing", "negation"} and altered["nothing"]["chrF"] == 1
+    assert 0.5 < altered["negation"]["chrF"] < 1
+    assert "  number     no pair" in told.output
