@@ -80,16 +80,16 @@ def mark_classifier(build: Build) -> list[Check]:
         got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         return [Check("logits (B, num_labels) without labels", False, f"got {got}")]
     with torch.no_grad():
-        padded, told = model(**draw_texts(2, more=3)), model(**batch, labels=labels)
+        padded, returned = model(**draw_texts(2, more=3)), model(**batch, labels=labels)
     found = [Check("logits (B, num_labels) without labels", True), check_padding("logits", padded, logits)]
-    if not isinstance(told, tuple) or len(told) != 2:
-        return [*found, Check("(loss, logits) with labels", False, f"got {describe(told)}")]
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        return [*found, Check("(loss, logits) with labels", False, f"got {describe(returned)}")]
     found += [
         Check("(loss, logits) with labels", True),
-        check_number("the loss is the mean cross entropy", float(told[0]), cross_entropy(logits, labels)),
-        Check("labels leave the logits alone", bool(torch.equal(told[1], logits)), "other logits with labels"),
+        check_number("the loss is the mean cross entropy", float(returned[0]), cross_entropy(logits, labels)),
+        Check("labels leave the logits alone", bool(torch.equal(returned[1], logits)), "other logits with labels"),
     ]
-    return [*found, check_draws(model, batch), check_trained(model, lambda: model(**batch, labels=labels)[0], "loss")]
+    return [*found, check_draws(model, batch), check_gradients(model, lambda: model(**batch, labels=labels)[0], "loss")]
 
 
 def mark_joint(build: Build) -> list[Check]:
@@ -111,21 +111,21 @@ def mark_joint(build: Build) -> list[Check]:
 
     some, others = [(0, 1), (0, 5), (2, 3)], [(1, 2), (3, 6)]
     with torch.no_grad():
-        told = call(some)
-        if not isinstance(told, tuple) or len(told) != 3:
-            return [*mark_classifier(build), Check(name, False, f"got {describe(told)}")]
+        returned = call(some)
+        if not isinstance(returned, tuple) or len(returned) != 3:
+            return [*mark_classifier(build), Check(name, False, f"got {describe(returned)}")]
         logits = model(**batch)
         rest, both = float(call(others)[1]), float(call(some + others)[1])
         elsewhere, padded = call(some, draw_texts(5)), call(some, draw_texts(2, 3), more=3)
-    mean = (len(some) * float(told[1]) + len(others) * rest) / (len(some) + len(others))
+    mean = (len(some) * float(returned[1]) + len(others) * rest) / (len(some) + len(others))
     return [
         *mark_classifier(build),
         Check(name, True),
-        check_number("cls_loss is that without masked texts", float(told[0]), cross_entropy(logits, labels)),
+        check_number("cls_loss is that without masked texts", float(returned[0]), cross_entropy(logits, labels)),
         check_number("mlm_loss is the mean over the masked places alone", both, mean),
-        check_number("mlm_loss is of the masked texts, not of the others", float(elsewhere[1]), float(told[1])),
-        check_number("padding leaves mlm_loss alone", float(padded[1]), float(told[1])),
-        check_trained(model, lambda: sum(call(some)[:2]), "sum of both losses", unless=""),
+        check_number("mlm_loss is of the masked texts, not of the others", float(elsewhere[1]), float(returned[1])),
+        check_number("padding leaves mlm_loss alone", float(padded[1]), float(returned[1])),
+        check_gradients(model, lambda: sum(call(some)[:2]), "sum of both losses", unless=""),
     ]
 
 
@@ -146,7 +146,7 @@ def check_draws(model: nn.Module, batch: dict[str, Tensor]) -> Check:
     """Judge whether there is dropout between encoder and head: two passes in training mode differ."""
     model.train()
     encoders = [module for module in model.modules() if type(module).__name__ == "BertModel"]
-    for encoder in encoders:  # the encoder's own dropout is no evidence
+    for encoder in encoders:  # the encoder's own dropout proves nothing
         encoder.eval()
     with torch.no_grad():
         same = torch.equal(model(**batch), model(**batch))
@@ -154,11 +154,11 @@ def check_draws(model: nn.Module, batch: dict[str, Tensor]) -> Check:
     return Check("dropout before the head", not same, "two passes in training mode are equal")
 
 
-def check_trained(model: nn.Module, loss: Callable[[], Any], what: str, unless: str = "mlm") -> Check:
-    """Judge whether a loss has a gradient for every parameter that asks for one, but the pooler's and those with a name
+def check_gradients(model: nn.Module, loss: Callable[[], Any], what: str, unless: str = "mlm") -> Check:
+    """Judge whether a loss has a gradient for every parameter that wants one, but the pooler's and those with a name
     that holds `unless`: the masked-LM head has none of the classification's loss."""
     model.zero_grad(set_to_none=True)
-    with suppress(RuntimeError):  # without a graph no gradient comes, which is said below
+    with suppress(RuntimeError):  # without a graph no gradient comes, which is reported below
         loss().backward()
     without = [name for name, p in model.named_parameters() if p.requires_grad and p.grad is None]
     without = [name for name in without if "pooler" not in name and not (unless and unless in name.lower())]
@@ -166,6 +166,6 @@ def check_trained(model: nn.Module, loss: Callable[[], Any], what: str, unless: 
     return Check(f"the {what} trains head and encoder", not without, f"no gradient for {', '.join(without[:3])}")
 
 
-def describe(told: Any) -> str:
+def describe(returned: Any) -> str:
     """Say what was returned."""
-    return f"{len(told)} results" if isinstance(told, tuple) else f"a {type(told).__name__}"
+    return f"{len(returned)} results" if isinstance(returned, tuple) else f"a {type(returned).__name__}"

@@ -237,7 +237,7 @@ def mark_training(train: Callable[..., Any], *, labels: str = "labels", **extra:
     """Run a `train(model, epochs, train_loader, dev_loader, device, rate)` and judge every step of it.
 
     Args:
-        train: makes its own optimizer; its parameters are told by their names.
+        train: makes its own optimizer; its parameters are recognised by their names.
         labels: the key of a batch's labels.
         extra: further arguments by name; `type` is the model's attribute of this name.
     Raises:
@@ -349,7 +349,7 @@ def mark_evaluation(evaluate: Callable[..., Any], *, labels: str = "labels", **e
     data = Data(data.first, data.ids, data.means, answers)
     before = model.numbers()
     loader = data.loader(labels)
-    told = evaluate(
+    returned = evaluate(
         **bind(evaluate, {"model": model, "train": loader, "dev": loader, "device": torch.device("cpu")}, extra)
     )
     seen = sorted(number for each in record.passes for number in each.examples)
@@ -366,7 +366,7 @@ def mark_evaluation(evaluate: Callable[..., Any], *, labels: str = "labels", **e
             "evaluate: the mask is passed on", all(each.masked for each in record.passes),
             "the model was called without the batch's attention_mask: padding counts as text",
         ),
-        check_accuracy(told, 4 / 7, [3 / 4, 1 / 3]),
+        check_accuracy(returned, 4 / 7, [3 / 4, 1 / 3]),
         Check("evaluate: no number of the model changes", bool((before == model.numbers()).all()), "numbers changed"),
         Check(
             "evaluate: no graph is kept", None if any(each.gradients for each in record.passes) else True,
@@ -381,14 +381,14 @@ def choices(weights: Array, data: Data) -> list[int]:
     return [int(row.argmax()) for row in logits]
 
 
-def check_accuracy(told: Any, right: float, batches: Sequence[float]) -> Check:
+def check_accuracy(returned: Any, right: float, batches: Sequence[float]) -> Check:
     """Judge whether what was returned holds the share of right answers."""
     name = "evaluate: the accuracy is the share of right answers"
-    numbers = [float(value) for value in flatten(told)]
+    numbers = [float(value) for value in flatten(returned)]
     if any(abs(number - right) < 1e-6 for number in numbers):
         return Check(name, True)
     if not numbers:
-        return Check(name, False, f"it returned {type(told).__name__}, in which there is no number")
+        return Check(name, False, f"it returned {type(returned).__name__}, in which there is no number")
     mean = float(np.mean(batches))
     why = f"it returned {numbers[0]:.6g}, but 4 of 7 answers are right: {right:.6g}"
     if any(abs(number - mean) < 1e-6 for number in numbers):
@@ -396,15 +396,17 @@ def check_accuracy(told: Any, right: float, batches: Sequence[float]) -> Check:
     return Check(name, False, why)
 
 
-def flatten(told: Any) -> Iterator[float]:
+def flatten(returned: Any) -> Iterator[float]:
     """Yield every number of a result, of its dictionaries, lists and tuples too."""
-    if isinstance(told, Mapping):
-        for value in told.values():
+    if isinstance(returned, Mapping):
+        for value in returned.values():
             yield from flatten(value)
-    elif isinstance(told, (list, tuple)):
-        for value in told:
+    elif isinstance(returned, (list, tuple)):
+        for value in returned:
             yield from flatten(value)
-    elif isinstance(told, (int, float, np.number)) or (isinstance(told, (Tensor, np.ndarray)) and told.size == 1):
-        yield float(told)
-    elif isinstance(told, Tensor) and told.numel() == 1:
-        yield float(told.detach())
+    elif isinstance(returned, (int, float, np.number)) or (
+        isinstance(returned, (Tensor, np.ndarray)) and returned.size == 1
+    ):
+        yield float(returned)
+    elif isinstance(returned, Tensor) and returned.numel() == 1:
+        yield float(returned.detach())

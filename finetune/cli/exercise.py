@@ -31,7 +31,7 @@ def exercise(
     """Mark the training loop and the evaluation of FILE.py as they stand; exit status 0 means right.
 
     They run on eleven small examples with a model whose gradients are known. `train(model, epochs, train_loader,
-    dev_loader, device, lr)` makes its own optimizer; parameters are told by their names, in any order. Of the two
+    dev_loader, device, lr)` makes its own optimizer; parameters are recognised by their names, in any order. Of the two
     functions, one may be missing. With --classifier or --joint these classes are marked in their place.
 
     Example: finetune exercise mymodel.py --classifier BertForSequenceClassification --joint BertForCLSMLM
@@ -51,7 +51,7 @@ def exercise(
     names = [name for name, _ in marks if name]
     click.echo(f"finetune exercise: {' and '.join(names)} of {path}")
     with metrics_here():
-        made = [(name, load_named(path, name), mark) for name, mark in marks if name]
+        made = [(name, load_member(path, name), mark) for name, mark in marks if name]
         if not any(target for _, target, _ in made):
             raise BadInput(f"{path} has no {' and no '.join(names)}: give their names (--help)")
         checks = [(name, check) for name, target, mark in made if target is not None for check in run(target, mark)]
@@ -77,7 +77,7 @@ def run(target: Callable[..., Any], mark: Callable[[Any], list[Any]]) -> list[An
         return [Check(f"{target.__name__} runs", False, f"{type(error).__name__}: {line}")]
 
 
-def load_named(path: str, name: str) -> Callable[..., Any] | None:
+def load_member(path: str, name: str) -> Callable[..., Any] | None:
     """Return what a file has under a name, None where it has nothing. Raises: BadInput for a broken file."""
     from attention_core.declaration.implementation import TargetError
     from attention_core.worker.target import load_target

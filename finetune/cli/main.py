@@ -168,7 +168,7 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     form = form_of_file(options["reading_params_path"], form)
     made = model_of(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     with questions_of(options["eval_corpus_path"], corpus_path):
-        prompts(vocabulary, questions.questions)  # so that what cannot be asked is said before anything else
+        prompts(vocabulary, questions.questions)  # refuse a question before the first line is printed
         source = f"{model} of {options['reading_params_path']}"
         click.echo(
             f"finetune evaluate: {len(questions)} questions of {options['eval_corpus_path']} for {source}", err=True

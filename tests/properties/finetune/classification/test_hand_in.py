@@ -196,7 +196,7 @@ def test_a_common_mistake_is_named(kind: type[Skeleton], name: str, why: str) ->
     assert why in found.why
 
 
-def test_parameters_are_told_by_their_names() -> None:
+def test_parameters_are_recognised_by_their_names() -> None:
     def train(
         model: Any, train_loader: Any, dev_loader: Any, learning_rate: Any, num_epochs: Any, seed: int = 3
     ) -> None: ...
