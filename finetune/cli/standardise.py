@@ -56,8 +56,8 @@ def standardise(labels: str, models: tuple[str, ...], check: bool, **options: An
     how = {name: options[name] for name in ("mode", "constrained", "strict")}
     with store_of(options["store"]) as store, ExitStack() as stack:
         for name in models:
-            click.echo(f"finetune standardise: {len(task.labels)} labels into {len(task.sectors)} by {name}", err=True)
             model = stack.enter_context(closing(model_of(options | {"model": name})))
+            click.echo(f"finetune standardise: {len(task.labels)} labels into {len(task.sectors)} by {name}", err=True)
             with bar(len(task.labels)) as progress:
                 outcomes.append(run(model, task, store=store, progress=progress, **how))
             for line in outcomes[-1].lines(reference):
