@@ -52,7 +52,9 @@ def test_ctrl_c_keeps_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                                "--epochs", "1000000", "--save_every", "1000000")  # fmt: skip
     state = checkpoint.load("c")
     assert status == 130, told
-    assert told == (
+    first, _, last = told.partition("\n")
+    assert first.startswith("finetune: pretraining of vanilla, ")
+    assert last == (
         f"finetune: interrupted after step {state['step']}, which is kept in c (--checkpoint_path); the same command "
         "goes on from there\n"
     )
@@ -70,11 +72,13 @@ def test_a_character_model_goes_on_with_its_seconds(tmp_path: Path, monkeypatch:
     common = ("characters", "text", *SMALL, "--checkpoint_path", "c")
     status, told = interrupted(tmp_path, signal.SIGTERM, *common)
     state = checkpoint.load("c")
-    assert status == 143 and told.startswith(f"finetune: interrupted after step {state['step']}, which is kept in c"), (
+    first, _, last = told.partition("\n")
+    assert first.startswith("finetune characters: vanilla, ")
+    assert status == 143 and last.startswith(f"finetune: interrupted after step {state['step']}, which is kept in c"), (
         told
     )
     assert state["step"] >= 3 and state["seconds"] > 0
     checkpoint.save("c", {**state, "seconds": 100.4})
-    told = CliRunner().invoke(app, [*common, "--minutes", "0", "--sample", "0"]).output
+    told = CliRunner().invoke(app, [*common, "--minutes", "0", "--sample", "0"]).stdout
     assert told.splitlines()[1].startswith(f"100\t{state['tokens']}\t")
     assert told.count("\n") == 2  # no time is left of these minutes, whatever was spent before
