@@ -30,6 +30,7 @@ LONG = 40_000  # one size up to here, beside small others
 CERTIFIED = 6  # tuples that are compared exactly
 EACH = 40_000  # terms of a sum that are taken one by one
 SURE = 1e-9  # a gap that float64 calls one
+_LEAST = {"!=": -1e-12, "<": 0.0, ">": 0.0}  # gaps that may be one, by relation
 
 
 def size_sweep(problem: Problem) -> Finding | None:
@@ -49,9 +50,10 @@ def size_sweep(problem: Problem) -> Finding | None:
             return None
         except (TooLarge, OverflowError, ValueError):
             continue
-        if found := _certify(problem, columns, gaps):
+        failing = np.flatnonzero(gaps >= _LEAST.get(problem.claim.op, SURE))
+        if found := _certify(problem, columns, gaps, failing):
             return found
-        if not reached:
+        if not reached and not len(failing):  # where float64 sees no difference, it has not seen that they agree
             reached = {name: int(columns[name].max()) for name in problem.tuples.sizes}
     problem.tally.swept = reached
     return None
@@ -92,12 +94,8 @@ def _gaps(problem: Problem, columns: Columns) -> Any:
         return np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf)
 
 
-def _certify(problem: Problem, columns: Columns, gaps: Any) -> Finding | None:
+def _certify(problem: Problem, columns: Columns, gaps: Any, failing: Any) -> Finding | None:
     """The finding if one of the most promising tuples, and of the smallest that look false, refutes."""
-    least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(problem.claim.op, SURE)
-    failing = np.flatnonzero(gaps >= least)
-    if not len(failing):
-        return None
     total = sum(columns[n][failing] for n in problem.tuples.sizes)
     first = failing[np.argsort(total, kind="stable")[: CERTIFIED // 2]]
     worst = failing[np.argsort(-gaps[failing], kind="stable")[: CERTIFIED // 2]]

@@ -123,3 +123,11 @@ def test_sides_that_never_meet_agree(formula: str) -> None:
 
 def test_determinants_of_numbers_are_tried_at_larger_sizes() -> None:
     assert step(r"Let $n \in \mathbb{N}$.", r"\det(2 I_n) \le 300").verdict is Verdict.REFUTED
+
+
+def test_sizes_that_float64_cannot_tell_are_not_said_to_agree() -> None:
+    text = "Let $n \\in \\mathbb{N}$.\n\n$$ \\cos\\left(\\frac{2 \\pi n}{9973}\\right) < 1 $$\n"  # false at n = 9973
+    (step,) = check_document(text).steps
+    assert "up to n = 2000;" in step.evidence.text and "200000" not in step.evidence.text
+    (step,) = check_document("Let $n \\in \\mathbb{N}$.\n\n$$ \\cos(n) + n < n + 2 $$\n").steps
+    assert "all sizes, in floating point, up to n = 200000" in step.evidence.text
