@@ -83,7 +83,9 @@ def parse_value(kind: Any, value: Any, where: str) -> Any:
     Args: kind, may be marked by `Within`, `OneOf`, `Filled`, or by another type that it is read as; where, the name of
         the value in messages.
     Returns: the value; dataclasses are made, by their own `from_json` where they have one. Raises: TargetError.
-    Example: as_declared(Annotated[int, Within(1, 8)], 3, "cores") is 3.
+    Example:
+        >>> parse_value(Annotated[int, Within(1, 8)], 3, "cores")
+        3
     """
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:

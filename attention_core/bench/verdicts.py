@@ -26,7 +26,9 @@ Known = Mapping[str, KnownFailure]
 def known_of(name: str, listed: Mapping[str, Known]) -> dict[str, KnownFailure]:
     """What is listed of a kernel: of its TARGET, whatever conventions stand behind it, and of the whole name.
 
-    Example: known_of("f.py:f@dead_rows=nan", {"f.py:f": {"a_law": failure}}) is {"a_law": failure}.
+    Example:
+        >>> known_of("f.py:f@dead_rows=nan", {"f.py:f": {"a_law": "a reason"}})
+        {'a_law': 'a reason'}
     """
     return {**listed.get(name.partition("@")[0], {}), **listed.get(name, {})}
 
@@ -112,7 +114,10 @@ def without_gradients(report: Report, name: str) -> list[str]:
 def shadowing_files(*folders: Path) -> list[str]:
     """Files in the folders from which a kernel imports that are named like modules of Python's own.
 
-    Example: in a folder with glob.py, which torch would import in the place of its own, hidden(Path()) is ["glob.py"].
+    Example:
+        >>> Path("glob.py").touch()  # torch would import it in the place of its own
+        >>> shadowing_files(Path())
+        ['glob.py']
     """
     found = {path for folder in folders if folder.is_dir() for path in folder.resolve().glob("*.py")}
     return sorted(path.name for path in found if path.stem in sys.stdlib_module_names)

@@ -51,7 +51,10 @@ def plan_call(
     """The plan for a call; None where there is more to do than to call a kernel: for a mask that is cut into pieces.
 
     Raises: ValueError for sizes, heads or a mask that contradict each other.
-    Example: planned(q, k, v, None, None).function is torch's own where that is best.
+    Example:
+        >>> x = torch.ones(1, 2, 4, 8)
+        >>> callable(plan_call(x, x, x, None, None).function)
+        True
     """
     form: Any = None
     plans = PLANS

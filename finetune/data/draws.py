@@ -41,7 +41,10 @@ def uniform(of: Keys, number: int | npt.NDArray[np.int64]) -> npt.NDArray[np.flo
     """Draw `number` of every key, uniform on [0, 1): a multiple of 2^-53.
 
     Args: of (...), keys; number, which draw, whole numbers that broadcast against `of`. Returns: the broadcast shape.
-    Example: uniform(k, 0) and uniform(k, 1) are independent of each other.
+    Example:
+        >>> key = keys(0, 3, [7])
+        >>> bool((uniform(key, 0) == uniform(key, 0)).all()), bool((uniform(key, 0) == uniform(key, 1)).all())
+        (True, False)
     """
     with np.errstate(over="ignore"):
         word = mix(of + (np.asarray(number, np.int64).astype(np.uint64) + np.uint64(1)) * GOLDEN)

@@ -21,7 +21,9 @@ class Examples:
         classes; classes, their names; rows, where each example was read (`file, line 7`); groups, what must not be torn
         apart by a split (the title of a passage), None for the texts themselves.
     Raises: BadInput where columns differ in length, a label is not a class, or a text is empty.
-    Example: Examples(["good"], None, [1], ("negative", "positive"), ["a.txt, line 1"]).
+    Example:
+        >>> Examples(["good"], None, [1], ("negative", "positive"), ["a.txt, line 1"]).first
+        ['good']
     """
 
     first: Sequence[str]

@@ -68,7 +68,11 @@ def save(path: str | Path, tree: Any) -> None:
 
     Args: path; tree, of dicts, lists, tuples, numbers, strings, None and tensors.
     Raises: BadInput where the file cannot be written (the old one is there as before), or holds something else.
-    Example: save("run.checkpoint", {"model": model.state_dict(), "step": 7}).
+    Example:
+        >>> save("run.checkpoint", {"weights": torch.zeros(2), "step": 7})
+        >>> sorted(load("run.checkpoint"))
+        ['step', 'weights']
+
     Source: the format is https://huggingface.co/docs/safetensors; os.replace is atomic on POSIX and Windows.
     """
     tensors: dict[str, Tensor] = {}

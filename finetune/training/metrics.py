@@ -16,7 +16,10 @@ def jsonl(path: str | Path, after_step: int | None = None) -> Callable[[Mapping[
     Args: path; after_step: None begins the file anew; else what it has up to that step stays, and later lines, of a run
         that was interrupted before its next checkpoint, go.
     Raises: BadInput where the file cannot be written.
-    Example: jsonl("metrics.jsonl")({"step": 1, "loss": 5.5}).
+    Example:
+        >>> jsonl("metrics.jsonl")({"step": 1, "loss": 5.5})
+        >>> Path("metrics.jsonl").read_text()
+        '{"step": 1, "loss": 5.5}\\n'
     """
     path = Path(path)
     kept = ""

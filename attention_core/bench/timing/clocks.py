@@ -60,7 +60,7 @@ def _timer(now: Callable[[], int], times: type[repeat[None]]) -> Callable[[Calla
 def slow_down(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
     """The same call, and then waiting until it has taken `factor` times as long, by the wall clock.
 
-    Example: slowed(f, 1.05) takes 5 % longer than f.
+    Example: slow_down(f, 1.05) takes 5 % longer than f.
     """
 
     def call() -> Any:

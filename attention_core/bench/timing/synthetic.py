@@ -48,7 +48,9 @@ MACHINES = {
 class SyntheticClock:
     """A clock of a simulated machine; "functions" are the numbers they last, hidden in a `Work`.
 
-    Example: SyntheticClock(MACHINES["quiet"], seed=1).time(Work(1e-3), 10) is about 0.01.
+    Example:
+        >>> round(SyntheticClock(MACHINES["quiet"], seed=1).time(Work(1e-3), 10), 3)
+        0.01
     """
 
     resolution = 1e-7

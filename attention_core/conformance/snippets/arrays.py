@@ -31,7 +31,9 @@ def pattern(values: NDArray, library: str, prefix: str, dtype: str, nested: Call
 
     Args: values, of more than `LEAST` numbers; library, "torch", "numpy" or "jax"; prefix, its name in the program;
         dtype, the argument that names the dtype, or ""; nested, writes a small array as nested lists.
-    Example: the numbers 1, 2, 1, 2, ... of shape (40, 2) are "torch.tensor([[1., 2.]]).repeat(40, 1)".
+    Example:
+        >>> pattern(np.tile([1.0, 2.0], 40).reshape(40, 2), "torch", "torch", "", lambda x: str(x.tolist()))
+        'torch.tensor([[1.0, 2.0]]).repeat(40, 1)'
     """
     maker = "tensor" if library == "torch" else "array"
     period = period_of(values.reshape(-1), LEAST)
