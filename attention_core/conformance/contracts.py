@@ -65,6 +65,7 @@ from attention_core.conformance.subjects.parameter_case import (
 from attention_core.conformance.subjects.session_subject import SessionSubject
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
 
 
@@ -104,8 +105,9 @@ class Contract:
 
 def _attention_subject(runner: Runner, implementation: Implementation, description: Any, seed: int) -> Subject:
     binding = with_grouped_heads(bind(implementation, description), runner)
-    if not any("dropout_p" in law.needs for law in laws_of(implementation.contract)):
-        binding = replace(binding, claims=binding.claims - {"dropout_p"})  # a claim that no law judges is untested
+    judged = {claim for law in laws_of(implementation.contract) for claim in law.needs}
+    unjudged = {"dropout_p", *FEATURES} - judged
+    binding = replace(binding, claims=binding.claims - unjudged)  # a claim that no law judges is untested
     return Subject(runner, binding, seed)
 
 

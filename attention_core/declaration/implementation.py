@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attention_core.declaration.errors import OtherForm, TargetError, Unavailable, summarize_error
+from attention_core.declaration.features import ALIASES as FEATURE_ALIASES
+from attention_core.declaration.features import FEATURES, WINDOW_KINDS
 from attention_core.declaration.scales import check_fill, check_scale
 from attention_core.declaration.sizes import ALIKE, ATTENTION, alike
 
@@ -30,6 +32,7 @@ ALIASES: Mapping[str, str] = {
     "sm_scale": "scale",
     "softmax_scale": "scale",
     "dropout": "dropout_p",
+    **FEATURE_ALIASES,
 }
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -48,6 +51,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "batch_axes": ("any", "one"),
     "runtime": ("auto", "triton", "python"),
     "shapes": ("auto", "pool", "free"),
+    "window": WINDOW_KINDS,
 }
 QKV_AXES = (-3, -4, -2, -5)
 """Where the axis of query, key and value may lie in the one array that holds them, the most usual first."""
@@ -126,6 +130,8 @@ class Implementation:
         factory: `function` builds the callable.
         parameters: declared parameters of other contracts (`kind`, `pairing`, `base`, ...).
         config: what a module's constructor, or its config object, is given beside the sizes that are known.
+        window: what a window is given as, such as "sides" for (left, right) or "last" for a number of keys; "" as the
+            parameter's name has it.
 
     Raises:
         TargetError: a field holds a value outside its choices.
@@ -176,6 +182,7 @@ class Implementation:
     runtime: str = "auto"
     qkv_axis: int | None = None
     shapes: str = "auto"
+    window: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
@@ -185,7 +192,7 @@ class Implementation:
             object.__setattr__(self, "returns", "out,lse")
         for name, choices in CHOICES.items():
             value = getattr(self, name)
-            if value not in choices and not (name == "out_layout" and value is None):
+            if value not in choices and (name, value) not in (("out_layout", None), ("window", "")):
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
         self._check_scale_and_axes()
         self._check_packed()
@@ -203,9 +210,9 @@ class Implementation:
         if unknown or not self.dtypes:
             known = [d for d in DTYPES if (self.array, d) != ("numpy", "bfloat16")]
             raise TargetError(f"dtypes={self.dtypes!r}: choose from {', '.join(known)}")
-        wrong = [c for c in self.claims or () if c not in CLAIMS]
+        wrong = [c for c in self.claims or () if c not in (*CLAIMS, *FEATURES)]
         if wrong:
-            raise TargetError(f"claims={wrong!r}: choose from {', '.join(CLAIMS)}")
+            raise TargetError(f"claims={wrong!r}: choose from {', '.join((*CLAIMS, *FEATURES))}")
 
     @property
     def asks_float64(self) -> bool:

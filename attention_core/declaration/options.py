@@ -9,6 +9,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import CHOICES, CLAIMS, DTYPES, TargetError
 from attention_core.declaration.sizes import NAMES, OF_ATTENTION, SizeCondition
 
@@ -63,7 +64,8 @@ HELP: Mapping[str, str] = {
     "pool for JAX and torch.compile.",
     "array": "The array library of its arguments.",
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
-    "claims": f"Supported parameters, comma separated, of {', '.join(CLAIMS)}; '' for none. Default: the signature's.",
+    "claims": f"Supported parameters, comma separated, of {', '.join((*CLAIMS, *FEATURES))}; '' for none. "
+    "Default: the signature's.",
     "untested": "Parameters that no law tests, comma separated: accepted, and named in the verdict. Repeatable.",
     "sizes": f"Supported sizes as a condition over {', '.join(OF_ATTENTION)} (of other contracts: B, n, H, d, ...), "
     "e.g. 'd % 8 == 0 and n_kv >= 1'.",
@@ -71,6 +73,7 @@ HELP: Mapping[str, str] = {
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d); of self-attention 2 for (n, E).",
     "batch_axes": "Axes before the heads: any number of them, none included, or exactly one.",
     "qkv_axis": "The axis of query, key and value, from the end, where one array holds them: -3 of (B, n, 3, H, d).",
+    "window": "What a window is given as: (left, right), or a number of keys; default: as its parameter's name has it.",
     "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
     "always_causal": "Every call is causal, and no parameter says so.",
     "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",

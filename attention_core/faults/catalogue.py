@@ -11,6 +11,7 @@ from attention_core.faults import (
     causality,
     dead_rows,
     dropout,
+    features,
     gradients,
     heads_and_batch,
     known,
@@ -47,6 +48,7 @@ SUBJECTS = (
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
+    features,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

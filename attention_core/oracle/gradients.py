@@ -72,6 +72,7 @@ def gradients(
     want_mask: bool = False,
     truth: Truth | None = None,
     dead_rows: str = "zeros",
+    softcap: float | None = None,
 ) -> Gradients:
     """Gradients of <out, cotangent> with respect to query, key, value and a float mask.
 
@@ -84,6 +85,7 @@ def gradients(
         truth: the result of `attention` on the same call, to spare its recomputation.
         dead_rows: "uniform" lets a dead row pass cotangent / n_kv to every value, as the mean does;
             otherwise dead rows have no gradient.
+        softcap: as in `attention`; dS of a capped score times 1 - tanh^2(s / c) is that of the score.
     Returns: Gradients; key and value summed over their group of query heads.
     Raises: ValueError where shapes contradict each other.
     Example:
@@ -97,7 +99,8 @@ def gradients(
     q, k, v, factor = prepare(query, key, value, scale)
     given = None if mask is None else np.asarray(mask)
     if truth is None:
-        truth = attention(q, k, v, given, is_causal=is_causal, alignment=alignment, scale=factor)
+        how = {"is_causal": is_causal, "alignment": alignment}
+        truth = attention(q, k, v, given, **how, scale=factor, softcap=softcap)  # type: ignore[arg-type]
     H, n_q, H_kv, n_kv = q.shape[-3], q.shape[-2], k.shape[-3], k.shape[-2]
     with np.errstate(all="ignore"):
         allow = allowed_or_none(n_q, n_kv, given, is_causal, alignment)
@@ -112,11 +115,13 @@ def gradients(
         ds -= _row_sum(p, ds)
         ds *= p
         ds = _keep(ds, allow)
+        d_mask = None
+        if want_mask and given is not None and given.dtype != np.bool_:
+            d_mask = _sum_to(ungroup_rows(ds, H, n_q), given.shape)
+        if softcap is not None:
+            ds = _keep(ds * (1 - np.tanh(factor * (rows @ k.swapaxes(-1, -2)) / softcap) ** 2), allow)
         d_query = factor * ungroup_rows(masked_matmul(ds, k, allow), H, n_q)
         d_key = factor * masked_matmul(ds.swapaxes(-1, -2), rows, _transpose(allow))
-    d_mask = None
-    if want_mask and given is not None and given.dtype != np.bool_:
-        d_mask = _sum_to(ungroup_rows(ds, H, n_q), given.shape)
     return Gradients(_sum_to(d_query, q.shape), _sum_to(d_key, k.shape), _sum_to(d_value, v.shape), d_mask)
 
 

@@ -89,11 +89,15 @@ def prepare(
     return q, k, v, 1.0 / np.sqrt(max(q.shape[-1], 1)) if scale is None else float(scale)
 
 
-def _scores(query: Array, key: Array, bias: Array | None, allow: BoolArray | None, scale: float) -> Array:
-    """s_ij = scale q_i . k_j + b_ij, -inf where forbidden."""
+def _scores(
+    query: Array, key: Array, bias: Array | None, allow: BoolArray | None, scale: float, softcap: float | None
+) -> Array:  # fmt: skip
+    """s_ij = scale q_i . k_j + b_ij, capped before the bias, -inf where forbidden."""
     H, n_q, H_kv = query.shape[-3], query.shape[-2], key.shape[-3]
     scores = ungroup_rows(group_rows(query, H_kv) @ key.swapaxes(-1, -2), H, n_q)
     scores *= scale
+    if softcap is not None:
+        scores = softcap * np.tanh(scores / softcap)
     if bias is not None:
         scores += bias
     if allow is not None:
@@ -138,10 +142,12 @@ def attention(
     alignment: str = "top_left",
     scale: float | None = None,
     dead_rows: str = "zeros",
+    softcap: float | None = None,
 ) -> Truth:
     """Scaled dot-product attention in float64.
 
     s_ij = scale q_i . k_j + b_ij;  p_ij = exp(s_ij) / sum_j exp(s_ij);  o_i = sum_j p_ij v_j.
+    With a soft cap c, c tanh(scale q_i . k_j / c) stands for scale q_i . k_j.
 
     Args:
         query (*batch, H, n_q, d); key (*batch, H_kv, n_kv, d); value (*batch, H_kv, n_kv, d_v):
@@ -152,6 +158,7 @@ def attention(
         scale: default 1 / sqrt(d).
         dead_rows: output of rows with no key left: zeros, nan, uniform (mean of all values) or
             unspecified (zeros here, and nobody should compare them).
+        softcap: the cap c of the scaled scores, above 0; None for none.
     Returns: Truth.
     Raises: ValueError where shapes contradict each other.
     Example:
@@ -166,7 +173,7 @@ def attention(
     with np.errstate(all="ignore"):  # what is masked may overflow or be NaN, and dead rows take log 0
         allow = allowed_or_none(n_q, n_kv, given, is_causal, alignment)
         bias = None if given is None or given.dtype == np.bool_ else np.asarray(given, dtype=np.float64)
-        scores = _scores(q, k, bias, allow, factor)
+        scores = _scores(q, k, bias, allow, factor, softcap)
         if allow is None:
             dead = np.full(scores.shape[:-1], n_kv == 0)
         else:

@@ -95,6 +95,8 @@ def forward_bound(
     blocks: int | None = None,
     dead_rows: str | None = None,
     merges: str = "none",
+    softcap: float | None = None,
+    computed_bias: bool = False,
 ) -> ForwardBounds:
     """Largest distance of a correct output, and log-sum-exp, from the truth.
 
@@ -109,6 +111,7 @@ def forward_bound(
         blocks: number of key blocks that are merged; default ceil(n_kv / 16).
         dead_rows: that of the truth; without it "uniform" is recognised where some mean is not 0.
         merges: "lse" if parts of the keys are added times exp(lse - total), which nothing divides by its sum.
+        softcap: that of the truth. computed_bias: whether the kernel computes the bias itself, as ALiBi's.
     Returns: Bounds with out, lse, exact, finite. Where a score's error passes 1 the hull of the values
         bounds the output.
     Raises: ValueError for an unknown accumulate.
@@ -117,7 +120,7 @@ def forward_bound(
     """
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
-        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
+        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges, softcap, computed_bias)
         # A kernel that splits the keys merges its parts by a rounded log-sum-exp, as the backward pass does (stored).
         inside = Forwarded(rows, *forward(rows, truth, stored_lse=True))
         out, lse = inside.error, inside.lse

@@ -123,9 +123,12 @@ class Backward:
         floor = f.flush_sum / f.a
         count = max(sum_count(rows.n_kv, None), rows.rows[-1] + 4)
         g = (1 + gamma(count, f.a)) * (1 + gamma(4, f.native)) - 1
-        both = (1 + g) * self.ds_error
-        both += g * self.ds
+        ds, error = self.ds, self.ds_error
+        if rows.cap is not None:
+            ds, error = rows.cap.through(ds, error)
+        both = (1 + g) * error
+        both += g * ds
         if rows.parts:  # what one head or batch gives is rounded before the parts are added
-            both += gamma(3, f.u) * (self.ds + self.ds_error)
+            both += gamma(3, f.u) * (ds + error)
         query = rows.scale * (both @ (rows.k + floor))
         return query, rows.scale * (both.swapaxes(-1, -2) @ (rows.q + floor))

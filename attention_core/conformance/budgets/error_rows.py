@@ -1,6 +1,6 @@
 """Rows of attention with the errors of their weights: what forward and backward bounds share.
 
-Tags in comments name steps of derivations/error_budget.md.
+Tags in comments name steps of derivations/error_budget.md, those of caps and computed biases of features.md.
 
 What merging parts of the keys by exp(lse - total) adds to the errors of a row's weights.
 
@@ -140,6 +140,38 @@ def finite_part(x: Array) -> Array:
     return x if finite.all() else np.where(finite, x, 0.0)
 
 
+class Cap:
+    """A soft cap c of the scores s, c tanh(s / c), with the errors that it adds (derivations/features.md).
+
+    Args:
+        softcap: c. raw: |s|, grouped. fmt: the roundoffs.
+    """
+
+    def __init__(self, softcap: float, raw: Array, fmt: Format) -> None:
+        self.softcap, self.raw, self.fmt = softcap, raw, fmt
+        self.tanh = np.tanh(raw / softcap)
+        self.slope = 1 - self.tanh**2
+        self.tanh_error: Array | float = 0.0  # of tanh(s / c), once `error` knows it
+
+    def error(self, before: Array) -> Array:
+        """The error of a capped score whose score is off by `before` (capped), (cap-roundings)."""
+        f, c = self.fmt, self.softcap
+        steps = (1 + gamma(3, f.native)) * (1 + gamma(8, f.a)) - 1
+        steepest = 1 - np.tanh(np.maximum(self.raw - before, 0.0) / c) ** 2
+        found = steepest * before + steps * c * self.tanh + c * (f.flush_between + f.flush_sum)
+        self.tanh_error = found / c
+        return np.asarray(found)
+
+    def through(self, ds: Array, error: Array) -> tuple[Array, Array]:
+        """|dS| of the scores and its error, from those of the capped scores (cap-gradient)."""
+        f = self.fmt
+        apart = (2 * self.tanh + self.tanh_error) * self.tanh_error + 3 * f.w + 3 * f.a  # (cap-slope)
+        g = gamma(2, f.w)
+        new_ds = self.slope * ds
+        new_error = (self.slope + apart) * error + apart * ds
+        return new_ds, (1 + g) * new_error + g * new_ds
+
+
 class Rows:
     """What forward and backward share: rows grouped by key head, and the errors of their weights."""
 
@@ -152,6 +184,8 @@ class Rows:
         fmt: Format,
         blocks: int | None,
         merges: str = "none",
+        softcap: float | None = None,
+        computed_bias: bool = False,
     ) -> None:
         q, k, v = (np.asarray(x, dtype=np.float64) for x in inputs)
         self.batch = truth.lse.shape[:-2]
@@ -171,6 +205,11 @@ class Rows:
         self.lost: BoolArray | None = lost if lost.any() else None
         self.q, self.k, self.v = magnitude(self.group_heads(q)), magnitude(k), magnitude(v)
         self.signed_v = finite_part(v)
+        self.computed_bias = computed_bias
+        self.cap: Cap | None = None
+        if softcap is not None:
+            raw = self.scale * self.group_heads(finite_part(q)) @ finite_part(k).swapaxes(-1, -2)
+            self.cap = Cap(softcap, np.abs(raw), fmt)
         self.p, self.s = self.group_heads(truth.weights), self.group_heads(truth.scores)
         self.lse = self.zero_lost_rows(truth.lse.reshape(self.rows)[..., None])
         hidden = self.masked = self.s == -np.inf
@@ -211,7 +250,10 @@ class Rows:
         c_dot *= (1 + gamma(3, f.native)) * (1 + f.w)
         c_score = (2 * f.a + (1 + f.native) * gamma(2, f.native) + f.native) * (1 + f.w)
         c_bias = (2 * f.a + (1 + f.native) * gamma(2, f.native)) * (1 + f.w)
+        c_raw = c_score
         c_score += 3 * f.a if stored_lse else 0.0
+        if self.computed_bias:
+            c_bias += gamma(3, f.native) + gamma(3, f.a)  # (computed-bias)
         # Underflow of a product is an absolute error: (underflow) puts it into the magnitudes.
         floor = f.flush_sum / f.a / min(self.scale, 1.0) if self.scale else 0.0
         size = (self.q + floor) @ (self.k + floor).swapaxes(-1, -2)
@@ -222,6 +264,8 @@ class Rows:
         self.finite &= ~self.bad
         delta = size
         delta *= self.scale * c_dot
+        if self.cap is not None:
+            delta = self.hide(self.cap.error(delta + c_raw * self.cap.raw))
         part = np.abs(s)
         part *= c_score
         delta += part

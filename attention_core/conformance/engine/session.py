@@ -48,6 +48,7 @@ from attention_core.conformance.subjects.law import DIAGNOSE, Law, detectors_fir
 from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.subjects.parameter_case import FUNCTIONS
 from attention_core.conformance.worker.runner import LocalRunner, Runner, WorkerRunner
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError, summarize_error
 from attention_core.declaration.known_failures import KnownFailure, as_known_failure
 from attention_core.declaration.sizes import ATTENTION
@@ -532,7 +533,7 @@ class Session:
         status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}
         left = {r.law for r in results if r.message.startswith(NOT_RUN)}
         tested: dict[str, str] = {}
-        for claim in CLAIMS:
+        for claim in (*CLAIMS, *(feature for feature in FEATURES if feature in binding.names)):
             if claim not in binding.claims:
                 ungrouped = binding.ungrouped if claim == "enable_gqa" else ""
                 there = "no law of this contract asks for it" if claim in binding.names else "no such parameter"

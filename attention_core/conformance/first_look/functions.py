@@ -16,6 +16,7 @@ from attention_core.conformance.first_look.candidates import (
     of_plain_calls,
     records,
 )
+from attention_core.conformance.first_look.features import window_convention
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.first_look.operations import Named, apply_biases, apply_masks, operations
 from attention_core.conformance.first_look.probes import ONE_QUERY, SIZES, Asker, iterate_masks, problem
@@ -163,6 +164,7 @@ class Look:
             self.batch_axes,
             self.sizes,
             self.masks_and_causality,
+            self.window,
             self.grouping,
             self.weights,
             self.gradients,
@@ -217,6 +219,16 @@ class Look:
         if len(self.unsettled) > 1:  # what is wrong in every row is wrong in these too
             self.unsettled = [name for name in self.unsettled if name != "dead"]
         return best
+
+    def window(self, record: Implementation) -> Changes:
+        """What a window is given as, and its corner where no causal flag has one."""
+        claims = bind(record, self.description).claims
+        if "window" not in claims:
+            return {}
+        found = window_convention(self.comparer, record, claims, self.find_accepted_cases(record))
+        if found is None:
+            self.unsettled.append("window")
+        return found or {}
 
     def keep_additive_masks(self, record: Implementation, best: Changes) -> Changes:
         """The conventions without that of bool masks alone, where a fault is known that added masks meet.

@@ -47,9 +47,20 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("gradients", False): "carries no gradient",
     ("mask_added", True): "adds that number to masked scores, and does not write it in their place",
     ("batch_axes", "one"): "takes exactly one batch axis",
+    ("window", "sides"): "takes a window as (left, right), with -1 for any number of keys",
+    ("window", "bounded_sides"): "takes a window as (left, right)",
+    ("window", "last"): "counts the query's own key in its window, which has no later ones",
+    ("window", "before"): "counts the keys before the query's own in its window, which has no later ones",
+    ("window", "last_and_later"): "counts the query's own key in its window, and no later ones",
+    ("window", "before_and_later"): "counts the keys before the query's own in its window, and no later ones",
+    ("window", "within"): "has a window of fewer keys to either side than it says",
+    ("window", "around"): "has a window of as many keys to either side as it says",
 }
 """What a convention that was found says of the target."""
-KINDS = {"masks": "its calls with masks", "causal": "its causal calls", "dead": "its rows without a key"}
+KINDS = {
+    "masks": "its calls with masks", "causal": "its causal calls", "dead": "its rows without a key",
+    "window": "its calls with a window",
+}  # fmt: skip
 """Kinds of calls."""
 EMPTY: Mapping[str, str] = {}
 FORM = ("array", "axes", "qkv_axis", "layout", "out_layout", "returns")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_core.conformance.laws import (
+    alibi,
     batch_invariance,
     causality,
     dead_rows,
@@ -13,6 +14,7 @@ from attention_core.conformance.laws import (
     dropout_options,
     gradients,
     heads_and_batch,
+    key_lengths,
     large_sizes,
     long_gradients,
     lse,
@@ -28,9 +30,12 @@ from attention_core.conformance.laws import (
     second_gradients,
     shapes,
     sharing,
+    sinks,
+    softcap,
     state,
     value,
     value_relations,
+    window,
 )
 from attention_core.conformance.subjects.law import Law
 
@@ -58,6 +63,11 @@ FAMILIES = (
     sharing,
     dropout,
     dropout_options,
+    window,
+    softcap,
+    sinks,
+    alibi,
+    key_lengths,
     lse,
     batch_invariance,
     process_state,  # last: it has seen every call by then

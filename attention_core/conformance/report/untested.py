@@ -16,6 +16,7 @@ from attention_core.conformance.worker.bound_parameters import CONSTRUCTOR, FACT
 from attention_core.conformance.worker.exchange import Request, Response
 from attention_core.conformance.worker.history import History
 from attention_core.declaration.aliases import WEIGHTS
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import ALIASES, CLAIMS, Implementation, TargetError
 
 RANKS = ("left", "refused", "bound", "tested")
@@ -85,7 +86,8 @@ def silent_parameters(fates: Fates, implementation: Implementation, binding: Any
     claimed = {names.get(claim, claim) for claim in getattr(binding, "claims", ())}
     found: dict[str, bool] = {}
     for (_, name), fate in fates.items():
-        unclaimed = binding is not None and ALIASES.get(name, name) in CLAIMS and name not in claimed
+        unclaimed = binding is not None and ALIASES.get(name, name) in (*CLAIMS, *FEATURES)
+        unclaimed = unclaimed and name not in claimed
         silent = fate == "left" or (unclaimed and fate == "tested")
         if silent and name not in implementation.arguments:
             found[name] = True

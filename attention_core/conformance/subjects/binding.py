@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.features import Features
 from attention_core.conformance.cases.space import Profile
 from attention_core.conformance.subjects.axes import Axes
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.worker.bound_parameters import MODULES
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
 from attention_core.declaration.aliases import PACKED, SIZES
+from attention_core.declaration.features import FEATURES, FILLED, is_neutral_feature, spell_window, window_kind
 from attention_core.declaration.implementation import ALIASES, CLAIMS, QKV_AXES, Implementation, OtherForm, TargetError
 from attention_core.declaration.scales import scale_of
 from attention_core.declaration.sizes import ATTENTION
@@ -91,7 +93,7 @@ class Binding:
             values = self.axes.to_target(self.own_heads(values, case) if name == "query" else values)
             args.append(array(values, case.dtype, self.view(case, name)))
         defaults: dict[str, Any] = {**DEFAULTS, "scale": scale_of(case.default_scale, case.query.shape[-1])}
-        kwargs = {self.names[name]: defaults[name] for name in sorted(self.required)}
+        kwargs = {self.names[name]: defaults[name] for name in sorted(self.required.difference(FEATURES))}
         kwargs |= self.implementation.arguments
         if case.mask is not None:
             kwargs[self.target_name("attn_mask")] = self._mask(case)
@@ -101,12 +103,38 @@ class Binding:
             kwargs[self.target_name("scale")] = case.scale
         if case.group != 1 and "enable_gqa" in self.names:
             kwargs[self.names["enable_gqa"]] = True
+        kwargs |= self._features(case, extra.pop("features", None))
         dropout = extra.pop("dropout", None)
         if dropout is not None:
             kwargs[self.target_name("dropout_p")] = dropout
         if self.is_module:
             extra.setdefault("mode", "eval")
         return Request(tuple(args), kwargs, **extra)
+
+    @property
+    def window_kind(self) -> str:
+        """What a window is given as."""
+        return window_kind(self.implementation.window, self.names.get("window", ""))
+
+    def _features(self, case: Case, features: Features | None) -> dict[str, Any]:
+        """The features of a call as the target names and spells them."""
+        spelled = {name: neutral(name, case) for name in FILLED if name in self.required}
+        spelled |= {} if features is None else features.given()
+        return {self.target_name(name): self._spell(name, value, case) for name, value in spelled.items()}
+
+    def _spell(self, name: str, value: Any, case: Case) -> Any:
+        """A feature's value as the target takes it; slopes are float32 beside inputs of two bytes."""
+        if name == "window":
+            return spell_window(self.window_kind, value)
+        if name == "softcap":
+            return value
+        if self.implementation.axes < 4 and case.sizes[4] > 1:
+            raise NotApplicable("the target has no axis of heads")
+        if name == "key_lengths":
+            return array(np.asarray(value, dtype=np.int64), "int32")
+        order = self.heads_order(case)
+        own = value if order is None else value[order]
+        return array(own, case.dtype if name == "sinks" or case.dtype == "float64" else "float32")
 
     def _axis_of_parts(self, case: Case) -> int | None:
         """The axis of query, key and value in the one array that holds them.
@@ -178,7 +206,14 @@ class Binding:
 
     def argument(self, name: str) -> str:
         """The request's name of a differentiable input: "0", "1", "2" or the mask's keyword."""
-        return str(INPUTS.index(name)) if name in INPUTS else self.names["attn_mask"]
+        return str(INPUTS.index(name)) if name in INPUTS else self.names["attn_mask" if name == "mask" else name]
+
+
+def neutral(name: str, case: Case) -> NDArray:
+    """The value of a feature that leaves a call as it is."""
+    if name == "key_lengths":
+        return np.full(case.query.shape[0], case.sizes[1])
+    return np.full(case.sizes[4], -np.inf if name == "sinks" else 0.0)
 
 
 def bind(implementation: Implementation, description: Mapping[str, Any]) -> Binding:
@@ -219,7 +254,7 @@ def _read_claims(implementation: Implementation, description: Mapping[str, Any])
         raise explain_class(implementation, description)
     parameters = description["parameters"]
     declared = implementation.claims
-    canonical = {name: name for name in CLAIMS}
+    canonical = {name: name for name in (*CLAIMS, *(name for name in declared or () if name in FEATURES))}
     if parameters is None:
         claims = frozenset(declared or ())
         return Binding(implementation, canonical, claims, "it has no readable signature")
@@ -230,7 +265,7 @@ def _read_claims(implementation: Implementation, description: Mapping[str, Any])
     demanded = {p["name"] for p in parameters if not p["default"] or not is_neutral(p["name"], p.get("value"))}
     required = frozenset(c for c, name in names.items() if name in demanded)
     if declared is None:
-        return Binding(implementation, names, frozenset(n for n in names if n in CLAIMS), unread, required)
+        return Binding(implementation, names, frozenset(names), unread, required)
     missing = [c for c in declared if c not in names and c != "enable_gqa"]
     if missing and not keywords:
         raise TargetError(f"{implementation.name} is declared to claim {', '.join(missing)}, but has no such parameter")
@@ -277,7 +312,9 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
         canonical = ALIASES.get(p["name"], p["name"])
         if p["name"] in BIASES and implementation.masks == "additive":
             canonical = "attn_mask"
-        if canonical in CLAIMS and (canonical not in names or p["name"] == canonical):  # of several the contract's own
+        if canonical not in (*CLAIMS, *FEATURES) or (canonical in FEATURES and not _can_be_left_out(p)):
+            continue
+        if canonical not in names or p["name"] == canonical:  # of several the contract's own
             names[canonical] = p["name"]
     unfilled = [p["name"] for p in rest if not p["default"] and p["name"] not in names.values()]
     if unfilled:
@@ -290,6 +327,13 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
             raise OtherForm(message, {"contract": "self-attention"})
         raise TargetError(message)
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
+
+
+def _can_be_left_out(parameter: Mapping[str, Any]) -> bool:
+    """Whether a call without this feature, or with the value that stands for none, is a plain one."""
+    if ALIASES.get(parameter["name"], parameter["name"]) in FILLED:
+        return True
+    return bool(parameter["default"]) and is_neutral_feature(parameter["name"], parameter.get("value"))
 
 
 def require_inputs_first(implementation: Implementation, names: list[str], inputs: list[str]) -> None:
@@ -314,6 +358,8 @@ def require_inputs_first(implementation: Implementation, names: list[str], input
 def is_neutral(name: str, value: Any) -> bool:
     """Whether a value of a parameter, by its own name, means what leaving it out means in the contract."""
     canonical = ALIASES.get(name, name)
+    if canonical in FEATURES:
+        return True  # one that is not is never claimed, and --arg may fix any
     if canonical == "scale":
         return value is None
     return canonical not in ("is_causal", "dropout_p") or not value

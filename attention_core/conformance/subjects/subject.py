@@ -123,7 +123,8 @@ class Subject(SubjectBase):
         # nearly every law wants the truth and the budget next; a worker has a core of its own. A probe of dropout is
         # large, and mostly read without a budget
         wanted_next = self.truth if extra.get("dropout") else self.bounds
-        outputs = self.send(request, lambda: wanted_next(case)).outputs
+        meanwhile = None if extra.get("features") else lambda: wanted_next(case)
+        outputs = self.send(request, meanwhile).outputs
         wanted = self.implementation.returns.split(",")
         if len(outputs) != len(wanted):
             raise self._wrong_number(request, len(outputs))
@@ -219,11 +220,21 @@ class Subject(SubjectBase):
             )  # fmt: skip
         first, second_order = {}, {}
         for name, arg in zip(want, wrt, strict=True):
+            if name == "sinks":
+                first[name] = self._sink_gradient(case, request, response.gradients.get(arg), arg)
+                continue
             first[name] = self._gradient(case, request, response.gradients.get(arg), name, f"grad:{arg}")
             if directions is not None:
                 found = response.second.get(arg)
                 second_order[name] = self._gradient(case, request, found, name, f"second:{arg}")
         return Backward(out, first, second_order)
+
+    def _sink_gradient(self, case: Case, request: Request, value: Value | None, argument: str) -> Result:
+        """The gradient of a score for each head; zeros where none came."""
+        heads, quantity, order = case.sizes[4], f"grad:{argument}", self.binding.heads_order(case)
+        got = Value(case.dtype, (heads,), np.zeros(heads)) if value is None else value
+        found = self._result(request, got, (heads,), case.dtype, quantity, Axes(), order, 0)
+        return replace(found, extra={"missing": True}) if value is None else found
 
     def lse_gradients(self, case: Case, cotangent: NDArray) -> dict[str, Result] | None:
         """Gradients of query and key for a cotangent (B, H, n_q) on the log-sum-exp; None if it carries none."""

@@ -432,7 +432,11 @@ def test_a_step_that_is_changed_alone_is_noticed(law: str, side: str, monkeypatc
     assert differing, f"the {side} side may be changed unnoticed"
 
 
-BUDGET = {"error_budget.md", "second_gradients.md"}  # tests/numeric/documents/test_budget_documents.py
+BUDGET = {
+    "error_budget.md",
+    "second_gradients.md",
+    "features.md",
+}  # test_budget_documents.py, test_feature_documents.py
 IN_GRADIENTS = {
     "d-query", "d-key", "d-value", "d-bias", "softmax-vjp", "tangent", "jacobian", "masked-value-gradient",
     "masked-score-gradient",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import CHOICES, CLAIMS, Implementation, TargetError
 from attention_core.declaration.options import (
     APPLIES,
@@ -225,7 +226,7 @@ BAD_RECORDS = [
     ({"dead_rows": "none"}, "dead_rows='none' is not one of zeros, nan, uniform, unspecified"),
     ({"dtypes": ("int8",)}, "dtypes=('int8',): choose from float32"),
     ({"dtypes": ()}, "dtypes=(): choose from float32"),
-    ({"claims": ("mask",)}, f"claims=['mask']: choose from {', '.join(CLAIMS)}"),
+    ({"claims": ("mask",)}, f"claims=['mask']: choose from {', '.join((*CLAIMS, *FEATURES))}"),
 ]
 
 

@@ -17,6 +17,7 @@ import pytest
 from attention_core.conformance import laws as package
 from attention_core.conformance.contracts import Contract, contracts
 from attention_core.conformance.subjects.law import Law, needs
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import CLAIMS
 
 CONTRACTS = contracts()
@@ -48,7 +49,7 @@ def says_what_it_is(contract: Contract, law: Law) -> bool:
         and len(law.source) > 5
         and law.contract == contract.name
         and law.large + law.small > 0
-        and law.needs <= set(CLAIMS)
+        and law.needs <= {*CLAIMS, *FEATURES}
         and (law.declares is None or bool(law.because))
     )
 

@@ -14,9 +14,11 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.cases.draw import draw
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.laws.features import draw_features
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.report.untested import RecordingRunner, silent_parameters, what_to_do
 from attention_core.conformance.worker.bound_parameters import named_parameters
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import TargetError
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.registry.table import KERNELS, implementation
@@ -48,7 +50,7 @@ SIGNATURES: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("flash_attn_func",
      "q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None, "
      "deterministic=False, return_attn_probs=False", {"return_attn_probs": False},
-     "dropout_p softmax_scale causal", "window_size softcap alibi_slopes deterministic"),
+     "dropout_p softmax_scale causal window_size softcap alibi_slopes", "deterministic"),
     ("flash_attn_varlen_func",
      "q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None, "
      "causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None, block_table=None", {},
@@ -57,16 +59,15 @@ SIGNATURES: list[tuple[str, str, dict[str, Any], str, str]] = [
      "q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None, cache_seqlens=None, cache_batch_idx=None, "
      "cache_leftpad=None, block_table=None, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, "
      "rotary_interleaved=True, alibi_slopes=None, num_splits=0, return_softmax_lse=False", {},
-     "softmax_scale causal",
-     "k v rotary_cos rotary_sin cache_seqlens cache_batch_idx cache_leftpad block_table window_size softcap "
-     "rotary_interleaved alibi_slopes num_splits return_softmax_lse"),
+     "softmax_scale causal cache_seqlens window_size softcap alibi_slopes",
+     "k v rotary_cos rotary_sin cache_batch_idx cache_leftpad block_table rotary_interleaved num_splits "
+     "return_softmax_lse"),
     ("flash_attn_interface (3)",
      "q, k, v, softmax_scale=None, causal=False, qv=None, q_descale=None, k_descale=None, v_descale=None, "
      "window_size=(-1, -1), attention_chunk=0, softcap=0.0, num_splits=1, pack_gqa=None, deterministic=False, "
      "sm_margin=0, sinks=None", {},
-     "softmax_scale causal",
-     "qv q_descale k_descale v_descale window_size attention_chunk softcap num_splits pack_gqa deterministic sm_margin "
-     "sinks"),
+     "softmax_scale causal window_size softcap sinks",
+     "qv q_descale k_descale v_descale attention_chunk num_splits pack_gqa deterministic sm_margin"),
     ("xformers.memory_efficient_attention",
      "query, key, value, attn_bias=None, p=0.0, scale=None, *, op=None, output_dtype=None", {},
      "scale", "attn_bias p op output_dtype"),
@@ -85,7 +86,7 @@ SIGNATURES: list[tuple[str, str, dict[str, Any], str, str]] = [
      "q, k, v, out, cu_seqlens_q, max_seqlen_q, seqused_k, max_seqlen_k, softmax_scale, causal, window_size, "
      "block_table, softcap, q_descale, k_descale, v_descale, alibi_slopes=None, sinks=None", {},
      "error",
-     "out cu_seqlens_q max_seqlen_q seqused_k max_seqlen_k window_size block_table softcap q_descale k_descale v_descale"),
+     "out cu_seqlens_q max_seqlen_q max_seqlen_k window_size block_table softcap q_descale k_descale v_descale"),
     ("sglang extend_attention_fwd",
      "q_extend, k_extend, v_extend, o_extend, k_buffer, v_buffer, qo_indptr, kv_indptr, kv_indices, custom_mask, "
      "is_causal, mask_indptr, max_len_extend, sm_scale=None, logit_cap=0.0, skip_prefix_custom_mask=True, "
@@ -101,32 +102,32 @@ SIGNATURES: list[tuple[str, str, dict[str, Any], str, str]] = [
      "causal=False, kv_layout='NHD', pos_encoding_mode='NONE', use_fp16_qk_reduction=False, sm_scale=None, "
      "window_left=-1, logits_soft_cap=None, rope_scale=None, rope_theta=None, backend='auto', return_lse=False",
      {"kv_layout": "NHD"},
-     "causal sm_scale",
+     "causal sm_scale window_left logits_soft_cap",
      "scale_q scale_k scale_v o_dtype custom_mask packed_custom_mask pos_encoding_mode use_fp16_qk_reduction "
-     "window_left logits_soft_cap rope_scale rope_theta backend return_lse"),
+     "rope_scale rope_theta backend return_lse"),
     ("fla chunk_gla",
      "q, k, v, g, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None", {},
      "error", "g"),
     ("onnx Attention",
      "Q, K, V, attn_mask=None, past_key=None, past_value=None, nonpad_kv_seqlen=None, is_causal=0, kv_num_heads=None, "
      "q_num_heads=None, qk_matmul_output_mode=0, scale=None, softcap=0.0, softmax_precision=None", {},
-     "attn_mask is_causal scale",
-     "past_key past_value nonpad_kv_seqlen kv_num_heads q_num_heads qk_matmul_output_mode softcap softmax_precision"),
+     "attn_mask is_causal scale nonpad_kv_seqlen softcap",
+     "past_key past_value kv_num_heads q_num_heads qk_matmul_output_mode softmax_precision"),
     ("onnxruntime GroupQueryAttention",
      "query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache=None, sin_cache=None, "
      "num_heads=1, kv_num_heads=1, scale=None, local_window_size=-1, do_rotary=0, softcap=0.0, smooth_softmax=0", {},
      "error", "past_key past_value seqlens_k total_sequence_length"),
     ("mlx fast.scaled_dot_product_attention",
-     "q, k, v, *, scale, mask=None, sinks=None, stream=None", {}, "scale mask", "sinks stream"),
+     "q, k, v, *, scale, mask=None, sinks=None, stream=None", {}, "scale mask sinks", "stream"),
     ("jax.nn.dot_product_attention",
      "query, key, value, bias=None, mask=None, *, scale=None, is_causal=False, query_seq_lengths=None, "
      "key_value_seq_lengths=None, local_window_size=None, implementation=None, return_residual=False", {},
-     "mask scale is_causal",
-     "bias query_seq_lengths key_value_seq_lengths local_window_size implementation return_residual"),
+     "mask scale is_causal key_value_seq_lengths local_window_size",
+     "bias query_seq_lengths implementation return_residual"),
     ("keras.ops.dot_product_attention",
      "query, key, value, bias=None, mask=None, scale=None, is_causal=False, flash_attention=None, "
      "attn_logits_soft_cap=None", {},
-     "mask scale is_causal", "bias flash_attention attn_logits_soft_cap"),
+     "mask scale is_causal attn_logits_soft_cap", "bias flash_attention"),
     ("triton tutorial attention",
      "q, k, v, causal, sm_scale, warp_specialize=True", {"warp_specialize": False}, "causal sm_scale", ""),
     ("nanoGPT CausalSelfAttention.forward", "x", {}, "error", "attention needs query, key and value"),
@@ -138,7 +139,7 @@ SIGNATURES: list[tuple[str, str, dict[str, Any], str, str]] = [
      "q, k, v, mask=None, attn_bias=None, prev_attn=None", {}, "mask", "attn_bias prev_attn"),
     ("local-attention forward",
      "q, k, v, mask=None, input_mask=None, attn_bias=None, window_size=None", {},
-     "mask", "input_mask attn_bias window_size"),
+     "mask window_size", "input_mask attn_bias"),
     ("timm Attention (functional)", "q, k, v, attn_mask=None, is_causal=False", {}, "attn_mask is_causal", ""),
     ("diffusers AttnProcessor2_0",
      "attn, hidden_states, encoder_hidden_states=None, attention_mask=None, temb=None", {},
@@ -164,6 +165,8 @@ def fates(signature: str, arguments: dict[str, Any], **fields: Any) -> tuple[lis
         for _ in range(40):
             case = draw(profile.restrict(Space(max_n=8)), profile, rng)
             session.subject.forward(case, **({"dropout": 0.5} if "dropout_p" in profile.claims else {}))
+            for feature in profile.claims.intersection(FEATURES):
+                session.subject.forward(case, features=draw_features(session.subject, case, feature))
         tested = [name for (_, name), fate in session.recorder.fates.items() if fate == "tested"]
         return tested, session.list_untested_parameters([])
 
@@ -198,7 +201,7 @@ def test_what_nobody_fills_is_named_all_at_once(row: Any) -> None:
 # --- the verdict -----------------------------------------------------------------------------------
 
 
-def silent(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, softcap: float = 0.0, sinks: Any = None) -> Any:  # fmt: skip
+def silent(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, chunk: int = 0, quantiser: Any = None) -> Any:  # fmt: skip
     return dot_product_attention(q, k, v, attn_mask)
 
 
@@ -210,16 +213,16 @@ def checked(function: Any = silent, **fields: Any) -> Report:
 
 def test_silent_parameters_keep_a_target_from_conforming() -> None:
     report = checked()
-    assert (report.verdict, report.untested) == ("incomplete", ["softcap", "sinks"])
-    assert "no law tests softcap, sinks" in report.reason()
+    assert (report.verdict, report.untested) == ("incomplete", ["chunk", "quantiser"])
+    assert "no law tests chunk, quantiser" in report.reason()
     assert "--arg NAME=VALUE" in report.reason()
-    assert report.to_dict()["untested"] == ["softcap", "sinks"]
+    assert report.to_dict()["untested"] == ["chunk", "quantiser"]
 
 
 def test_accepted_ones_are_named_in_the_verdict() -> None:
-    report = checked(untested=("sinks",), arguments={"softcap": 0.0})
-    assert (report.verdict, report.untested, report.accepted_untested) == ("conforms", [], ["sinks"])
-    assert str(report).endswith("; not tested: sinks)")
+    report = checked(untested=("quantiser",), arguments={"chunk": 0})
+    assert (report.verdict, report.untested, report.accepted_untested) == ("conforms", [], ["quantiser"])
+    assert str(report).endswith("; not tested: quantiser)")
 
 
 def test_chosen_laws_say_nothing_of_parameters() -> None:
@@ -228,26 +231,26 @@ def test_chosen_laws_say_nothing_of_parameters() -> None:
     assert (report.passed, report.untested) == (True, [])
 
 
-@pytest.mark.parametrize(("name", "hint"), [("sink", "did you mean sinks"), ("zzz", "it has: q, k, v")])
+@pytest.mark.parametrize(("name", "hint"), [("quantizer", "did you mean quantiser"), ("zzz", "it has: q, k, v")])
 def test_an_accepted_name_that_the_target_lacks_is_refused(name: str, hint: str) -> None:
     with pytest.raises(TargetError, match=f"--untested {name}: .*{hint}"):
         Session(Implementation(silent, untested=(name,)))
 
 
 def test_what_the_claims_leave_out_is_named() -> None:
-    record = Implementation(silent, dtypes=("float64",), claims=(), untested=("softcap", "sinks"))
+    record = Implementation(silent, dtypes=("float64",), claims=(), untested=("chunk", "quantiser"))
     with Session(record, effort="quick") as session:
         results = [session.run(law) for law in select_laws(session.laws, LAWS)]
-        assert session.list_untested_parameters(results) == ["attn_mask", "softcap", "sinks"]
+        assert session.list_untested_parameters(results) == ["attn_mask", "chunk", "quantiser"]
 
 
 def test_a_partial_binds_what_it_fixes() -> None:
     from functools import partial
 
-    fixed = partial(silent, softcap=0.0)
+    fixed = partial(silent, chunk=0)
     with Session(Implementation(fixed, dtypes=("float64",), name="fixed"), effort="quick") as session:
         results = [session.run(law) for law in select_laws(session.laws, LAWS)]
-        assert session.list_untested_parameters(results) == ["sinks"]
+        assert session.list_untested_parameters(results) == ["quantiser"]
 
 
 def test_what_is_always_refused_is_no_silent_parameter() -> None:

@@ -1,0 +1,59 @@
+"""What a window is given as, found by a few calls: a pair or a number of keys, the query's own counted or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.features import Features, Sides
+from attention_core.conformance.first_look.candidates import Changes, list_changes, records
+from attention_core.conformance.first_look.ranking import Comparer, apply_record
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
+from attention_core.conformance.subjects.featured import judge_call
+from attention_core.declaration.features import PAIRS, WINDOW_KINDS, sides_of
+from attention_core.declaration.implementation import CHOICES, Implementation, TargetError
+
+WIDTH = 2
+SIDES: Mapping[str, Sequence[Sides]] = {
+    kind: ((2, 0), (1, 2), (2, -1), (-1, 1)) if kind == "sides" else ((2, 0), (1, 2)) for kind in PAIRS
+}  # fmt: skip
+"""What is asked of a target whose window is a pair."""
+
+
+def window_convention(
+    comparer: Comparer, record: Implementation, claims: frozenset[str], cases: Sequence[Case]
+) -> Changes | None:
+    """What to change in the record so that windowed calls agree with the truth; None where nothing helps."""
+    corners = (record.causal,) if "is_causal" in claims or record.always_causal else CHOICES["causal"]
+    kinds = (record.window, *WINDOW_KINDS)  # first what its name says
+    ways: list[dict[str, Any]] = [{"window": kind, "causal": corner} for corner in corners for kind in kinds]
+    for changes, other in records(record, list_changes(record, ways)):
+        kind = comparer.subject(other).binding.window_kind
+        asked = SIDES.get(kind) or (sides_of(kind, WIDTH), sides_of(kind, WIDTH + 1))
+        calls = [
+            (case.with_(is_causal=causal), sides)
+            for case in cases for sides in asked for causal in ((False, True) if "is_causal" in claims else (False,))
+        ]  # fmt: skip
+        outcomes = {window_outcome(comparer, other, *call) for call in calls}
+        if "agrees" in outcomes and "differs" not in outcomes:
+            return changes
+    return None
+
+
+def window_outcome(comparer: Comparer, record: Implementation, case: Case, sides: Sides) -> str:
+    """ "agrees", "differs", "declines", or "absent" where the record does not have such a call."""
+    try:
+        subject, case = comparer.subject(record), apply_record(record, case)
+        call = judge_call(subject, case, Features(window=sides))
+        out = subject.forward(case, features=call.features, fresh=True).out.values
+    except Refused:
+        return "declines"
+    except NotApplicable:
+        return "absent"
+    except (Violation, TargetError):
+        return "differs"
+    live = ~call.posed.dead
+    return "agrees" if bool(np.all((excess(out, call.truth.out, call.limit) <= 1)[live])) else "differs"

@@ -1,0 +1,47 @@
+"""Calls with features: rows that are judged, and the gradient of sinks and its budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from attention_core.conformance import Implementation
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.features import Features
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.subjects.featured import judge_call
+from attention_core.faults import features as faults
+
+
+def a_case() -> Case:
+    """Two sequences of four query heads on two key heads; row 0 may attend nothing."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, H, n, 4)) for H, n in ((4, 3), (2, 5), (2, 5)))
+    mask = np.ones((3, 5), dtype=bool)
+    mask[0] = False
+    return Case("float64", q, k, v, mask=mask)
+
+
+@pytest.mark.parametrize(
+    ("dead_rows", "sinks", "judged"),
+    [("zeros", False, True), ("nan", False, True), ("unspecified", False, False), ("nan", True, False)],
+)
+def test_rows_without_a_key_are_judged_where_something_is_declared(dead_rows: str, sinks: bool, judged: bool) -> None:
+    record = Implementation(faults.build(), name="f", dead_rows=dead_rows)
+    with Session(record) as session:
+        features = Features(sinks=np.zeros(4)) if sinks else Features(window=(1, 1))
+        call = judge_call(session.subject, a_case(), features)
+    assert call.rows_to_judge[:, :, 0].all() == judged and call.rows_to_judge[:, :, 1:].all()
+
+
+def test_the_gradient_of_sinks_is_that_of_torch() -> None:
+    case, sinks = a_case(), np.array([0.5, -1.0, 2.0, 0.0])
+    with Session(Implementation(faults.build(), name="f")) as session:
+        true, bounds, judged = judge_call(session.subject, case, Features(sinks=sinks)).gradients()
+    q, k, v = (torch.tensor(x) for x in (case.query, case.key, case.value))
+    z = torch.tensor(sinks, requires_grad=True)
+    out = faults.build()(q, k, v, torch.tensor(case.mask), enable_gqa=True, sinks=z)
+    out.backward(torch.tensor(case.cotangent()))
+    assert judged and z.grad is not None
+    assert (np.abs(true["sinks"] - z.grad.numpy()) <= bounds["sinks"]).all() and bounds["sinks"].max() < 1e-11
