@@ -8,7 +8,7 @@
       --intervals, conclusions--> paired differences with intervals, and what follows from them
       --report--> a table, a picture, a Markdown page, a JSON file
 
-Files: `experiment` (the records), `table` (the experiments by name), `runs`, `intervals`, `conclusions`, `report`,
+Files: `experiment` (the records), `table` (the experiments by name), `runs`, `conclusions`, `report`,
 `texts`, `tasks` (made-up sequences), `tiny_gpt` (the model, its training and judging), `attention` (a block's
 attention with parts to replace), `scores` (score functions), `future` (what leaks), `linear_cost` (attention without a
 matrix of scores); every other file is one experiment, and its record is called `EXPERIMENT`.

@@ -203,7 +203,7 @@ def _own_hypotheses(step: Step, context: Context) -> list[Relation]:
     extra: list[Relation] = []
     for chain, conditions in step.assumed:
         if chain.ops == ("->",):
-            continue  # says what moves: `limit_claims.moving` reads it
+            continue  # says what moves: `moving` reads it
         extra += [premise(step, r) for r in relations_of(context, chain, conditions, step.line)]
     if step.option("assume"):
         parsed = parse_statement(step.option("assume"), step.line)
