@@ -117,8 +117,8 @@ class Session:
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
             self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_target()]
-            self.notes += self._choose_shapes()
-            implementation = self.implementation
+            self.notes += self._about_shapes()
+            implementation = self.implementation.with_(shapes=self.shapes)
             self.recorder = RecordingRunner(self.runner)
             with self.recorder.looking():
                 self.subject = self.contract.subject(self.recorder, implementation, self.description, seed)
@@ -150,19 +150,25 @@ class Session:
         self.implementation = implementation.with_(dtypes=rest)
         return ["float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"]
 
-    def _choose_shapes(self) -> list[str]:
-        """Draw the sizes from a pool where the target is compiled for each shape; the note about it."""
-        shapes, compiled = self.implementation.shapes, self.description.get("compiled", "")
-        compiled = "JAX" if self.implementation.array == "jax" else compiled
-        if self.contract.name not in ATTENTION:
+    @property
+    def compiler(self) -> str:
+        """What compiles a program for each shape that the target is called with, or ""."""
+        found: str = "JAX" if self.implementation.array == "jax" else self.description.get("compiled", "")
+        return found if self.contract.name in ATTENTION else ""
+
+    @property
+    def shapes(self) -> str:
+        """Whether sizes are drawn from a "pool" or are "free": as declared, or by what compiles the target."""
+        declared = self.implementation.shapes
+        return declared if declared != "auto" else "pool" if self.compiler else "free"
+
+    def _about_shapes(self) -> list[str]:
+        """The notes on sizes that are drawn from a pool."""
+        if self.shapes != "pool" or self.contract.name not in ATTENTION:
             return []
-        if shapes == "auto":
-            shapes = "pool" if compiled else "free"
-        self.implementation = self.implementation.with_(shapes=shapes)
-        why = f", as {compiled} compiles a program for each" if compiled else ""
+        why = f", as {self.compiler} compiles a program for each" if self.compiler else ""
         notes = [f"sizes are drawn from a pool of {len(POOL)} shapes{why} (--shapes free: from all)"]
-        notes = notes if shapes == "pool" else []
-        if compiled == "JAX" and self.runner.isolated:
+        if self.compiler == "JAX" and self.runner.isolated:
             notes.append(
                 "calls are compiled by jax.jit, not optimised, but those of laws about what calls leave behind"
             )

@@ -101,7 +101,8 @@ def test_a_law_is_restricted_to_what_is_claimed() -> None:
     law = next(law for law in ATTENTION.laws if law.name == "agrees_with_truth")
     space = ATTENTION.restrict(subject(dtypes=("float64",)), law)
     assert space.dtypes == ("float64",) and not space.grouped and not space.scales
-    assert ATTENTION.restrict(subject(dtypes=("float64",)), SimpleNamespace(space=Space(dtypes=("float16",)))) is None
+    half = replace(law, space=Space(dtypes=("float16",)))
+    assert ATTENTION.restrict(subject(dtypes=("float64",)), half) is None
 
 
 def test_a_smaller_case_is_allowed_where_it_is_declared_and_wished() -> None:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import torch
 
+from attention_core.conformance.engine.second_judgement import adopt_conventions
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.engine.verify import open_session
+from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.worker.exchange import Request, array
 from attention_core.declaration.implementation import Implementation
 from attention_core.faults.state import first_call_loses_its_last_key
@@ -85,7 +87,7 @@ def test_float64_is_judged_where_the_target_or_the_environment_chooses_it(
 
 def test_the_pool_is_taken_where_a_compiler_is_known_and_can_be_chosen(folder: Path) -> None:
     with opened(f"{folder}/t.py:attention", shapes="free") as session:
-        assert session.implementation.shapes == "free"
+        assert session.subject.implementation.shapes == "free"
         assert POOL[0] not in session.notes
 
     def scaled(query: Any, key: Any, value: Any) -> Any:
@@ -93,9 +95,19 @@ def test_the_pool_is_taken_where_a_compiler_is_known_and_can_be_chosen(folder: P
 
     for shapes in ("free", "pool"):
         with Session(Implementation(scaled, name="f"), effort="quick") as session:
-            assert session.implementation.shapes == shapes
+            assert session.subject.implementation.shapes == shapes
         scaled._torchdynamo_orig_callable = scaled  # type: ignore[attr-defined]  # what torch.compile leaves on its result
     assert "as torch.compile compiles a program for each" in session.notes[0]
+    assert session.implementation.shapes == "auto"  # what nobody declared is in no command that the report gives
+
+
+def test_the_pool_follows_the_arrays_that_the_first_look_found(folder: Path) -> None:
+    look = FirstLook((), {"array": "jax"}, agrees=True)
+    with opened(f"{folder}/t.py:attention", array="torch") as session:
+        other = adopt_conventions(session, look)
+        assert other is not None
+        with other:
+            assert (session.shapes, other.shapes) == ("free", "pool")
 
 
 SCALED = """
