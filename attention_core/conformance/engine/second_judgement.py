@@ -231,4 +231,6 @@ def format_field(value: object) -> str:
     """A value of the record as the report writes it."""
     if value is None or value == {}:
         return "none"
+    if value == "":
+        return "undeclared"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(getattr(value, "text", value))

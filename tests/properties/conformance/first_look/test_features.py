@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
@@ -28,3 +30,20 @@ def test_no_convention_explains_a_fault() -> None:
         look = session.first_look
     assert look is not None and look.found == {}
     assert "no convention explains its calls with a window" in look.lines[-1]
+
+
+def test_what_rows_without_a_key_in_their_window_hold_is_found() -> None:
+    """A plain softmax gives NaN there, and no mask has shown it before."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, sliding_window: int | None = None) -> Tensor:
+        if query.shape[-3] != key.shape[-3]:
+            raise ValueError("heads differ")
+        s = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        behind = torch.arange(s.shape[-2])[:, None] - torch.arange(s.shape[-1])
+        if sliding_window is not None:
+            s = s.masked_fill((behind < 0) | (behind > sliding_window), -torch.inf)
+        return torch.softmax(s, -1) @ value
+
+    with Session(Implementation(attention, name="f"), effort="quick") as session:
+        look = session.first_look
+    assert look is not None and look.found == {"window": "before", "dead_rows": "nan"}
