@@ -144,6 +144,12 @@ def test_the_run_ends_with_the_table_of_verdicts(several: str) -> None:
     assert f"t.py:doubled: {LAW}" in table
 
 
+def test_a_law_that_says_nothing_of_the_output_does_not_judge_what_cannot_be_judged(folder: Path) -> None:
+    run = run_pytest(folder, *targets("t.py:two"), *OPTIONS, "-k", "head_sizes_of_query_and_key")
+    assert "t.py:two: the call returns 2 values" in run.stdout
+    assert re.search(r"t\.py:two +error +0 +0 ", run.stdout)
+
+
 def test_the_run_ends_with_what_the_first_look_found(folder: Path) -> None:
     text = run_pytest(folder, *targets("t.py:tokens_first"), *OPTIONS, "-k", LAW).stdout
     assert "t.py:tokens_first: first look: takes query, key, value (B, n, H, d) of numpy; returns the output" in text
