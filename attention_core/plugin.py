@@ -245,9 +245,8 @@ class LawItem(pytest.Item):
     def run_law(self, session: Session, target: str, law: Law) -> None:
         known = session.broken
         session.core()  # what keeps the target from being judged does so in every process that shares its items
-        if not session.broken:
-            result = session.run(law)
-        if session.broken:
+        result = None if session.broken else session.run(law)
+        if result is None or session.broken:
             self.broken(target, session.broken, first=self.is_first() or not (known or self.core_reports(session)))
         assert isinstance(self.parent, TargetNode)
         self.parent.results[law.name] = result
