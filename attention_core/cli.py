@@ -19,8 +19,10 @@ from attention_core.bench.cli import bench
 from attention_core.derivation.cli import derive
 from attention_core.terminal import (
     HELP,
+    STANDARD_OUTPUT,
     Commands,
     Seconds,
+    annotate,
     check_outputs,
     interruptible,
     make_console,
@@ -99,9 +101,18 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
 )
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the reports as JSON.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Write the reports as JSON; - for standard output, where nothing else is written then.",
+)
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the reports as one HTML page.")
 @click.option("--junit", "junit_path", type=click.Path(dir_okay=False), help="Write the reports as JUnit XML.")
+@click.option("--sarif", "sarif_path", type=click.Path(dir_okay=False),
+              help="Write the reports as SARIF 2.1, for code scanning.")  # fmt: skip
+@click.option("--badge", "badge_path", type=click.Path(dir_okay=False), help="Write the worst verdict as an SVG badge.")
+@click.option("--github", is_flag=True, help="Print annotations of GitHub Actions, and add to the step's summary.")
 @click.option(
     "--known-failures", "known_path", type=click.Path(dir_okay=False), help="TOML list of known failures (strict)."
 )
@@ -129,7 +140,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
 
     be_thrifty()
     exit_on_target_error(lambda: check_outputs(options))
-    console = make_console()
+    console = make_console(stderr=options["json_path"] == STANDARD_OUTPUT)
     named = [f"{k.removeprefix('parameter_')}={v}" for k, v in options.items() if k.startswith("parameter_") and v]
     options["parameters"] = (*options["parameters"], *named)
     fields = exit_on_target_error(lambda: fields_from_text({k: v for k, v in options.items() if k in HELP}))
@@ -158,6 +169,8 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
         for line in verdict_remarks(reports):
             console.print(line, highlight=False, markup=False)
     exit_on_target_error(lambda: write_reports(reports, options))
+    if options["github"]:
+        exit_on_target_error(lambda: annotate(reports, aside=options["json_path"] == STANDARD_OUTPUT))
     sys.exit(exit_status(reports))
 
 

@@ -182,7 +182,7 @@ class LawItem(pytest.Item):
             self.note({"target": target, "unavailable": str(error)})
             pytest.skip(f"{target} cannot run here: {error}")
         except TargetError as error:
-            self.broken(target, str(error), first=self.is_first())
+            self.give_up(target, str(error), first=self.is_first())
         if self.is_first():
             self.note_first_look(session, target)
         if self.law is None and self.name == "parameters":
@@ -201,7 +201,7 @@ class LawItem(pytest.Item):
         selected = any(i.parent is self.parent and i.name == "core" for i in self.session.items)
         return selected and bool(session.core()) and session.core() == session.broken
 
-    def broken(self, target: str, problem: str, *, first: bool) -> NoReturn:
+    def give_up(self, target: str, problem: str, *, first: bool) -> NoReturn:
         """A target that cannot be judged is one failure; its other items are skipped."""
         self.note({"target": target, "problem": problem})
         if first:
@@ -217,7 +217,7 @@ class LawItem(pytest.Item):
     def run_core(self, session: Session, target: str) -> None:
         problem = session.core()
         if session.broken:
-            self.broken(target, session.broken, first=True)
+            self.give_up(target, session.broken, first=True)
         record = session.implementation.as_dict()
         self.note({"target": target, "core": problem, "declared": record})
         if problem:
@@ -247,7 +247,7 @@ class LawItem(pytest.Item):
         session.core()  # what keeps the target from being judged does so in every process that shares its items
         result = None if session.broken else session.run(law)
         if result is None or session.broken:
-            self.broken(target, session.broken, first=self.is_first() or not (known or self.core_reports(session)))
+            self.give_up(target, session.broken, first=self.is_first() or not (known or self.core_reports(session)))
         assert isinstance(self.parent, TargetNode)
         self.parent.results[law.name] = result
         self.note({"target": target, "result": asdict(result), "of": len(session.laws)})

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PIPED = 200
 """Columns of output that is not a terminal: tables are then not folded."""
+OUTPUTS = ("json", "html", "junit", "sarif", "badge")
+"""Files that reports are written to, by option."""
+STANDARD_OUTPUT = "-"
 LONGEST = 86400.0
 """Seconds that anybody may be asked to wait for one call."""
 
@@ -35,7 +38,8 @@ def check_outputs(options: dict[str, Any]) -> None:
     """
     from attention_core.declaration.implementation import TargetError
 
-    named = [(f"--{n}", options[f"{n}_path"]) for n in ("json", "html", "junit") if options[f"{n}_path"] is not None]
+    given = {f"--{name}": options[f"{name}_path"] for name in OUTPUTS}
+    named = [(option, path) for option, path in given.items() if path is not None and path != STANDARD_OUTPUT]
     check_apart(named)
     for name, path in ((option.removeprefix("--"), path) for option, path in named):
         if not path:
@@ -68,25 +72,60 @@ def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
     Raises:
         TargetError: one cannot be written.
     """
-    from attention_core.conformance.report.results import to_json
     from attention_core.declaration.implementation import TargetError
 
-    texts: list[tuple[str, Callable[[], str]]] = []
-    if options["json_path"]:
-        texts.append((options["json_path"], lambda: to_json(reports)))
-    if options["junit_path"]:
+    for name in OUTPUTS:
+        path = options[f"{name}_path"]
+        if path == STANDARD_OUTPUT:
+            click.echo(_render(name, reports), nl=False)
+        elif path:
+            try:
+                Path(path).write_text(_render(name, reports), encoding="utf-8", errors="replace")
+            except OSError as error:
+                raise TargetError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _render(name: str, reports: list[Report]) -> str:
+    """The text of one output."""
+    if name == "json":
+        from attention_core.conformance.report.results import to_json
+
+        return to_json(reports)
+    if name == "junit":
         from attention_core.conformance.report.render_junit import to_junit
 
-        texts.append((options["junit_path"], lambda: to_junit(reports)))
-    if options["html_path"]:
-        from attention_core.conformance.report.render_html import to_html
+        return to_junit(reports)
+    if name == "sarif":
+        from attention_core.conformance.report.render_sarif import to_sarif
 
-        texts.append((options["html_path"], lambda: to_html(reports)))
-    for path, make in texts:
-        try:
-            Path(path).write_text(make(), encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise TargetError(f"{path} cannot be written: {error.strerror}") from error
+        return to_sarif(reports)
+    if name == "badge":
+        from attention_core.conformance.report.render_badge import to_badge
+
+        return to_badge(reports)
+    from attention_core.conformance.report.render_html import to_html
+
+    return to_html(reports)
+
+
+def annotate(reports: list[Report], *, aside: bool = False) -> None:
+    """Print annotations of GitHub Actions, and append to the summary of the step where there is one.
+
+    They go to standard error where they would be `aside` of what standard output holds; GitHub reads both.
+
+    Raises:
+        TargetError: the summary cannot be written.
+    """
+    from attention_core.annotations import append_summary
+    from attention_core.conformance.report.render_github import annotation_lines, to_markdown
+    from attention_core.declaration.implementation import TargetError
+
+    for line in annotation_lines(reports):
+        click.echo(line, err=aside)
+    try:
+        append_summary(to_markdown(reports))
+    except OSError as error:
+        raise TargetError(f"the summary of the step cannot be written: {error.strerror}") from error
 
 
 def make_console(stderr: bool = False) -> Console:

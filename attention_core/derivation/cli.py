@@ -42,9 +42,10 @@ that is expected); else 2 if one cannot be read or decided."""
 )
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
               help="Processor time for one step; behind it the step is UNDECIDED.")  # fmt: skip
+@click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
 def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
-           explain: bool, necessity: bool, seed: int, seconds: float, quiet: bool) -> None:  # fmt: skip
+           explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
     from attention_core.derivation.effort import Effort
@@ -64,6 +65,8 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
     else:
         for report in reports:
             _show(report, explain, quiet)
+    if github:
+        _annotate(reports, aside=as_json)
     if html_path:
         unopened = max(unopened, _write_page(html_path, reports))
     found = {r.status for r in reports} | {unopened}
@@ -99,6 +102,22 @@ def _write_page(path: str, reports: list[DocumentReport]) -> int:
         click.echo(f"attention-core: {path} cannot be written: {error.strerror}", err=True)
         return 2
     return 0
+
+
+def _annotate(reports: Sequence[DocumentReport], *, aside: bool) -> None:
+    """One annotation for each step that is not as its document says: an error where it is wrong, else a warning."""
+    from attention_core.annotations import annotation
+
+    for report in reports:
+        for step in report.steps:
+            if step.passed:
+                continue
+            example = step.counterexample
+            sides = "" if example is None else f"\nleft side: {example.left}; right side: {example.right}"
+            advice = f"\n{step.evidence.advice}" if step.evidence.advice else ""
+            level = "error" if COLOURS.get(str(step.verdict)) == "red" else "warning"
+            title, message = f"{step.verdict}: {step.id}", f"{step.text}\n{step.evidence.text}{sides}{advice}"
+            click.echo(annotation(level, title, message, report.file, step.line), err=aside)
 
 
 def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:

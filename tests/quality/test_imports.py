@@ -107,7 +107,7 @@ DOOR = "."
 """The room of a package's own `__init__`."""
 FLOORS: Mapping[str, tuple[str, ...]] = {
     "attention_core": (
-        "html_page",
+        "annotations html_page",
         "oracle declaration masking derivation",
         "worker kernels peers",
         "modules registry",

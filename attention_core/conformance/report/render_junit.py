@@ -1,4 +1,4 @@
-"""Reports as JUnit XML: one test suite a target, one test case a law."""
+"""Reports as JUnit XML: one test suite a target, one test case a law, with the file and line of the target's `def`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.results import Report
+from attention_core.worker.definition import find_definition
 
 SKIPPED = ("refused", "not_applicable", "known_failure")
 
@@ -16,12 +17,17 @@ def to_junit(reports: Sequence[Report]) -> str:
     root = ET.Element("testsuites", name="attention-core")
     for report in reports:
         suite = ET.SubElement(root, "testsuite", name=_clean(report.target))
+        place = find_definition(report.target)
         for result in report.laws:
             _case(suite, report, result)
         if report.problem or report.unavailable or not report.laws:
             case = ET.SubElement(suite, "testcase", classname=_clean(report.target), name="core", time="0")
             kind = "skipped" if report.unavailable else "error"
             ET.SubElement(case, kind, message=_clean(report.unavailable or report.problem or "nothing was judged"))
+        for case in suite if place is not None else ():
+            assert place is not None
+            case.set("file", _clean(place.path))
+            case.set("line", str(place.line))
         suite.set("tests", str(len(suite)))
         suite.set("failures", str(len(suite.findall("testcase/failure"))))
         suite.set("errors", str(len(suite.findall("testcase/error"))))

@@ -27,6 +27,10 @@ FIXED = 3
 """So many fixed values of a constructor are named in the verdict's line; the notes hold all."""
 
 
+class Refuted(AssertionError):
+    """A target under test does not conform; the message is its smallest case."""
+
+
 @dataclass(repr=False)
 class Report:
     """Everything about one target; printed, it is one line: the verdict and its reason.
@@ -148,6 +152,22 @@ class Report:
             what = r.message.removeprefix("the call did not return: ").removeprefix(f"{SAME_CALL}: ")
             lines.setdefault(event or r.law, f"{event}: {what}{laws}" if event else r.law)
         return list(lines.values())
+
+    def raise_if_refuted(self) -> None:
+        """Fail a test of one's own with the verdict, its reason and the smallest case as a program.
+
+        What is incomplete or in error fails too, since it was not judged; chosen laws that all held do not.
+
+        Raises:
+            Refuted: the target does not conform.
+        """
+        if self.passed:
+            return
+        lines = [str(self), *self.advice]
+        for found in self.counterexamples[:1] if self.verdict == "refuted" else []:
+            case = [f"{'smallest ' if found.shrunk else ''}case: {found.case}"] if found.case else []
+            lines += [f"{found.title}: {found.message}", *case, "", found.snippet.rstrip()]
+        raise Refuted("\n".join(lines))
 
     def _describe_passing_failures(self) -> str:
         names = [r.law for r in self.with_status("unexpected_pass")]

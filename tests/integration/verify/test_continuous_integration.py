@@ -1,0 +1,122 @@
+"""The doors to continuous integration do what they say: the action's steps run here, as a runner would run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+MINE = """\
+import numpy as np
+
+
+def attention(query, key, value):
+    s = query.astype(np.float64) @ np.swapaxes(key, -1, -2) / query.shape[-1]
+    p = np.exp(s - s.max(-1, keepdims=True))
+    return (p / p.sum(-1, keepdims=True) @ value).astype(query.dtype)
+"""
+WRONG = """\
+# Notes
+
+Let $x > 0$.
+
+$$
+\\log x^2 = 3 \\log x
+$$
+"""
+
+
+@pytest.fixture(scope="module")
+def action() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    return read
+
+
+def run_step(action: dict[str, Any], folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the action's last step with bash, its inputs filled in where the step's environment names them."""
+    step = action["runs"]["steps"][-1]
+    given = {name: inputs.pop(name.replace("-", "_"), field["default"]) for name, field in action["inputs"].items()}
+    assert not inputs
+    filled = {k: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda m: given[m[1]], v) for k, v in step["env"].items()}
+    assert not any("${{" in text for text in (*filled.values(), step["run"]))
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    own = {"PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary.txt"), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        cwd=folder, env={**os.environ, **own, **filled}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_a_wrong_target_and_a_wrong_step_are_lines_of_the_diff(action: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "my kernels.py").write_text(MINE)
+    (tmp_path / "notes.md").write_text(WRONG)
+    run = run_step(
+        action, tmp_path, targets="'my kernels.py:attention'", derivations="*.md", sarif="found.sarif",
+        options="--array numpy --no-gradients --law agrees_with_truth",
+    )  # fmt: skip
+    assert run.returncode == 1, run.stdout + run.stderr
+    (first, second) = [line for line in run.stdout.splitlines() if line.startswith("::")]
+    assert first.startswith(
+        "::error title=my kernels.py%3Aattention%3A refuted,file=my kernels.py,line=4::agrees_with_truth"
+    )
+    assert "%0Asmallest case: " in first
+    assert second.startswith("::error title=REFUTED%3A")
+    assert "file=notes.md,line=6::" in second
+    assert "❌ refuted" in (tmp_path / "summary.txt").read_text(encoding="utf-8")
+    (found,) = json.loads((tmp_path / "found.sarif").read_text())["runs"][0]["results"]
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "my%20kernels.py"
+
+
+def test_nothing_to_judge_is_an_error(action: dict[str, Any], tmp_path: Path) -> None:
+    run = run_step(action, tmp_path)
+    assert run.returncode == 2
+    assert run.stdout.startswith("::error ")
+
+
+def test_every_input_reaches_a_step(action: dict[str, Any]) -> None:
+    text = json.dumps(action["runs"])
+    assert all(f"inputs.{name} }}}}" in text for name in action["inputs"])
+
+
+def test_hooks_and_jobs_name_options_that_there_are(tmp_path: Path) -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    job = yaml.safe_load((ROOT / "templates" / "attention-core.gitlab-ci.yml").read_text(encoding="utf-8"))
+    lines = [hook["entry"] for hook in hooks] + job["attention-core"]["script"]
+    from click.testing import CliRunner
+
+    from attention_core.cli import main
+
+    for line in lines:
+        command, *words = line.removeprefix("attention-core ").split()
+        known = CliRunner().invoke(main, [command, "--help"]).output
+        assert all(word in known for word in words if word.startswith("--")), line
+
+
+def test_json_on_standard_output_stands_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    command = [
+        "verify",
+        "mine.py:attention",
+        "--array",
+        "numpy",
+        "--no-gradients",
+        "--law",
+        "agrees_with_truth",
+        "--json",
+        "-",
+    ]
+    run = subprocess.run(
+        [sys.executable, "-m", "attention_core", *command, "--github"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert json.loads(run.stdout)["verdict"] == "refuted"
+    assert "refuted" in run.stderr
+    assert "::error " in run.stderr
