@@ -6,6 +6,7 @@ and chrF, and so is what each score makes of references in which a negation, a n
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -140,6 +141,32 @@ def chrf(translation: str, reference: str, n: int = 6, beta: float = 2.0) -> flo
 def _grams(text: str, size: int) -> Counter[str]:
     joined = "".join(text.split())
     return Counter(joined[place : place + size] for place in range(len(joined) - size + 1))
+
+
+def sentence_bleu(translation: str, reference: str, n: int = 4) -> float:
+    """Return BLEU of one sentence, between 0 and 1; words and signs are what stands between spaces.
+
+    BLEU = min(1, exp(1 - r / c)) prod_k ((m_k + 1) / (t_k + 1))^(1/n) over k = 1 ... n, where m_k of the t_k word
+    k-grams of the translation stand in the reference, and c and r are the words of both.
+
+    Args:
+        translation: what is scored.
+        reference: what it is compared with.
+        n: words of the longest n-gram.
+    Source: Lin and Och (2004), "ORANGE"; with one added for every k it is Moses' `sentence-bleu`, which WMT17's files
+        of segments have as `sentBLEU`.
+
+    >>> sentence_bleu("the cat sat on it", "the cat sat on it")
+    1.0
+    >>> round(sentence_bleu("the cat", "a cat sat"), 3)
+    0.461
+    """
+    words, others = translation.split(" "), reference.split(" ")
+    score = min(1.0, math.exp(1 - len(others) / len(words)))
+    for size in range(1, n + 1):
+        own, shared = (Counter(zip(*(side[k:] for k in range(size)), strict=False)) for side in (words, others))
+        score *= (((own & shared).total() + 1) / (own.total() + 1)) ** (1 / n)
+    return score
 
 
 AUXILIARIES = "is|are|was|were|will|would|can|could|should|must|has|have|had|may|might"

@@ -88,7 +88,7 @@ def translation(
 
 
 def show_altered(every: Sequence[Any], most: int, scores_of: Callable[[Any], tuple[Any, int]]) -> dict[str, Any]:
-    """Print what chrF and entailment make of altered references, at most so many a kind, and return the figures."""
+    """Print what BLEU, chrF and entailment make of altered references, at most so many a kind; return the figures."""
     from finetune.characters.evaluate import wilson
     from finetune.classification import translation as judged
 
@@ -102,13 +102,15 @@ def show_altered(every: Sequence[Any], most: int, scores_of: Callable[[Any], tup
             continue
         scores, _ = scores_of(judged.both_ways([b for _, b in chosen], [a for a, _ in chosen]))
         surface = sum(judged.chrf(b, a) for a, b in chosen) / len(chosen)
+        words = sum(judged.sentence_bleu(b, a) for a, b in chosen) / len(chosen)
         noticed = int((scores < 0.5).sum())
         low, high = wilson(noticed, len(chosen))
         record[kind] = {
-            "pairs": len(chosen), "chrF": surface, "entailment": float(scores.mean()), "noticed": noticed,
+            "pairs": len(chosen), "BLEU": words, "chrF": surface, "entailment": float(scores.mean()),
+            "noticed": noticed,
         }  # fmt: skip
         click.echo(
-            f"  {kind:10} {len(chosen):4} pairs, chrF {surface:.3f}, entailment {scores.mean():.3f}, noticed "
-            f"{noticed / len(chosen):.3f} ({low:.3f} to {high:.3f})"
+            f"  {kind:10} {len(chosen):4} pairs, BLEU {words:.3f}, chrF {surface:.3f}, entailment {scores.mean():.3f}, "
+            f"noticed {noticed / len(chosen):.3f} ({low:.3f} to {high:.3f})"
         )
     return record

@@ -5,6 +5,7 @@ The sampling loop is written out: every control of a request is one line of it.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import math
@@ -41,6 +42,7 @@ class LocalModel:
         self.path, self.device = locate(path), device
         self._read: list[int] = []
         self._cache: Any = None
+        self._beginnings: list[tuple[list[int], Any]] = []
 
     @cached_property
     def identity(self) -> str:
@@ -105,7 +107,7 @@ class LocalModel:
 
     def close(self) -> None:
         """Forget the keys and values of the last text."""
-        self._cache, self._read = None, []
+        self._cache, self._read, self._beginnings = None, [], []
 
     def _encode(self, request: Request, more: str = "") -> list[int]:
         tokenizer, _ = self._model
@@ -127,26 +129,45 @@ class LocalModel:
         Keys and values of a common beginning with the text before are kept: demonstrations that all prompts share are
         read once.
         """
-        _, model = self._model
-        cache = self._reuse_cache(min(common(self._read, ids), len(ids) - count))
-        same = 0 if cache is None else cache.get_seq_length()
-        fresh = torch.tensor([ids[same:]], device=self.device)
-        output = model(input_ids=fresh, past_key_values=cache, use_cache=True, logits_to_keep=count)
+        cache = self._reuse_cache(ids, min(common(self._read, ids), len(ids) - count))
+        output = self._read_on(ids, cache, count)
         self._cache, self._read = output.past_key_values, list(ids)
         logits: Tensor = output.logits
         return logits[0].float()
 
-    def _reuse_cache(self, same: int) -> Any:
-        """Return the cache, cut to its first `same` ids; None if nothing can be kept."""
+    def _read_on(self, ids: list[int], cache: Any, count: int) -> Any:
+        """Run the model on the ids that the cache has not seen, and return its output for the last `count`."""
+        _, model = self._model
+        same = 0 if cache is None else cache.get_seq_length()
+        fresh = torch.tensor([ids[same:]], device=self.device)
+        return model(input_ids=fresh, past_key_values=cache, use_cache=True, logits_to_keep=count)
+
+    def _reuse_cache(self, ids: list[int], same: int) -> Any:
+        """Return the keys and values of the first `same` ids, which the text before has in common; None for none."""
         cache, self._cache = self._cache, None
         if cache is None or not same:
             return None
         surplus = cache.get_seq_length() - same
         if surplus > 0 and any(getattr(layer, "is_sliding", False) for layer in cache.layers):
-            return None  # a sliding window has forgotten what the shorter text would need
+            return self._fork_cache(ids[:same])
         if surplus > 0:
             cache.crop(-surplus)
         return cache
+
+    def _fork_cache(self, ids: list[int]) -> Any:
+        """Return a copy of a cache that ends behind the ids, for models with sliding windows.
+
+        A sliding window has forgotten what a shorter text needs, so that its cache cannot be cut. Beginnings that two
+        texts shared are read once more, alone, and kept, each the beginning of the next: what all prompts share, and
+        behind it the prompt whose choices are scored.
+        """
+        while self._beginnings and common(self._beginnings[-1][0], ids) < len(self._beginnings[-1][0]):
+            self._beginnings.pop()
+        known, cache = self._beginnings[-1] if self._beginnings else ([], None)
+        if len(known) < len(ids):
+            cache = self._read_on(ids, copy.deepcopy(cache), 1).past_key_values
+            self._beginnings.append((ids, cache))
+        return copy.deepcopy(cache)
 
     def _score(self, request: Request, prompt: list[int], choice: str) -> float:
         """Return log p(choice | prompt) in nats, over the tokens that the choice adds or changes."""

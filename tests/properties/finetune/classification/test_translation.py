@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from finetune.classification.translation import (
     kendall,
     pearson,
     read_judgements,
+    sentence_bleu,
 )
 from finetune.cli.main import app
 from finetune.errors import BadInput
@@ -56,6 +58,21 @@ def test_correlations_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
 def test_chrf_is_that_of_sacrebleu(translation: str, reference: str, value: float) -> None:
     """Values of sacrebleu 2.6.0, CHRF(word_order=0): a float64 sum of at most six ratios rounds to 1e-15."""
     assert chrf(translation, reference) == pytest.approx(value, abs=1e-14)
+
+
+@pytest.mark.parametrize(("pair", "retokenised"), [("cs-en", 2), ("fi-en", 0)])
+def test_sentence_bleu_is_the_column_of_the_published_files(data_dir: Path, pair: str, retokenised: int) -> None:
+    """They have it to six digits. Two lines of cs-en were cut into words in another way after they had been scored."""
+    judged = read_judgements(data_dir / "wmt17_da" / f"testset_{pair}.tsv")
+    ours = [sentence_bleu(*both) for both in zip(judged.translations, judged.references, strict=True)]
+    assert (np.abs(ours - judged.bleu) > 1e-6).sum() == retokenised
+
+
+def test_sentence_bleu_of_nothing_and_of_short_texts() -> None:
+    # (2 / 3 * 1 / 2)^(1/4), and e^(1 - 3 / 2) for a word too few.
+    assert sentence_bleu("the cat", "a cat sat") == pytest.approx((1 / 3) ** 0.25 * math.exp(-0.5), abs=1e-15)
+    assert sentence_bleu("a b c d e", "v w x y z") == pytest.approx((1 / 6 / 5 / 4 / 3) ** 0.25, abs=1e-15)
+    assert sentence_bleu("", "a b") < 0.4 and sentence_bleu("rain", "rain") == 1
 
 
 def test_references_are_altered_in_one_thing() -> None:
@@ -140,5 +157,5 @@ def test_the_command_scores_each_language_pair(tmp_path: Path, monkeypatch: pyte
     assert told.exit_code == 0 and "de-en    chrF " in told.output, told.output
     altered = json.loads(Path("o.json").read_text())["altered"]
     assert set(altered) == {"nothing", "negation"} and altered["nothing"]["chrF"] == 1
-    assert 0.5 < altered["negation"]["chrF"] < 1
+    assert 0.5 < altered["negation"]["chrF"] < 1 and 0 < altered["negation"]["BLEU"] < 1
     assert "  number     no pair" in told.output

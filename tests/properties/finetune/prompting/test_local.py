@@ -67,6 +67,24 @@ def test_kept_keys_change_no_score(model: LocalModel, prompts: list[str]) -> Non
         assert scores == pytest.approx([log_probability(model, prompt, c) for c in (" yes", " no", "a")], abs=1e-3)
 
 
+def test_a_model_with_sliding_windows_reads_a_shared_beginning_once(tmp_path: Path) -> None:
+    model = LocalModel(str(make_language_model(tmp_path / "sliding", window=8)))
+    read: list[int] = []
+    hook = model._model[1].register_forward_pre_hook(
+        lambda _, __, given: read.append(given["input_ids"].shape[1]), with_kwargs=True
+    )
+    shown, choices = "ab" * 50, (" yes", " no", "a", "bb")
+    questions = [shown + question for question in ("aab", "bba", "abba", "aabb")]
+    scores = [model.answer(request_of(model, question, choices=choices)).scores for question in questions]
+    hook.remove()
+    # The first question is read as a whole, again for the beginning that its choices share, and the demonstrations
+    # again for the second; what is left is a few letters a choice.
+    assert sum(read) < 3 * 104 + 4 * 4 * 10
+    for question, got in zip(questions, scores, strict=True):
+        # As above.
+        assert got == pytest.approx([log_probability(model, question, choice) for choice in choices], abs=1e-3)
+
+
 def test_an_answer_does_not_depend_on_what_was_asked_before(model: LocalModel) -> None:
     wanted = request_of(model, "abc", max_tokens=8, temperature=1.0, seed=3)
     alone = LocalModel(str(model.path)).answer(wanted)
