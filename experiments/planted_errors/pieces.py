@@ -42,7 +42,7 @@ LADDER = 10
 Piece = tuple[Any, ...]
 SHOWING = ("collection", "command", "mathml", "page")
 """Modules that show verdicts and make none: no result depends on them."""
-OWN_CODE = {"numbers": "numeric.py", "tool": "others.py"}
+OWN_CODE = {"numbers": ("evaluator.py", "numeric.py"), "tool": ("others.py",)}
 
 
 @cache
@@ -83,8 +83,8 @@ def code(kind: str) -> str:
     for file in sorted((ROOT / "attention_core" / "derivation").glob("*.py")):
         if file.stem not in SHOWING:
             digest.update(file.name.encode() + file.read_bytes())
-    if kind in OWN_CODE:
-        digest.update((HERE / OWN_CODE[kind]).read_bytes())
+    for name in OWN_CODE.get(kind, ()):
+        digest.update((HERE / name).read_bytes())
     for package in ("python-flint", "lark"):
         digest.update(version(package).encode())
     return digest.hexdigest()
