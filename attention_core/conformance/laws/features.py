@@ -65,6 +65,11 @@ def call_of(subject: Subject, case: Case, wanted: str) -> Featured:
     return judge_call(subject, case, draw_features(subject, case, wanted))
 
 
+def large_number(dtype: str) -> float:
+    """A number far from all others whose products stay finite in a dtype."""
+    return 1e3 if dtype == "float16" else 1e4
+
+
 def null_models(call: Featured, wanted: str) -> dict[str, NDArray]:
     """The outputs of calls that get a feature wrong, by what they get wrong."""
     subject, case, declared = call.subject, call.case, call.subject.implementation

@@ -15,6 +15,7 @@ from attention_core.conformance.laws.features import (
     USUAL,
     agrees,
     call_of,
+    large_number,
     require_gradients,
     require_output,
     require_plain,
@@ -25,8 +26,6 @@ from attention_core.conformance.subjects.law import Law, needs
 from attention_core.conformance.subjects.subject import Subject
 
 FAMILY = "key_lengths"
-LARGE = {"float16": 1e3}
-"""A number far from all others whose products stay finite: 1e4, and less in float16."""
 
 
 def keys_beyond_a_length_do_not_count(subject: Subject, case: Case) -> None:
@@ -52,7 +51,7 @@ def what_lies_beyond_a_length_is_invisible(subject: Subject, case: Case) -> None
     if not beyond.any():
         raise NotApplicable("no key lies beyond a length")
     nan = subject.implementation.masked_nan == "ignored" and case.seed % 2
-    filled = np.nan if nan else LARGE.get(case.dtype, 1e4)
+    filled = np.nan if nan else large_number(case.dtype)
     changed = case.with_(key=np.where(beyond, filled, case.key), value=np.where(beyond, filled, case.value))
     require_output(call, changed, f"output beside {'NaN' if nan else 'large numbers'} behind the last key")
 

@@ -19,6 +19,7 @@ from attention_core.conformance.laws.features import (
     USUAL,
     agrees,
     call_of,
+    large_number,
     require_gradients,
     require_output,
     require_plain,
@@ -31,8 +32,6 @@ from attention_core.conformance.subjects.subject import Subject
 from attention_core.declaration.features import SYMMETRIC
 
 FAMILY = "window"
-LARGE = {"float16": 1e3}
-"""A number far from all others whose products stay finite: 1e4, and less in float16."""
 
 
 def a_window_agrees_with_the_truth(subject: Subject, case: Case) -> None:
@@ -61,7 +60,7 @@ def keys_outside_the_window_are_invisible(subject: Subject, case: Case) -> None:
     unseen = np.asarray(~by_key_head(case, seen).any(axis=2))[..., None]
     if not unseen.any():
         raise NotApplicable("every key lies in some window")
-    large = LARGE.get(case.dtype, 1e4)
+    large = large_number(case.dtype)
     sign = np.where(case.rng("signs").random(case.key.shape) < 0.5, -1.0, 1.0)
     changed = case.with_(
         key=round_to(np.where(unseen, large * sign / max(case.query.shape[-1], 1), case.key), case.dtype),
