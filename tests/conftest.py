@@ -18,6 +18,7 @@ import coverage_sample
 import jaxtyping
 import pytest
 import shape_checks
+import thorough
 import torch
 from hypothesis import HealthCheck, settings
 
@@ -46,8 +47,14 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `needs_data` on every test that uses the fixture, so that the mark cannot be forgotten."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that takes all rows of all sweeps."""
+    parser.addoption(thorough.OPTION, action="store_true", help="run every row of the tests marked `thorough`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the default run its part of the sweeps; mark `needs_data` on every test that uses the fixture."""
+    thorough.deselect(config, items)
     coverage_sample.choose(items)
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):

@@ -84,6 +84,7 @@ def test_a_planted_error_is_refuted_with_small_sizes(document: str, planted: dic
     assert tried >= 9
 
 
+@pytest.mark.thorough
 def test_every_kind_of_break_is_made(planted: dict[str, ModuleType]) -> None:
     steps = right_steps()
     made = [list(planted["breaks"].breaks(step)) for step in steps]
@@ -139,6 +140,7 @@ def run(results: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_where_it_was_stopped_and_the_page_comes_from_what_is_kept(tmp_path: Path) -> None:
     kept = tmp_path / "pieces.jsonl"
     assert run(tmp_path, "--only", "right", "--only", "breaks") == ""

@@ -81,6 +81,7 @@ def run(command: Command, folder: Path) -> None:
     assert matches(command.shown, output), f"$ {command.line}\n{output}"
 
 
+@pytest.mark.thorough(keep=("first_function", "check_a_derivation"))
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: str(path.stem))
 def test_a_tutorial_is_true(path: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("target", "law"),
     [
@@ -33,6 +34,7 @@ def test_a_wrong_target_is_refuted(target: str, law: str) -> None:
     assert "attention = " in report.counterexamples[0].snippet
 
 
+@pytest.mark.thorough(keep=("*Interrupted*",))
 @pytest.mark.parametrize(
     ("target", "laws"),
     [

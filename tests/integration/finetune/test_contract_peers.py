@@ -72,6 +72,7 @@ class Rotated(Wrapped):
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("target", "tied"), [(Learned, True), (Rotated, False)])
 def test_models_of_transformers_conform(target: Any, tied: bool) -> None:
     from transformers import logging

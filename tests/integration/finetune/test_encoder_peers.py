@@ -85,6 +85,7 @@ def gpt2(vocab_size: int, length: int, classes: int) -> Any:
     return transformers.GPT2ForSequenceClassification(config)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "declared", "silent"),
     [

@@ -46,6 +46,7 @@ def test_a_run_prints_its_table_and_writes_its_page() -> None:
     assert again.stdout == found.stdout  # from the kept runs, times and all
 
 
+@pytest.mark.thorough
 def test_a_killed_experiment_goes_on(folder: Path) -> None:
     words = ["experiment", "tied_projections", "--text", "fox.txt", "--steps", "2", "--seeds", "2"]
     command = [sys.executable, "-m", "finetune.cli.main", *words]

@@ -64,6 +64,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.thorough
 def test_two_processes_train_a_classifier_as_one(tmp_path: Path) -> None:
     """The head alone, on features: no dropout, a convex loss, so the order of sums is all that differs."""
     write_encoder(tmp_path / "m")

@@ -187,6 +187,7 @@ def test_finding_4_flex_has_no_answer_to_empty_calls() -> None:
     assert flat(torch_sdpa.default(X, X[:, :, :0], V[:, :, :0])) == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.thorough
 @deprecated
 @compiler
 def test_finding_17_flex_compiled_for_the_cpu_turns_nan_to_zeros() -> None:

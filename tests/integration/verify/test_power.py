@@ -290,6 +290,7 @@ def test_first_sight_counts_the_rows_of_its_files(one: dict[str, Any], power: di
     assert not missed or len(still) == one["faults"] - one["standard"]
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     command = [sys.executable, str(POWER / "run.py"), "--only", "slopes_in_half_precision", "--processes", "1"]
     command += ["--effort", "quick", "--results", str(tmp_path)]

@@ -32,6 +32,7 @@ def test_every_form_is_a_file_and_its_fault_another(run: Any) -> None:
             compile(text, form.name, "exec")
 
 
+@pytest.mark.thorough
 def test_a_right_form_conforms_in_two_runs_and_its_fault_in_none(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run.main(["--only", "a causal mask to add"])
     printed = capsys.readouterr().out

@@ -199,11 +199,12 @@ def test_mutated_sections_of_the_documents_end_in_reports() -> None:
     assert decided["UNREADABLE"] and decided["REFUTED"] + decided["UNDECIDED"], decided
 
 
-def test_documents_made_by_a_grammar_end_in_reports() -> None:
+@pytest.mark.parametrize("examples", [12, pytest.param(80, marks=pytest.mark.thorough)])
+def test_documents_made_by_a_grammar_end_in_reports(examples: int) -> None:
     verdicts: Counter[str] = Counter()
     light = Effort(small=1, tuples=1, large=1, altered=4, climb=1, total=12)
 
-    @settings(max_examples=80)
+    @settings(max_examples=examples)
     @given(st.randoms(use_true_random=False))
     def check(rng: random.Random) -> None:
         report = check_document(document(rng), effort=light)

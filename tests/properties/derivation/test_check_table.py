@@ -22,6 +22,7 @@ def test_a_false_relation_is_refuted(kind: str, declared: str, display: str) -> 
     assert found == "REFUTED", f"{kind}: {said}"
 
 
+@pytest.mark.thorough(leave_out=("n2-*2^k*", "growth-*sqrt{k}*"))
 @pytest.mark.parametrize(("kind", "declared", "display"), TRUE)
 def test_a_true_relation_is_accepted(kind: str, declared: str, display: str) -> None:
     found, said = verdict(declared, display)

@@ -14,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch._inductor.exc import InductorError
 from torch.autograd import forward_ad
 
 from attention_core import attention
@@ -96,6 +95,7 @@ def calls_of_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flex, "KERNELS", {})
 
 
+@pytest.mark.thorough
 def test_more_forms_of_call_than_torch_compiles_of_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch gives up at the ninth kernel of a code object: nine sizes, and nine scales of one size."""
     calls_of_own_code(monkeypatch)
@@ -118,6 +118,7 @@ def dynamo() -> Iterator[None]:
     torch._dynamo.reset()
 
 
+@pytest.mark.thorough
 def test_the_limit_of_others_is_not_ours(monkeypatch: pytest.MonkeyPatch, dynamo: None) -> None:
     """Whoever compiles torch's function beyond its limit gets it uncompiled from then on, with n x n scores."""
     theirs = torch.compile(flex.torch_flex.flex_attention, backend="eager", dynamic=False)
@@ -171,6 +172,8 @@ def test_forward_derivatives_are_refused() -> None:
 
 
 def test_without_a_compiler_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor.exc import InductorError  # brings in a second's worth of torch's compiler
+
     def missing(*_: object, **__: object) -> torch.Tensor:
         raise InductorError(RuntimeError("No working C++ compiler found"), first_useful_frame=None)
 

@@ -80,6 +80,19 @@ def test_conventions_of_a_form_are_found(function: Any) -> None:
     assert all(option_text(name, value) in look.options() for name, value in look.found.items())
 
 
+@pytest.mark.thorough(
+    keep=(
+        "plain",
+        "in_numpy",
+        "heads_joined",
+        "sequence_first",
+        "with_lse",
+        "always_causal",
+        "additive_masks",
+        "single_head",
+        "llama_like",
+    )
+)
 @pytest.mark.filterwarnings("ignore")  # of NumPy functions that are called with tensors first
 @pytest.mark.parametrize("function", FOUND, ids=lambda f: f.__name__)
 def test_a_form_gets_its_verdict_under_the_conventions_found(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +184,17 @@ OPERATIONS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.thorough(
+    keep=(
+        "sigmoid attention",
+        "*soft-capped*",
+        "linear attention*",
+        "causal attention with ALiBi",
+        "*top 3 keys*",
+        "*causal window of 3",
+        "*softmax over the queries",
+    )
+)
 @pytest.mark.parametrize(("function", "name"), OPERATIONS, ids=[name for _, name in OPERATIONS])
 def test_another_operation_is_named(function: Any, name: str) -> None:
     look = look_at(function)

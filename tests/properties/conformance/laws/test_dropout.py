@@ -89,6 +89,7 @@ def test_returned_weights() -> None:
     assert judged(WEIGHTS, correct).status == "not_applicable"
 
 
+@pytest.mark.thorough(keep=("dropout_zero_is_no_dropout", "the_backward_drops_what_the_forward_dropped"))
 @pytest.mark.parametrize("law", [law.name for law in dropout.LAWS])
 def test_a_counterexample_of_dropout_can_be_read(law: str) -> None:
     """Statements about a distribution need many weights, but no packed bytes: the probe is written as a pattern."""

@@ -60,6 +60,7 @@ def test_holds_for_correct(law: str) -> None:
     held(law, correct)
 
 
+@pytest.mark.thorough(keep=("dot_product-*", "tiled-a_slice*"))
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
     ("function", "record"),

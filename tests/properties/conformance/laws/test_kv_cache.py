@@ -82,6 +82,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT, parameters=parameters)
 
 
+@pytest.mark.thorough(keep=("KeyValueCache-{}", "Cache-{'window': 4}", "Cache-{}"))
 @pytest.mark.parametrize("parameters", [{}, {"window": 1}, {"window": 4}, {"window": 40}], ids=str)
 @pytest.mark.parametrize("target", [faults.Cache, KeyValueCache])
 def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str, int]) -> None:

@@ -51,6 +51,7 @@ CORRECT = [
 ]
 
 
+@pytest.mark.thorough(keep=("*-reference", "*-tiled"))
 @pytest.mark.parametrize(("name", "function", "declared"), CORRECT, ids=[c[0] for c in CORRECT])
 @pytest.mark.parametrize("law", [law.name for law in ALL])
 def test_correct_functions_hold(law: str, name: str, function: Any, declared: dict[str, Any]) -> None:

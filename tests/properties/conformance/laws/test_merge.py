@@ -73,6 +73,7 @@ def test_a_declaration_makes_a_fault() -> None:
         conforming(fault(), CONTRACT)
 
 
+@pytest.mark.thorough(keep=("*-0",))
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("target", "record"), RIGHT, ids=[getattr(t, "__name__", "") for t, _ in RIGHT])
 def test_right_merges_conform(target: Callable[..., Any], record: dict[str, Any], seed: int) -> None:

@@ -67,6 +67,7 @@ RIGHT: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough(keep=("0-*",))
 @pytest.mark.parametrize(("module", "record"), RIGHT, ids=[module.__name__ for module, _ in RIGHT])
 @pytest.mark.parametrize("seed", range(4))
 def test_right_modules_are_left_in_peace(module: Callable[..., Any], record: dict[str, Any], seed: int) -> None:

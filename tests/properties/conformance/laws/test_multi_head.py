@@ -146,6 +146,7 @@ class GroupedOverQueries(Grouped):
         return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-2)
 
 
+@pytest.mark.thorough(keep=("1",))
 @pytest.mark.parametrize("seed", range(3))
 def test_a_wrong_module_of_grouped_heads_is_shrunk_and_keeps_a_head_of_keys(seed: int) -> None:
     conforming(Grouped, CONTRACT, seed=seed)
@@ -156,18 +157,21 @@ def test_a_wrong_module_of_grouped_heads_is_shrunk_and_keeps_a_head_of_keys(seed
     assert result.counterexample.data["sizes"].get("H_kv", 1) >= 1
 
 
+@pytest.mark.thorough(keep=("1",))
 @pytest.mark.parametrize("seed", range(3))
 def test_a_module_with_dropout_of_its_own_is_judged_in_evaluation_mode(seed: int) -> None:
     results = conforming(faults.with_dropout, CONTRACT, seed=seed, parameters=WEIGHTS)
     assert results["training_without_dropout_is_evaluation"].status == "held"
 
 
+@pytest.mark.thorough(keep=("fused_by_heads", "MultiHead"))
 @pytest.mark.parametrize("target", faults.NAMINGS)
 def test_projections_are_recognised_by_many_names(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT, parameters=WEIGHTS)
     assert {r.status for name, r in results.items() if name not in SILENT} == {"held"}
 
 
+@pytest.mark.thorough(keep=("MultiHeadSelfAttention-*",))
 @pytest.mark.parametrize(
     ("target", "mask_true"),
     [(MultiHeadSelfAttention, "attend"), (shared_projection_attention, "attend")],

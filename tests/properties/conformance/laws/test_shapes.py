@@ -110,6 +110,7 @@ def mask_beyond_512_ignored(
 BEYOND = [fault for law, fault in REFUTED if law == "round_sizes_and_sizes_beyond_are_right"]
 
 
+@pytest.mark.thorough(keep=("keys_beyond_512_lost", "head_size_cut_at_128", "key_gradient_cut_at_256"))
 @pytest.mark.parametrize("fault", [*BEYOND, "mask_beyond_512_ignored"])
 def test_a_counterexample_beyond_a_size_is_large_in_that_size_alone_and_can_be_read(fault: str) -> None:
     function = mask_beyond_512_ignored if fault == "mask_beyond_512_ignored" else built(fault)

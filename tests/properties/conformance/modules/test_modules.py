@@ -25,6 +25,9 @@ CONTRACT = "multi-head"
 TRUTH = "heads_attend_as_the_formula_says"
 
 
+@pytest.mark.thorough(
+    keep=("CausalSelfAttention-*", "BertSelfAttention-*", "GPT2-*", "TimmAttention-*", "CrossAttention-*", "NeoX-*")
+)
 @pytest.mark.parametrize(("right", "fault", "record"), forms.FORMS, ids=lambda x: getattr(x, "__name__", ""))
 def test_a_module_as_people_write_it_conforms_and_its_fault_does_not(
     right: type[nn.Module], fault: type[nn.Module], record: dict[str, Any]

@@ -110,6 +110,7 @@ def test_laws_that_are_asked_for_by_name_judge_all_their_cases() -> None:
         assert session.fewest == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_two_processes_say_the_same_of_what_ran_less() -> None:
     one = verify_target(f"{TARGETS}:plain", {"gradients": False}, effort="quick")

@@ -66,6 +66,7 @@ KEYS = (
 )
 
 
+@pytest.mark.thorough(leave_out=("*verdicts3",))
 @pytest.mark.parametrize(
     ("formula", "verdicts"),
     [

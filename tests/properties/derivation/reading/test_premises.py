@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.properties.derivation_phrasings import PHRASINGS, document
 READ_AT_LEAST = 50  # of the phrasings; the others are UNDECIDED, with the words and what to write
 
 
+@cache
 def last(symbols: str, words: str, formula: str) -> tuple[Verdict, str]:
     report = check_document(document(symbols, words, formula))
     return report.steps[-1].verdict, report.steps[-1].evidence.text

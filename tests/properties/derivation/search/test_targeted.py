@@ -46,6 +46,7 @@ def checked(declared: str, formula: str) -> StepReport:
     return step
 
 
+@pytest.mark.thorough(leave_out=("declared11-*",))
 @pytest.mark.parametrize(("declared", "right", "wrong"), PAIRS)
 def test_what_fails_only_at_special_values_is_refuted_there(declared: str, right: str, wrong: str) -> None:
     step = checked(declared, wrong)

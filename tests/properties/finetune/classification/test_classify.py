@@ -64,6 +64,7 @@ def overfit(world: Path, **changes: Any) -> Monitor:
     return seen
 
 
+@pytest.mark.thorough(keep=("full", "lora", "prefix"))
 @pytest.mark.parametrize("method", DEFAULTS)
 def test_ten_examples_are_learnt_by_heart(world: Path, method: str) -> None:
     """The check of the source: 10 examples, 20 epochs; of the loss too, which accuracy hides."""
@@ -106,6 +107,7 @@ def trained(world: Path, folder: Path | None, kill_at: int | None = None, **chan
     return run.train(kills)
 
 
+@pytest.mark.thorough(keep=("5-*",))
 @pytest.mark.parametrize(
     "changes", [{"method": "lora"}, {"method": "full", "mlm_alpha": 0.5, "accumulate": 2}, {"method": "head"}]
 )

@@ -13,6 +13,7 @@ from judging_contracts import conforming
 from finetune.contract_adapters import training as graded
 
 
+@pytest.mark.thorough(keep=("Vanilla",))
 @pytest.mark.parametrize("model", [graded.Vanilla, graded.Synthesizer, graded.Rotary])
 def test_our_models_conform(model: Any) -> None:
     results = conforming(model, "causal-lm", parameters={"ignore_index": 0})

@@ -58,6 +58,7 @@ def test_a_trial_cannot_see_test(world: Path, tmp_path: Path, monkeypatch: pytes
     assert seen == [(None, []), (None, [])]
 
 
+@pytest.mark.thorough
 def test_a_worker_that_was_killed_is_gone_on_with(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken off in the third trial, after an epoch of training; the next worker has the same eight results."""
     whole = selection(world, tmp_path / "whole").work().study.trials()

@@ -22,6 +22,7 @@ LAWS = {
 }
 
 
+@pytest.mark.thorough(keep=("core:triton_flash",))
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is installed on Linux alone")
 @pytest.mark.parametrize("name", LAWS)
 def test_the_kernel_keeps_the_laws_of_its_blocks(name: str) -> None:

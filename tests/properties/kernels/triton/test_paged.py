@@ -11,6 +11,7 @@ from attention_core.conformance.engine.verify import verify_target
 from attention_core.kernels.triton.paged import paged_decode
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is installed on Linux alone")
 def test_the_kernel_conforms() -> None:
     report = verify_target("core:triton_paged", {}, effort="quick")

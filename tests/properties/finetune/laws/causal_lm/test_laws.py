@@ -35,6 +35,7 @@ SILENT = {  # laws that have nothing to say, since a method is not there or noth
 }  # fmt: skip
 
 
+@pytest.mark.thorough(keep=("Plain",))
 @pytest.mark.parametrize("target", faults.CORRECT)
 def test_correct_models_conform(target: Any) -> None:
     results = conforming(target, CONTRACT, parameters=DECLARED.get(target, {}))

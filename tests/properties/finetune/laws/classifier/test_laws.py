@@ -40,6 +40,7 @@ def declared(target: Any) -> dict[str, Any]:
     return faults.DECLARED.get(target, {})
 
 
+@pytest.mark.thorough(keep=("Meaned", "Prompted"))
 @pytest.mark.parametrize("target", faults.CORRECT)
 def test_correct_classifiers_conform(target: Any) -> None:
     results = conforming(target, CONTRACT, parameters=declared(target))
