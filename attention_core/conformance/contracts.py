@@ -37,6 +37,7 @@ from attention_core.conformance.laws import (
     module_gradients,
     module_weights,
     multi_head,
+    packed_features,
     paged,
     position_table,
     process_state,
@@ -231,8 +232,11 @@ def module_contract() -> Contract:
 
 
 def packed_contract(family: ModuleType, subject: Callable[..., Any]) -> Contract:
-    """A contract of several texts in one call."""
-    return replace(parameter_contract(family, subject), from_json=PackedCase.from_json)
+    """A contract of several texts in one call, with the features that such calls have."""
+    contract, name = parameter_contract(family, subject), family.CONTRACT
+    own = [law for law in with_comparisons(packed_features.LAWS, *packed_features.COMPARISONS) if law.contract == name]
+    *laws, process = contract.laws
+    return replace(contract, laws=(*laws, *own, process), from_json=PackedCase.from_json)
 
 
 def seed_contract() -> Contract:

@@ -26,6 +26,7 @@ from attention_core.faults import (
     multi_head_masks,
     multi_head_projections,
     online_softmax,
+    packed_features,
     paged,
     position_table,
     positions,
@@ -48,7 +49,7 @@ SUBJECTS = (
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
-    features,
+    features, packed_features,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

@@ -6,13 +6,26 @@ Both gather what a text has and attend to it, text by text: the plainest thing t
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_core.kernels.arguments import prepare
-from attention_core.kernels.dot_product import attend
+from attention_core.kernels.featured import attend_with_features
+from attention_core.masking import window
+
+
+class Features(NamedTuple):
+    """What a call asks for beside its arrays, as in `packed_attention`."""
+
+    causal: bool
+    softmax_scale: float | None
+    window_size: tuple[int, int]
+    softcap: float | None
+    sinks: Tensor | None
+    alibi_slopes: Tensor | None
 
 
 def packed_attention(
@@ -25,12 +38,17 @@ def packed_attention(
     causal: bool = False,
     softmax_scale: float | None = None,
     window_size: tuple[int, int] = (-1, -1),
+    softcap: float | None = None,
+    sinks: Float[Tensor, " H"] | None = None,
+    alibi_slopes: Float[Tensor, " H"] | None = None,
 ) -> Float[Tensor, "T_q H d_v"]:
     """Attention of every text by itself: rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] of the queries are text b.
 
     Args: cu_seqlens_q, cu_seqlens_k: 0 and the sums of lengths up to each text; causal: with n_q queries and n_kv keys,
         query i sees the keys j <= i + n_kv - n_q; softmax_scale, None = 1/sqrt(d); window_size, (left, right): at
-        most so many keys to either side of j = i + n_kv - n_q, -1 for any number. H_kv may divide H.
+        most so many keys to either side of j = i + n_kv - n_q, -1 for any number; softcap, c: scaled scores s become
+        c tanh(s / c), 0 or None for none; sinks: a score for each head in the normaliser, without a value;
+        alibi_slopes: what a score falls by for each key between it and the query. H_kv may divide H.
     Returns: (T_q, H, d_v) in the query's dtype; rows without a key, and rows behind the last text, are 0.
     Raises: ValueError where ends do not fit the arrays, or shapes contradict each other.
     Example:
@@ -46,8 +64,9 @@ def packed_attention(
     for ends, rows in ((ends_q, len(query)), (ends_k, len(key))):
         if not ends or ends[0] != 0 or ends[-1] > rows or any(a > b for a, b in pairwise(ends)):
             raise ValueError(f"ends of texts must rise from 0 to at most {rows}, got {ends}")
+    features = Features(causal, softmax_scale, window_size, softcap or None, sinks, alibi_slopes)
     outs = [
-        attend_to_text(query[a:b], key[c:d], value[c:d], causal, softmax_scale, window_size)
+        attend_to_text(query[a:b], key[c:d], value[c:d], features)
         for (a, b), (c, d) in zip(pairwise(ends_q), pairwise(ends_k), strict=True)
     ]
     unused = query.new_zeros(len(query) - ends_q[-1], query.shape[1], value.shape[-1])
@@ -64,6 +83,9 @@ def paged_attention(
     causal: bool = False,
     softmax_scale: float | None = None,
     window_size: tuple[int, int] = (-1, -1),
+    softcap: float | None = None,
+    sinks: Float[Tensor, " H"] | None = None,
+    alibi_slopes: Float[Tensor, " H"] | None = None,
 ) -> Float[Tensor, "B n H d_v"]:
     """Attention of the last n tokens of every text to the keys that a block table names.
 
@@ -84,11 +106,11 @@ def paged_attention(
     lengths = cache_seqlens.tolist()
     if len(lengths) != len(query) or any(not 0 <= n <= columns * page for n in lengths):
         raise ValueError(f"lengths {lengths} do not fit {len(query)} texts of at most {columns} pages of {page} keys")
-    outs = []
+    outs, features = [], Features(causal, softmax_scale, window_size, softcap or None, sinks, alibi_slopes)
     for one, row, length in zip(query, block_table, lengths, strict=True):
         used = row[: -(-length // page)].long()
         keys, values = (pages[used].flatten(0, 1)[:length] for pages in (key_pages, value_pages))
-        outs.append(attend_to_text(one, keys, values, causal, softmax_scale, window_size))
+        outs.append(attend_to_text(one, keys, values, features))
     return torch.stack(outs) if outs else query.new_zeros(*query.shape[:-1], value_pages.shape[-1])
 
 
@@ -96,20 +118,18 @@ def attend_to_text(
     query: Float[Tensor, "n_q H d"],
     key: Float[Tensor, "n_kv H_kv d"],
     value: Float[Tensor, "n_kv H_kv d_v"],
-    causal: bool,
-    softmax_scale: float | None,
-    window_size: tuple[int, int],
+    features: Features,
 ) -> Float[Tensor, "n_q H d_v"]:
     """Attention of one text, whose queries are its last tokens (see `packed_attention`)."""
     n_q, n_kv = len(query), len(key)
-    i, j = torch.arange(n_q)[:, None] + n_kv - n_q, torch.arange(n_kv)
-    left, right = window_size[0], 0 if causal else window_size[1]
-    seen = torch.ones(n_q, n_kv, dtype=torch.bool)
-    if left >= 0:
-        seen &= j >= i - left
-    if right >= 0:
-        seen &= j <= i + right
+    left, right = features.window_size[0], 0 if features.causal else features.window_size[1]
+    seen = window(left, right, "bottom_right").dense(n_q, n_kv)
     shared = key.shape[1] != query.shape[1]
     q, k, v = (x.transpose(0, 1) for x in (query, key, value))
-    problem = prepare(q, k, v, seen, scale=softmax_scale, enable_gqa=shared)
-    return attend(problem).out.transpose(0, 1).to(query.dtype)
+    problem = prepare(q, k, v, seen, scale=features.softmax_scale, enable_gqa=shared)
+    if features.alibi_slopes is not None:
+        behind = torch.arange(n_q)[:, None] + n_kv - n_q - torch.arange(n_kv)
+        slopes = features.alibi_slopes.to(problem.query.dtype)[:, None, None]
+        problem = problem._replace(bias=-slopes * behind.abs())
+    out = attend_with_features(problem, features.softcap, features.sinks)
+    return out.transpose(0, 1).to(query.dtype)

@@ -21,16 +21,18 @@ from attention_core.masking.structured import (
     Prefix,
     Segments,
     SlidingWindow,
+    Window,
     causal,
     padding,
     prefix,
     segments,
     sliding_window,
+    window,
 )
 
 __all__ = [
-    "causal", "sliding_window", "prefix", "segments", "padding",
-    "Mask", "Causal", "SlidingWindow", "Prefix", "Segments", "Padding", "And", "Or", "Align",
+    "causal", "sliding_window", "window", "prefix", "segments", "padding",
+    "Mask", "Causal", "SlidingWindow", "Window", "Prefix", "Segments", "Padding", "And", "Or", "Align",
     "causal_mask", "sliding_window_mask", "prefix_mask", "segments_mask", "padding_mask",
     "to_additive", "to_bool",
 ]  # fmt: skip

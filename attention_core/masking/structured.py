@@ -111,6 +111,29 @@ class SlidingWindow(_ByParts):
 
 
 @dataclass(frozen=True)
+class Window(_ByParts):
+    """{(i, j) : i + o - left <= j <= i + o + right}; -1 for any number."""
+
+    left: int
+    right: int
+    align: Align
+
+    def part(
+        self, n_q: int, n_kv: int, rows: slice = ALL, keys: slice = ALL, device: torch.device | None = None
+    ) -> Bool[Tensor, "n_q n_kv"]:
+        i, j = _positions(n_q, n_kv, self.align, rows, keys, device)
+        low = i - self.left if self.left >= 0 else torch.zeros_like(i)
+        high = i + self.right if self.right >= 0 else torch.full_like(i, n_kv)
+        return (low <= j) & (j <= high)
+
+    def extent(self, n_q: int, n_kv: int) -> Extent:
+        i = torch.arange(n_q) + offset(n_q, n_kv, self.align)
+        first = (i - self.left).clamp(0, n_kv) if self.left >= 0 else torch.zeros_like(i)
+        end = (i + self.right + 1).clamp(0, n_kv) if self.right >= 0 else torch.full_like(i, n_kv)
+        return Extent(first, end, True)
+
+
+@dataclass(frozen=True)
 class Prefix(_ByParts):
     """{(i, j) : j < P or j <= i + o}."""
 
@@ -246,6 +269,20 @@ def sliding_window(W: int, align: Align = "top_left") -> Mask:
     Source: Beltagy et al., "Longformer" (2020), section 3.1, one-sided.
     """
     return SlidingWindow(count("W", W, least=1), checked_align(align))
+
+
+def window(left: int, right: int, align: Align = "top_left") -> Mask:
+    """Keys to either side of the query's own: {(i, j) : i + o - left <= j <= i + o + right}.
+
+    Args: left, right: numbers of keys, 0 or more; -1 for any number. Raises: ValueError for others, unknown align.
+    Example:
+        >>> window(0, 1).dense(2, 3)
+        tensor([[ True,  True, False],
+                [False,  True,  True]])
+
+    Source: Beltagy et al., "Longformer" (2020), section 3.1; Dao, flash-attention (window_size).
+    """
+    return Window(count("left", left, least=-1), count("right", right, least=-1), checked_align(align))
 
 
 def prefix(P: int, align: Align = "top_left") -> Mask:

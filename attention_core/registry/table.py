@@ -58,7 +58,12 @@ OURS = (
         "core:attention",
         "attention_core.dispatch.attention:attention",
         "the public attention(...): the fastest kernel for each call, by a table measured on the machine",
-        {**TORCH, "claims": ("attn_mask", "scale", "enable_gqa"), "mask_gradient": True},
+        {
+            **TORCH,
+            "claims": ("attn_mask", "scale", "enable_gqa", "window", "sinks", "softcap"),
+            "window": "sides",
+            "mask_gradient": True,
+        },
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
         untested={"kernel": "which kernel runs; each has a row of its own"},
     ),
@@ -103,6 +108,12 @@ OURS = (
         {**TORCH, "mask_gradient": True},
         known_failures={GARBAGE: FLASH_FAILURES[GARBAGE]},
         untested={"inner": "the kernel that computes in float32; each has a row of its own"},
+    ),
+    Kernel(
+        "core:featured",
+        "attention_core.kernels.featured:featured_attention",
+        "the definition with a window, a soft cap and sinks",
+        {**CORE, "window": "sides"},
     ),
     Kernel(
         "core:block_sparse",

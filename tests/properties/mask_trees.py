@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from attention_core.masking import Align, Mask, causal, padding, prefix, segments, sliding_window
+from attention_core.masking import Align, Mask, causal, padding, prefix, segments, sliding_window, window
 
 B, LONGEST = 2, 24
 ALIGN: st.SearchStrategy[Align] = st.sampled_from(["top_left", "bottom_right"])
@@ -19,6 +19,7 @@ def masks(draw: st.DrawFn, n_q: int, n_kv: int) -> Mask:
     leaf: st.SearchStrategy[Mask] = st.one_of(
         st.builds(causal, ALIGN),
         st.builds(sliding_window, st.integers(1, LONGEST), ALIGN),
+        st.builds(window, st.integers(-1, LONGEST), st.integers(-1, LONGEST), ALIGN),
         st.builds(prefix, st.integers(0, LONGEST), ALIGN),
         st.builds(segments, st.lists(ids, min_size=B, max_size=B), ALIGN),
         st.builds(segments, st.lists(packed, min_size=B, max_size=B), ALIGN),

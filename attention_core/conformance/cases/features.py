@@ -17,7 +17,7 @@ from attention_core import oracle
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.worker.exchange import NDArray
-from attention_core.declaration.features import PAIRS, SYMMETRIC, sides_of
+from attention_core.declaration.features import PAIRS, SYMMETRIC, WINDOWS, sides_of
 
 Sides = tuple[int, int]
 OTHER_CORNER = {"top_left": "bottom_right", "bottom_right": "top_left"}
@@ -94,6 +94,12 @@ def starts(case: Case, features: Features, alignment: str) -> NDArray:
     return (lengths - case.sizes[0] if alignment == "bottom_right" else 0 * lengths)[:, None, None, None]
 
 
+def distances(case: Case, features: Features, alignment: str) -> NDArray:
+    """How far each key lies behind each query, (B, 1, n_q, n_kv)."""
+    n_q, n_kv = case.sizes[:2]
+    return np.asarray(starts(case, features, alignment) + np.arange(n_q)[:, None] - np.arange(n_kv))
+
+
 def visible(case: Case, features: Features, alignment: str) -> NDArray:
     """Which key a query may attend by mask, causality, window and lengths: broadcastable to (B, H, n_q, n_kv)."""
     n_q, n_kv = case.sizes[:2]
@@ -110,16 +116,23 @@ def visible(case: Case, features: Features, alignment: str) -> NDArray:
     return np.asarray(oracle.allowed(n_q, n_kv, case.mask) & np.stack(sequences)[:, None])
 
 
-def pose(case: Case, features: Features, alignment: str) -> Posed:
-    """The plain problem of a call."""
-    allow = visible(case, features, alignment)
+def pose(case: Case, features: Features, alignment: str, behind: NDArray | None = None) -> Posed:
+    """The plain problem of a call.
+
+    Args: behind: how far a key lies behind a query, (n_q, n_kv), for windows and slopes; None as it is. Null models
+        give another: a window that is counted along a whole pack, say.
+    """
+    windowed = features if behind is None else features.with_(window=None)
+    allow = visible(case, windowed, alignment)
+    if behind is not None and features.window is not None:
+        left, right = features.window
+        allow = allow & ((left < 0) | (behind <= left)) & ((right < 0) | (behind >= -right))
     dead = np.broadcast_to(~allow.any(axis=-1), case.query.shape[:-1])
     bias: NDArray | None = None
     if case.mask is not None and case.mask.dtype != bool:
         bias = np.where(np.isneginf(case.mask), 0.0, case.mask)
     if features.alibi_slopes is not None:
-        n_q, n_kv = case.sizes[:2]
-        behind = starts(case, features, alignment) + np.arange(n_q)[:, None] - np.arange(n_kv)
+        behind = distances(case, features, alignment) if behind is None else behind
         bias = (0.0 if bias is None else bias) - features.alibi_slopes[:, None, None] * np.abs(behind)
     mask = allow if bias is None else np.where(allow, bias, -np.inf)
     posed = case.with_(mask=mask, is_causal=False)
@@ -144,6 +157,20 @@ def with_sink(case: Case, sinks: NDArray) -> Case:
 # --- drawing ------------------------------------------------------------------------------------------------------
 
 WIDTHS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 63, 64)
+
+
+def fit_sides(kind: str, sides: Sides) -> Sides | None:
+    """Sides as a window of a kind can have them, as near as it comes; None where none of its numbers means them.
+
+    Example:
+        >>> fit_sides("sides", (2, -1)), fit_sides("last", (2, -1)), fit_sides("around", (-1, -1))
+        ((2, -1), (2, 0), None)
+    """
+    if kind == "sides":
+        return sides
+    if kind in PAIRS:
+        return None if sides == (-1, -1) else (max(sides[0], 0), max(sides[1], 0))
+    return None if sides[0] < 0 else sides_of(kind, sides[0] - WINDOWS[kind][0])
 
 
 def draw_window(case: Case, kind: str, rng: np.random.Generator) -> Sides:

@@ -55,7 +55,7 @@ def window_outcome(comparer: Comparer, record: Implementation, case: Case, sides
     """ "agrees", "differs", "declines", or "absent" where the record does not have such a call."""
     try:
         subject, case = comparer.subject(record), apply_record(record, case)
-        call = judge_call(subject, case, Features(window=sides))
+        call = judge_call(record, case, Features(window=sides))
         out = subject.forward(case, features=call.features, fresh=True).out.values
     except Refused:
         return "declines"

@@ -62,7 +62,7 @@ def draw_features(subject: Subject, case: Case, wanted: str) -> Features:
 
 def call_of(subject: Subject, case: Case, wanted: str) -> Featured:
     """A call with the feature, its truth and its budget."""
-    return judge_call(subject, case, draw_features(subject, case, wanted))
+    return judge_call(subject.implementation, case, draw_features(subject, case, wanted))
 
 
 def large_number(dtype: str) -> float:
@@ -70,25 +70,25 @@ def large_number(dtype: str) -> float:
     return 1e3 if dtype == "float16" else 1e4
 
 
-def null_models(call: Featured, wanted: str) -> dict[str, NDArray]:
+def null_models(call: Featured, wanted: str, window_kind: str) -> dict[str, NDArray]:
     """The outputs of calls that get a feature wrong, by what they get wrong."""
-    subject, case, declared = call.subject, call.case, call.subject.implementation
-    ways = NULLS[wanted](call.features, subject.binding.window_kind)
-    found = {name: truth_of(subject, pose(case, wrong, declared.causal)).out for name, wrong in ways}
+    case, declared = call.case, call.declared
+    ways = NULLS[wanted](call.features, window_kind)
+    found = {name: truth_of(declared, pose(case, wrong, declared.causal)).out for name, wrong in ways}
     if wanted == "window" and case.sizes[0] != case.sizes[1]:
         found["window from the other corner"] = truth_of(
-            subject, pose(case, call.features, OTHER_CORNER[declared.causal])
+            declared, pose(case, call.features, OTHER_CORNER[declared.causal])
         ).out
     return found
 
 
-def count_power(call: Featured, law: str, wanted: str) -> None:
+def count_power(subject: Subject, call: Featured, law: str, wanted: str) -> None:
     """Note which null models a case could tell from the truth.
 
     Raises: NotApplicable where it could tell none: such a case cannot fail.
     """
-    subject, live, some = call.subject, ~call.posed.dead[..., None], False
-    for name, out in null_models(call, wanted).items():
+    live, some = ~call.posed.dead[..., None], False
+    for name, out in null_models(call, wanted, subject.binding.window_kind).items():
         apart = np.where(live, np.abs(out - call.truth.out), 0.0)
         separated = bool((apart > SEPARATION * call.limit).any())
         subject.relevant[law, name] += bool((apart > NOISE).any())
@@ -98,9 +98,8 @@ def count_power(call: Featured, law: str, wanted: str) -> None:
         raise NotApplicable(f"no wrong {wanted.replace('_', ' ')} would stand out")
 
 
-def require_output(call: Featured, asked: Case, what: str) -> None:
+def require_output(subject: Subject, call: Featured, asked: Case, what: str) -> None:
     """Raise unless a call with the features of `call`, of these arrays, gives its truth."""
-    subject = call.subject
     out = subject.forward(asked, features=call.features).out
     where = call.rows_to_judge
     ratio = require_close(out, call.truth.out, call.limit, f"{what} ({call.features.describe()})", where=where)
@@ -111,8 +110,8 @@ def require_output(call: Featured, asked: Case, what: str) -> None:
 def agrees(subject: Subject, case: Case, law: str, wanted: str) -> None:
     """The output of a call with a feature is its truth."""
     call = call_of(subject, case, wanted)
-    count_power(call, law, wanted)
-    require_output(call, case, "output")
+    count_power(subject, call, law, wanted)
+    require_output(subject, call, case, "output")
 
 
 def require_gradients(subject: Subject, case: Case, wanted: str, judged_inputs: tuple[str, ...] = INPUTS) -> None:
@@ -135,7 +134,7 @@ def require_gradients(subject: Subject, case: Case, wanted: str, judged_inputs: 
 
 def require_plain(subject: Subject, case: Case, features: Features, what: str) -> None:
     """A call whose features leave everything nearly as it is gives the truth of the plain call, but for that."""
-    call = judge_call(subject, case, features)
+    call = judge_call(subject.implementation, case, features)
     out, plain = subject.forward(case, features=features).out, subject.truth(case).out
     with np.errstate(invalid="ignore"):  # a dead row may be NaN in both
         apart = np.nan_to_num(np.abs(plain - call.truth.out))

@@ -53,7 +53,7 @@ def what_lies_beyond_a_length_is_invisible(subject: Subject, case: Case) -> None
     nan = subject.implementation.masked_nan == "ignored" and case.seed % 2
     filled = np.nan if nan else large_number(case.dtype)
     changed = case.with_(key=np.where(beyond, filled, case.key), value=np.where(beyond, filled, case.value))
-    require_output(call, changed, f"output beside {'NaN' if nan else 'large numbers'} behind the last key")
+    require_output(subject, call, changed, f"output beside {'NaN' if nan else 'large numbers'} behind the last key")
 
 
 def full_lengths_change_nothing(subject: Subject, case: Case) -> None:

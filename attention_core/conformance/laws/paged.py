@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.laws.varlen import ASKED, check_pack, compare, count_power, heads_of, outputs_of
+from attention_core.conformance.laws.varlen import (
+    ASKED,
+    BESIDE,
+    check_pack,
+    compare,
+    count_power,
+    heads_of,
+    outputs_of,
+)
 from attention_core.conformance.subjects.evidence import (
     NotApplicable,
     Violation,
@@ -188,7 +196,8 @@ def new_tokens_are_appended(subject: PagedSubject, case: PackedCase) -> None:
         for b, (_, n_kv) in enumerate(pack.texts):
             x[full.places(b, n_kv - m, n_kv)] = round_to(np.asarray(-7.0), case.dtype)
     out, key, value = subject.append(case, pack, before, setting, (new_key, new_value))
-    compare(subject, case, out, None, subject.judge(case, pack, setting), "out of a call that appends")
+    what = f"out of a call that appends{setting.describe()}"
+    compare(subject, case, out, None, subject.judge(case, pack, setting), what)
     require_close(key, full.key, 0.0, "pages of keys after a call that appends")
     require_close(value, full.value, 0.0, "pages of values after a call that appends")
 
@@ -265,13 +274,13 @@ PAGED = heads_of(page=(1, 5))
 VIEWS = ("chunk", "padded", "offset", "heads_first", "heads_last", "contiguous")
 """How pages lie in memory (see `array`), two of them at a time: features side by side, as every cache has them."""
 USUAL = Sizes(PAGED, {**ASKED, "lengths": ("any", "same", "decode", "edges", "one")}, adjust=without_page)
-FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, "lengths": ("any", "same")}, adjust=without_page)
+FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, **BESIDE, "lengths": ("any", "same")}, adjust=without_page)
 SHARED_PAGES = Sizes(
     {**PAGED, "most": (8, 16), "page": (1, 3)},
     {"causal": (False, True), "lengths": ("any", "same")},
     adjust=without_page,
 )
-EMPTY = Sizes(PAGED, {"causal": (False, True), "lengths": ("empty",)}, adjust=without_page)
+EMPTY = Sizes(PAGED, {**BESIDE, "causal": (False, True), "lengths": ("empty",)}, adjust=without_page)
 SHARED = Sizes(
     {**PAGED, "H_kv": (2, 3), "group": (2, 3)},
     {"causal": (False, True), "lengths": ("any", "decode")},

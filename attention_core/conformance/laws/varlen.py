@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.features import NULLS, OTHER_CORNER, pose
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
@@ -43,7 +43,7 @@ def check_pack(
     """
     judged = subject.judge(case, truth_of or pack, setting)
     out, lse = subject.attend(case, pack, setting, **how)
-    compare(subject, case, out, lse, judged, what, where)
+    compare(subject, case, out, lse, judged, what + setting.describe(), where)
     return out
 
 
@@ -56,11 +56,11 @@ def compare(
     rows[_total(case) :] = False
     if where is not None:
         rows &= where[:, None]
-    compared = rows & ~judged.dead if subject.implementation.dead_rows == "unspecified" else rows
+    compared = rows & judged.declared
     ratio = require_close(out, judged.out, judged.out_bound, what, where=compared[..., None])
     key = (case.dtype, subject.implementation.contract)
     subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
-    if lse is not None:
+    if lse is not None and judged.has_lse:
         require_close(lse, judged.lse, judged.lse_bound, f"lse of {what}", where=compared)
 
 
@@ -81,11 +81,9 @@ def null_models(subject: PackedSubject, pack: Pack, setting: Setting) -> dict[st
         found["causality ignored"] = pack, replace(setting, causal=False)
     if setting.scale is not None:
         found["scale ignored"] = pack, replace(setting, scale=None)
-    if setting.sides is not None:
-        left, right = setting.sides
-        found["window ignored"] = pack, replace(setting, sides=None)
-        found["window one key wider"] = pack, replace(setting, sides=(left + (left >= 0), right))
-        found["window on the other side"] = pack, replace(setting, sides=(right, left))
+    for name in setting.features.given():
+        for wrong, features in NULLS[name](setting.features, subject.window_kind):
+            found[wrong] = pack, replace(setting, features=features)
     results = {name: outputs_of(subject, *given) for name, given in found.items()}
     if setting.causal and any(q != k for q, k in texts):
         results["the other alignment"] = outputs_of(subject, pack, setting, other_side=True)
@@ -94,14 +92,9 @@ def null_models(subject: PackedSubject, pack: Pack, setting: Setting) -> dict[st
 
 def outputs_of(subject: PackedSubject, pack: Pack, setting: Setting, *, other_side: bool = False) -> NDArray:
     """The outputs of a pack in float64, one behind the other."""
-    how = subject.how(setting)
-    if other_side:
-        how["alignment"] = "top_left" if how["alignment"] == "bottom_right" else "bottom_right"
-    truths = oracle.packed_attention(pack.query, pack.key, pack.value, pack.texts, **how, scale=setting.scale)
-    out = np.zeros((*pack.query.shape[:2], pack.value.shape[-1]))
-    for i, truth in enumerate(truths):
-        out[pack.rows(i)] = truth.out[0].swapaxes(0, 1)
-    return out
+    corner = subject.implementation.causal
+    corner = OTHER_CORNER[corner] if other_side else corner
+    return subject.outputs(pack, setting, lambda i, case, features: pose(case, features, corner))
 
 
 def count_power(
@@ -112,15 +105,20 @@ def count_power(
 
     Raises: NotApplicable where it could tell none: such a case cannot fail.
     """
+    if not note_power(subject, law, judged, {**null_models(subject, pack, setting), **more}):
+        raise NotApplicable("no wrong attention that is tried would stand out")
+
+
+def note_power(subject: PackedSubject, law: str, judged: Judged, nulls: Mapping[str, NDArray]) -> bool:
+    """Note which null models stand out from the truth; whether any does."""
     live, some = ~judged.dead[..., None], False
-    for name, out in {**null_models(subject, pack, setting), **more}.items():
+    for name, out in nulls.items():
         apart = np.where(live, np.abs(out - judged.out), 0.0)
         separated = bool((apart > SEPARATION * judged.out_bound).any())
         subject.relevant[law, name] += bool((apart > 1e-9).any())
         subject.powers[law, name] += separated
         some |= separated
-    if not some:
-        raise NotApplicable("no wrong attention that is tried would stand out")
+    return some
 
 
 # --- laws ---------------------------------------------------------------------------------------------------
@@ -271,6 +269,36 @@ def the_order_of_texts_does_not_matter(subject: PackedSubject, case: PackedCase)
     _require_alike(subject, case, subject.pack(case), subject.setting(case), order, what)
 
 
+def require_gradients(subject: PackedSubject, case: PackedCase, pack: Pack, setting: Setting, what: str = "") -> None:
+    """Gradients of query, key, value, and of sinks where there are some, are true.
+
+    Raises: NotApplicable where the call carries no gradient.
+    """
+    down = case.values("cotangent", *pack.query.shape[:2], pack.value.shape[-1])
+    down[_total(case) :] = 0.0
+    judged = subject.true_gradients(case, pack, setting, down)
+    places = {"query": "0", "key": "1", "value": "2"}
+    places |= {"sinks": subject.roles["sinks"]} if "sinks" in judged else {}
+    request = subject.request_of(
+        case, pack, setting, wrt_=tuple(places.values()), cotangent_=as_argument(down, case.dtype)
+    )  # fmt: skip
+    response = subject.send(request)
+    if not response.has_graph:
+        raise NotApplicable("it carries no gradient")
+    for name, (true, bound) in judged.items():
+        found = response.gradients.get(places[name])
+        got = Result(np.zeros(true.shape), request, f"grad:{places[name]}")
+        got.extra["missing"] = found is None
+        if found is not None:
+            got.values = found.values.astype(np.float64)
+        ratio = require_close(got, true, bound, f"gradient of {THE[name]}{what}")
+        key = (case.dtype, f"{name} of {subject.implementation.contract}")
+        subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+
+
+THE = {"query": "the query", "key": "the key", "value": "the value", "sinks": "the sinks"}
+
+
 def _require_alike(
     subject: PackedSubject, case: PackedCase, pack: Pack, setting: Setting, order: list[int], what: str
 ) -> None:
@@ -296,23 +324,7 @@ def packed_gradients_are_true(subject: PackedSubject, case: PackedCase) -> None:
     """
     more = case.seed % 3 if case.seed % 2 else 0
     pack, setting = subject.pack(case, more=more), subject.setting(case)
-    total = _total(case)
-    down = case.values("cotangent", *pack.query.shape[:2], pack.value.shape[-1])
-    down[total:] = 0.0
-    true, bounds = subject.true_gradients(case, pack, setting, down)
-    request = subject.request_of(
-        case, pack, setting, wrt_=("0", "1", "2"), cotangent_=as_argument(down, case.dtype)
-    )  # fmt: skip
-    response = subject.send(request)
-    if not response.has_graph:
-        raise NotApplicable("it carries no gradient")
-    for place, name in enumerate(("query", "key", "value")):
-        found = response.gradients.get(str(place))
-        got = Result(np.zeros(true[place].shape), request, f"grad:{place}")
-        got.extra["missing"] = found is None
-        if found is not None:
-            got.values = found.values.astype(np.float64)
-        require_close(got, true[place], bounds[place], f"gradient of the {name}")
+    require_gradients(subject, case, pack, setting)
 
 
 def _differentiable(implementation: Implementation) -> bool:
@@ -334,8 +346,10 @@ def as_in_models(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, i
 SIDES = (None, (-1, -1), (2, 0), (1, 1), (3, 2), (0, 0), (-1, 1), (2, -1), (-1, 0))
 ASKED = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0), "sides": SIDES}
 USUAL = Sizes(heads_of(), {**ASKED, "lengths": ("any", "same", "chunk", "decode", "one", "edges")}, adjust=as_in_models)
-FEW = Sizes(heads_of(most=(1, 8)), {**ASKED, "lengths": ("any", "same", "chunk")})
-EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, "lengths": ("empty",)})
+BESIDE = {"softcap": (None, None, None, 1.0), "sinks": (False, False, True), "slopes": (False, False, True)}
+"""Features that stand beside what a law is about, where the target has them."""
+FEW = Sizes(heads_of(most=(1, 8)), {**ASKED, **BESIDE, "lengths": ("any", "same", "chunk")})
+EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, **BESIDE, "lengths": ("empty",)})
 SHARED = Sizes(heads_of(H_kv=(2, 3), group=(2, 3)), {"causal": (False, True), "lengths": ("any", "same", "decode")})
 LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
 VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
@@ -344,6 +358,10 @@ SINGLE = Sizes(
     dtypes=("float32", "float64"),
 )  # fmt: skip
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "varlen", "large": 12, "small": 0, "space": FEW}
+GRADIENTS: dict[str, Any] = {
+    "declares": _differentiable, "because": "gradients are not declared, or not of torch's arrays",
+    "absent": "gradients are not tested",
+}  # fmt: skip
 LAWS = (
     Law(packed_texts_agree_with_the_truth, **{**ROW, "large": 32, "space": USUAL}, central=True),
     Law(empty_texts_take_no_rows, **{**ROW, "space": EMPTY}),
@@ -355,10 +373,7 @@ LAWS = (
     Law(slices_of_a_projection_are_read_by_their_strides, **{**ROW, "space": VIEWS}),
     Law(a_text_alone_is_the_text_in_the_pack, **{**ROW, "large": 8}, role=DIAGNOSE),
     Law(the_order_of_texts_does_not_matter, **{**ROW, "large": 8}, role=DIAGNOSE),
-    Law(
-        packed_gradients_are_true, **{**ROW, "space": SINGLE}, declares=_differentiable,
-        because="gradients are not declared, or not of torch's arrays", absent="gradients are not tested",
-    ),
+    Law(packed_gradients_are_true, **{**ROW, "space": SINGLE}, **GRADIENTS),
 )  # fmt: skip
 COMPARISONS = (
     "empty_texts_take_no_rows", "nothing_leaks_between_texts", "rows_beyond_the_last_text_do_not_matter",

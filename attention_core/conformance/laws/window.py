@@ -66,7 +66,7 @@ def keys_outside_the_window_are_invisible(subject: Subject, case: Case) -> None:
         key=round_to(np.where(unseen, large * sign / max(case.query.shape[-1], 1), case.key), case.dtype),
         value=round_to(np.where(unseen, large, case.value), case.dtype),
     )  # fmt: skip
-    require_output(call, changed, "output beside large keys out of reach")
+    require_output(subject, call, changed, "output beside large keys out of reach")
 
 
 def a_window_beyond_all_keys_is_none(subject: Subject, case: Case) -> None:

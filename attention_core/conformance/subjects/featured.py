@@ -11,15 +11,15 @@ from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.error_rows import float_format, gamma
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.features import Features, Posed, pose
-from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 
 @dataclass(frozen=True, eq=False)
 class Featured:
-    """A call with features: its case, what it asks for, and the plain problem with truth and budget."""
+    """A call with features: what is declared, the case, what it asks for, the plain problem, its truth and budget."""
 
-    subject: Subject
+    declared: Implementation
     case: Case
     features: Features
     posed: Posed
@@ -29,8 +29,8 @@ class Featured:
     @property
     def rows_to_judge(self) -> NDArray:
         """Rows about which something is declared, (B, H, n_q, 1)."""
-        declared = self.subject.implementation.dead_rows
-        open_rows = declared == "unspecified" or (self.features.sinks is not None and declared != "zeros")
+        dead_rows = self.declared.dead_rows
+        open_rows = dead_rows == "unspecified" or (self.features.sinks is not None and dead_rows != "zeros")
         return np.asarray((~self.posed.dead if open_rows else np.ones_like(self.posed.dead))[..., None])
 
     @property
@@ -38,10 +38,13 @@ class Featured:
         """The budget of the output, (B, H, n_q, d_v)."""
         return np.broadcast_to(self.bounds.out, self.truth.out.shape)
 
-    def gradients(self) -> tuple[dict[str, NDArray], dict[str, NDArray], bool]:
-        """Gradients of <out, cotangent> by name, their budgets, and whether all of them can be judged."""
-        case, declared, sinks = self.posed.case, self.subject.implementation, self.features.sinks is not None
-        down = self.case.cotangent()
+    def gradients(self, down: NDArray | None = None) -> tuple[dict[str, NDArray], dict[str, NDArray], bool]:
+        """Gradients of <out, down> by name, their budgets, and whether all of them can be judged.
+
+        Args: down: a cotangent of the output; the case's own where none is given.
+        """
+        case, declared, sinks = self.posed.case, self.declared, self.features.sinks is not None
+        down = self.case.cotangent() if down is None else down
         true = oracle.gradients(
             case.query, case.key, case.value, down, case.mask, scale=case.factor, truth=self.truth, want_mask=sinks,
             dead_rows=declared.dead_rows, softcap=self.posed.softcap,
@@ -56,37 +59,37 @@ class Featured:
             {"query": x.query, "key": x.key[..., :n_kv, :], "value": x.value[..., :n_kv, :]} for x in (true, limits)
         )
         if sinks:
-            found["sinks"], bounds["sinks"] = self._sinks(true, limits)
+            found["sinks"], bounds["sinks"] = self._sinks(true, limits, down)
         return found, bounds, bool(limits.finite.all())
 
-    def _sinks(self, true: oracle.Gradients, limits: budget.BackwardBounds) -> tuple[NDArray, NDArray]:
+    def _sinks(self, true: oracle.Gradients, limits: budget.BackwardBounds, down: NDArray) -> tuple[NDArray, NDArray]:
         """The gradient of the sinks and its budget: sums over sequences and queries of that of their key's score."""
         assert true.mask is not None and limits.mask is not None
         each, error = true.mask[..., -1], limits.mask[..., -1]
-        fmt = float_format(self.case.dtype, self.subject.implementation.accumulate)
+        fmt = float_format(self.case.dtype, self.declared.accumulate)
         total = each.sum(axis=(0, 2))
-        error = error + 2 * fmt.a * np.abs((self.case.cotangent() * self.truth.out).sum(axis=-1))  # (sink-complement)
+        error = error + 2 * fmt.a * np.abs((down * self.truth.out).sum(axis=-1))  # (sink-complement)
         wide = gamma(each.shape[0] * each.shape[2], fmt.a) * (np.abs(each) + error).sum(axis=(0, 2))  # (sink-sum)
         bound = error.sum(axis=(0, 2)) + wide
         return total, (1 + gamma(2, fmt.u)) * bound + gamma(2, fmt.u) * np.abs(total) + fmt.flush
 
 
-def truth_of(subject: Subject, posed: Posed) -> oracle.Truth:
+def truth_of(declared: Implementation, posed: Posed) -> oracle.Truth:
     """The float64 truth of a posed problem, dead rows as declared."""
-    case, dead = posed.case, subject.implementation.dead_rows
+    case = posed.case
     return oracle.attention(
-        case.query, case.key, case.value, case.mask, scale=case.factor, dead_rows=dead, softcap=posed.softcap
+        case.query, case.key, case.value, case.mask, scale=case.factor, dead_rows=declared.dead_rows,
+        softcap=posed.softcap,
     )  # fmt: skip
 
 
-def judge_call(subject: Subject, case: Case, features: Features) -> Featured:
+def judge_call(declared: Implementation, case: Case, features: Features) -> Featured:
     """A call with features, its truth and its budget."""
-    declared = subject.implementation
     posed = pose(case, features, declared.causal)
-    truth, plain = truth_of(subject, posed), posed.case
+    truth, plain = truth_of(declared, posed), posed.case
     bounds = budget.forward_bound(
         plain.query, plain.key, plain.value, truth, mask=plain.mask, scale=plain.factor, dtype=plain.dtype,
         accumulate=declared.accumulate, dead_rows=declared.dead_rows, merges=declared.merges, softcap=posed.softcap,
         computed_bias=posed.computed_bias,
     )  # fmt: skip
-    return Featured(subject, case, features, posed, truth, bounds)
+    return Featured(declared, case, features, posed, truth, bounds)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.subjects.parameter_case import ParameterCase, named_sizes
+from attention_core.conformance.worker.exchange import NDArray
 
 Lengths = list[list[int]]
 """(n_q, n_kv) of every text, as JSON has them."""
@@ -15,6 +17,10 @@ EDGES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 KINDS = ("any", "same", "decode", "chunk", "empty", "edges", "long", "many", "one")
 """How lengths are drawn: n_q and n_kv apart, alike, one query, a few queries behind a context, some texts without
 queries or keys, at the edges of blocks, one long text among short ones, dozens of texts, or a single one."""
+
+
+FEATURES_ASKED = ("sides", "softcap", "sinks", "slopes")
+"""Options of a case that ask for a feature."""
 
 
 class PackedCase(ParameterCase):
@@ -58,6 +64,11 @@ class PackedCase(ParameterCase):
         for case in self._fewer_texts():
             if not self.options.get("uniform") or _as_many_queries(case.texts):
                 yield case
+        for name in FEATURES_ASKED:
+            if self.options.get(name) not in (None, False):
+                fewer_features = self.with_(options={**self.options, name: None})
+                assert isinstance(fewer_features, PackedCase)
+                yield fewer_features
         n_q = max((n for n, _ in self.texts), default=0)
         for fewer in dict.fromkeys((1, n_q // 2, n_q - 1)) if self.options.get("uniform") else ():
             if 1 <= fewer < n_q:
@@ -132,3 +143,15 @@ def _pair(kind: str, rng: np.random.Generator, most: int) -> list[int]:
     if kind in ("same", "many", "long"):
         return [n, n]
     return [n, int(rng.integers(1, most + 1))]
+
+
+def draw_head_sinks(case: ParameterCase) -> NDArray:
+    """A score for each head near the log-sum-exp of a few keys."""
+    drawn = 1.0 + 1.5 * case.rng("sinks").standard_normal(case["H_kv"] * case["group"])
+    return np.asarray(round_to(np.rint(4 * drawn) / 4 if case.plain else drawn, case.dtype))
+
+
+def draw_head_slopes(case: ParameterCase) -> NDArray:
+    """A slope for each head, powers of two that differ from head to head where that is possible."""
+    rng, heads = case.rng("slopes"), case["H_kv"] * case["group"]
+    return np.asarray(2.0 ** -((rng.permutation(heads) + int(rng.integers(4))) % 4).astype(float))

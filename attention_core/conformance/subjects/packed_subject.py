@@ -6,23 +6,35 @@ parameters of serving kernels mean is read from their names in libraries and in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.error_rows import float_format, gamma
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.features import Features, Posed, Sides, fit_sides
 from attention_core.conformance.subjects.axes import Arrangement
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
-from attention_core.conformance.subjects.packed_case import PackedCase, draw_texts
+from attention_core.conformance.subjects.featured import judge_call, truth_of
+from attention_core.conformance.subjects.packed_case import (
+    PackedCase,
+    draw_head_sinks,
+    draw_head_slopes,
+    draw_texts,
+)
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, Response, array
 from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.features import ALIASES, FEATURES, spell_window, window_kind
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.scales import scale_of
 
+PACKED = tuple(feature for feature in FEATURES if feature != "key_lengths")
+"""Features that a pack may have; lengths it has anyway."""
+FEATURE_NAMES = {**{feature: feature for feature in FEATURES}, **ALIASES}
 ROLES: Mapping[str, str] = {
     name: role
     for role, names in {
@@ -37,7 +49,6 @@ ROLES: Mapping[str, str] = {
         "max": "max_seqlen max_len max_length max_seq_len",
         "causal": "causal is_causal",
         "scale": "softmax_scale scale sm_scale scaling",
-        "sides": "window_size",
         "grouped": "enable_gqa",
         "table": "block_table block_tables page_table",
         "page_size": "page_size block_size",
@@ -45,7 +56,7 @@ ROLES: Mapping[str, str] = {
         "new_value": "v",
     }.items()
     for name in names.split()
-}
+} | {name: feature for name, feature in FEATURE_NAMES.items() if feature in PACKED}
 """A parameter's name -> what it is. `k` and `v` are new tokens only behind a query and a cache of keys and values."""
 INPUTS = 3
 """Query, key and value come first, whatever they are called."""
@@ -84,6 +95,10 @@ def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str], us
 
 USUAL = ("cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k")
 """What follows query, key and value where a signature cannot be read: the order of flash_attn_varlen_func."""
+FAR = 1 << 20
+"""Keys to either side that no text has."""
+USUAL_CAP = 50.0
+"""The cap of a target that needs one, where a case asks for none (Gemma 2)."""
 OUT, LSE = Arrangement("nhd", "nhd"), "nh"
 
 
@@ -118,24 +133,41 @@ class Pack:
         return Pack(self.query[q], self.key[k], self.value[k], tuple(self.texts[i] for i in order))
 
 
-@dataclass(frozen=True)
+NO_FEATURES = Features()
+
+
+@dataclass(frozen=True, eq=False)
 class Setting:
-    """What a call asks for beside its arrays: causality, a scale, sides of a window."""
+    """What a call asks for beside its arrays: causality, a scale, and features."""
 
     causal: bool = False
     scale: float | None = None
-    sides: tuple[int, int] | None = None
+    features: Features = NO_FEATURES
+
+    def with_(self, **features: Any) -> Setting:
+        """The setting with some features changed."""
+        return replace(self, features=self.features.with_(**features))
+
+    def describe(self) -> str:
+        """The features in brackets, "" without any."""
+        return f" ({self.features.describe()})" if self.features.given() else ""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Truth and budget of a pack, one behind the other: out (T_q, H, d_v), lse (T_q, H), dead rows (T_q, H)."""
+    """Truth and budget of a pack, one behind the other: out (T_q, H, d_v), lse (T_q, H).
+
+    Args: dead: rows without a key (T_q, H). declared: those of which something is declared, of an output (T_q, H).
+        has_lse: whether it is known what the log-sum-exp counts: libraries differ about sinks.
+    """
 
     out: NDArray
     out_bound: NDArray
     lse: NDArray
     lse_bound: NDArray
     dead: NDArray
+    declared: NDArray
+    has_lse: bool = True
 
 
 class PackedSubject(ParameterSubject):
@@ -180,8 +212,35 @@ class PackedSubject(ParameterSubject):
         """What the call of a case asks for, as far as the target has a parameter for it."""
         causal = bool(case.options.get("causal")) if "causal" in self.roles else self.implementation.always_causal
         scale = case.options.get("scale") if "scale" in self.roles else None
-        sides = case.options.get("sides") if "sides" in self.roles else None
-        return Setting(causal, scale, None if sides is None else (int(sides[0]), int(sides[1])))
+        drawn: dict[str, Any] = {
+            "window": self._window(case.options.get("sides")), "softcap": self._softcap(case.options.get("softcap")),
+            "sinks": draw_head_sinks(case) if case.options.get("sinks") else None,
+            "alibi_slopes": draw_head_slopes(case) if case.options.get("slopes") else None,
+        }  # fmt: skip
+        return Setting(causal, scale, Features(**{k: v for k, v in drawn.items() if k in self.roles}))
+
+    @property
+    def window_kind(self) -> str:
+        """What a window is given as."""
+        return window_kind(self.implementation.window, self.roles.get("window", ""))
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The roles of parameters without a default."""
+        needed = {p["name"] for p in self.description["parameters"] or () if not p["default"]}
+        return frozenset(role for role, name in self.roles.items() if name in needed)
+
+    def _window(self, sides: Any) -> Sides | None:
+        """Sides as a window of the target's kind can have them; one beyond all keys where it needs some window."""
+        kind = self.window_kind
+        found = None if sides is None else fit_sides(kind, (int(sides[0]), int(sides[1])))
+        if found is None and "window" in self.needed:
+            return fit_sides(kind, (-1, -1)) or fit_sides(kind, (FAR, FAR))
+        return found
+
+    def _softcap(self, cap: Any) -> float | None:
+        """A cap, one that is usual in models where the target needs some."""
+        return USUAL_CAP if cap is None and "softcap" in self.needed else cap
 
     def pack(self, case: PackedCase, more: int = 0) -> Pack:
         """The arrays of a case, drawn; `more` rows belong to no text."""
@@ -193,7 +252,7 @@ class PackedSubject(ParameterSubject):
 
     # --- calls ------------------------------------------------------------------------------------------
 
-    def arguments(self, pack: Pack, setting: Setting, slack: int = 0) -> dict[str, Any]:
+    def arguments(self, case: ParameterCase, pack: Pack, setting: Setting, slack: int = 0) -> dict[str, Any]:
         """The arguments behind query, key and value, by the target's names; `slack` is added to the largest lengths."""
         lengths = [np.array([pair[i] for pair in pack.texts], dtype=np.int64) for i in (0, 1)]
         most = [int(x.max(initial=0)) + slack for x in lengths]
@@ -202,24 +261,33 @@ class PackedSubject(ParameterSubject):
             "lengths": whole(lengths[0]), "lengths_q": whole(lengths[0]), "lengths_k": whole(lengths[1]),
             "max": most[0], "max_q": most[0], "max_k": most[1],
         }  # fmt: skip
-        return self.by_name({**values, **self.options_of(setting, pack)})
+        return self.by_name({**values, **self.options_of(case, setting, pack)})
 
     def by_name(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values of roles, by the target's names."""
         return {self.roles[role]: value for role, value in values.items() if role in self.roles}
 
-    def options_of(self, setting: Setting, pack: Pack) -> dict[str, Any]:
-        """Causality, scale, window and shared heads by their roles, where a call sets them or they have no default."""
-        plain = {"causal": False, "scale": self.scale(setting, pack), "sides": (-1, -1), "grouped": False}
-        wanted = {
-            "causal": setting.causal or None, "scale": setting.scale, "sides": setting.sides,
-            "grouped": True if pack.query.shape[1] != pack.key.shape[1] else None,
+    def options_of(self, case: ParameterCase, setting: Setting, pack: Pack) -> dict[str, Any]:
+        """Causality, scale, features and shared heads by role, where a call sets them or they have no default."""
+        heads = pack.query.shape[1]
+        plain = {
+            "causal": False, "scale": self.scale(setting, pack), "grouped": False,
+            "sinks": np.full(heads, -np.inf), "alibi_slopes": np.zeros(heads),
         }  # fmt: skip
-        needed = {p["name"] for p in self.description["parameters"] or () if not p["default"]}
-        return {
-            role: plain[role] if value is None else value
-            for role, value in wanted.items() if value is not None or self.roles.get(role) in needed
-        }  # fmt: skip
+        wanted: dict[str, Any] = {name: plain[name] for name in plain if name in self.needed}
+        wanted |= {"causal": True} if setting.causal else {}
+        wanted |= {"scale": setting.scale} if setting.scale is not None else {}
+        wanted |= {"grouped": True} if heads != pack.key.shape[1] else {}
+        wanted |= setting.features.given()
+        return {role: self._spell(case, role, value) for role, value in wanted.items()}
+
+    def _spell(self, case: ParameterCase, role: str, value: Any) -> Any:
+        """A value as the target takes it; slopes are float32 beside inputs of two bytes."""
+        if role == "window":
+            return spell_window(self.window_kind, value)
+        if isinstance(value, np.ndarray):
+            return array(value, case.dtype if role == "sinks" or case.dtype == "float64" else "float32")
+        return value
 
     def scale(self, setting: Setting, pack: Pack) -> float:
         """What scores are multiplied by."""
@@ -233,7 +301,7 @@ class PackedSubject(ParameterSubject):
         """The call for a pack; `extra` are fields of the request, with a trailing underscore."""
         arrays = tuple(array(x, case.dtype, view) for x in (pack.query, pack.key, pack.value))
         fields = {k[:-1]: v for k, v in extra.items()}
-        given = self.arguments(pack, setting, slack)
+        given = self.arguments(case, pack, setting, slack)
         if self.description["parameters"] is None:
             return Request((*arrays, *given.values()), dict(self.implementation.arguments), **fields)
         return Request(arrays, {**given, **self.implementation.arguments}, **fields)
@@ -273,80 +341,74 @@ class PackedSubject(ParameterSubject):
 
     # --- truth ------------------------------------------------------------------------------------------
 
-    def how(self, setting: Setting) -> dict[str, Any]:
-        """A setting as the oracle takes it."""
-        return {"is_causal": setting.causal, "sides": setting.sides, "alignment": self.implementation.causal}
-
-    def truths(self, pack: Pack, setting: Setting) -> tuple[oracle.Truth, ...]:
-        """The truth of every text."""
-        more: dict[str, Any] = {"scale": self.scale(setting, pack), "dead_rows": self.implementation.dead_rows}
-        return oracle.packed_attention(pack.query, pack.key, pack.value, pack.texts, **self.how(setting), **more)
+    def calls_of(self, dtype: str, pack: Pack, setting: Setting) -> Iterator[tuple[int, Case]]:
+        """The texts that have queries, each with its number, as a case of its own: one sequence."""
+        inputs = oracle.split_texts(pack.query, pack.key, pack.value, pack.texts)
+        for i, one in enumerate(inputs):
+            if pack.texts[i][0]:
+                how = {"is_causal": setting.causal, "scale": setting.scale}
+                yield i, Case(dtype, *one, **how, default_scale=self.implementation.scale)  # type: ignore[arg-type]
 
     def judge(self, case: ParameterCase, pack: Pack, setting: Setting) -> Judged:
         """Truth and budget of every text, one behind the other; rows of no text are 0, and should not be compared."""
         T, H, d_v = *pack.query.shape[:2], pack.value.shape[-1]
         outs, heights = (np.zeros((2, T, H, d_v)), np.zeros((2, T, H)))
-        found = Judged(outs[0], outs[1], heights[0], heights[1], np.zeros((T, H), dtype=bool))
-        inputs = oracle.split_texts(pack.query, pack.key, pack.value, pack.texts)
-        for i, (truth, one) in enumerate(zip(self.truths(pack, setting), inputs, strict=True)):
-            rows = pack.rows(i)
-            if rows.start == rows.stop:
-                continue
-            out_bound, lse_bound = self._bounds(case, pack.texts[i], one, truth, setting)
-            for whole_pack, part in ((found.out, truth.out), (found.out_bound, out_bound)):
-                whole_pack[rows] = np.broadcast_to(part, truth.out.shape)[0].swapaxes(0, 1)
-            for whole_pack, part in ((found.lse, truth.lse), (found.lse_bound, lse_bound), (found.dead, truth.dead)):
-                whole_pack[rows] = part[0].T
-        return found
+        dead, declared = np.zeros((T, H), dtype=bool), np.ones((T, H), dtype=bool)
+        for i, one in self.calls_of(case.dtype, pack, setting):
+            rows, call = pack.rows(i), judge_call(self.implementation, one, setting.features)
+            bounds = (call.limit, call.bounds.lse) if pack.texts[i][1] else (0.0, 0.0)
+            for target, part in zip(outs, (call.truth.out, bounds[0]), strict=True):
+                target[rows] = np.broadcast_to(part, call.truth.out.shape)[0].swapaxes(0, 1)
+            for target, part in zip(heights, (call.truth.lse, bounds[1]), strict=True):
+                target[rows] = np.broadcast_to(part, call.truth.lse.shape)[0].T
+            dead[rows], declared[rows] = call.posed.dead[0].T, call.rows_to_judge[0, ..., 0].T
+        return Judged(outs[0], outs[1], heights[0], heights[1], dead, declared, setting.features.sinks is None)
 
-    def _bounds(
-        self, case: ParameterCase, text: tuple[int, int], inputs: tuple[NDArray, NDArray, NDArray], truth: oracle.Truth,
-        setting: Setting,
-    ) -> tuple[NDArray, NDArray]:  # fmt: skip
-        """Budgets of the output and of the log-sum-exp of one text."""
-        if not text[1]:
-            return np.zeros(truth.out.shape), np.zeros(truth.lse.shape)
-        bounds = budget.forward_bound(
-            *inputs, truth, dead_rows=self.implementation.dead_rows, **self.numbers(case, text, setting)
-        )
-        return bounds.out, bounds.lse
-
-    def numbers(self, case: ParameterCase, text: tuple[int, int], setting: Setting) -> dict[str, Any]:
-        """What a budget of one text needs: mask, scale and formats."""
-        d, declared = case["d"], self.implementation
-        scale = setting.scale if setting.scale is not None else scale_of(declared.scale, d)
-        mask = oracle.text_mask(*text, **self.how(setting))
-        return {
-            "mask": mask, "scale": scale, "dtype": case.dtype, "accumulate": declared.accumulate,
-            "merges": declared.merges,
-        }  # fmt: skip
+    def outputs(self, pack: Pack, setting: Setting, how: Callable[[int, Case, Features], Posed]) -> NDArray:
+        """The outputs of a pack in float64 where each text's call is posed in a way of one's own."""
+        out = np.zeros((*pack.query.shape[:2], pack.value.shape[-1]))
+        for i, one in self.calls_of("float64", pack, setting):
+            truth = truth_of(self.implementation, how(i, one, setting.features))
+            out[pack.rows(i)] = truth.out[0].swapaxes(0, 1)
+        return out
 
     def true_gradients(
         self, case: ParameterCase, pack: Pack, setting: Setting, down: NDArray
-    ) -> tuple[list[NDArray], list[NDArray]]:
-        """Gradients of <out, down> by query, key and value, and their budgets; 0 and 0 where no text is.
+    ) -> dict[str, tuple[NDArray, NDArray]]:
+        """Gradients of <out, down> by query, key, value and sinks, with their budgets; 0 and 0 where no text is.
 
         Raises: NotApplicable where scores are beyond the range of the dtype.
         """
-        arrays = (pack.query, pack.key, pack.value)
-        true, bounds = ([np.zeros(x.shape) for x in arrays] for _ in range(2))
-        inputs = oracle.split_texts(*arrays, pack.texts)
-        for i, (truth, one) in enumerate(zip(self.truths(pack, setting), inputs, strict=True)):
-            if not all(pack.texts[i]):
+        arrays = {"query": pack.query, "key": pack.key, "value": pack.value}
+        found = {name: (np.zeros(x.shape), np.zeros(x.shape)) for name, x in arrays.items()}
+        sinks: list[tuple[NDArray, NDArray]] = []
+        for i, one in self.calls_of(case.dtype, pack, setting):
+            if not pack.texts[i][1]:
                 continue
-            numbers = self.numbers(case, pack.texts[i], setting)
-            own = down[pack.rows(i)].swapaxes(0, 1)[None]
-            known = {"mask": numbers["mask"], "scale": numbers["scale"]}
-            found = oracle.gradients(*one, own, truth=truth, **known)
-            limits = budget.backward_bound(*one, own, truth, found, dead_rows=self.implementation.dead_rows, **numbers)
-            if not limits.finite.all():
+            call = judge_call(self.implementation, one, setting.features)
+            true, bounds, judged = call.gradients(down[pack.rows(i)].swapaxes(0, 1)[None])
+            if not judged:
                 raise NotApplicable
-            for place, name in enumerate(("query", "key", "value")):
-                rows = pack.rows(i, min(place, 1))
-                for target, source in ((true, found), (bounds, limits)):
-                    part = np.broadcast_to(getattr(source, name), one[place].shape)
-                    target[place][rows] = part[0].swapaxes(0, 1)
-        return true, bounds
+            for name in arrays:
+                rows = pack.rows(i, int(name != "query"))
+                for target, source in zip(found[name], (true[name], bounds[name]), strict=True):
+                    target[rows] = np.broadcast_to(source, getattr(one, name).shape)[0].swapaxes(0, 1)
+            if setting.features.sinks is not None:
+                sinks.append((true["sinks"], bounds["sinks"]))
+        if setting.features.sinks is not None:
+            found["sinks"] = sum_of_sinks(case.dtype, self.implementation.accumulate, pack.query.shape[1], sinks)
+        return found
+
+
+def sum_of_sinks(
+    dtype: str, accumulate: str, heads: int, parts: list[tuple[NDArray, NDArray]]
+) -> tuple[NDArray, NDArray]:
+    """The gradient of sinks and its budget from those of every text: a sum of one more term for each (sink-sum)."""
+    fmt = float_format(dtype, accumulate)
+    true, bound, size = np.zeros(heads), np.zeros(heads), np.zeros(heads)
+    for part, error in parts:
+        true, bound, size = true + part, bound + error, size + np.abs(part) + error
+    return true, bound + (gamma(len(parts), fmt.a) + gamma(1, fmt.u)) * size
 
 
 def whole(values: NDArray) -> Array:

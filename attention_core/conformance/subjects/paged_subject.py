@@ -139,14 +139,14 @@ class PagedSubject(PackedSubject):
 
     # --- calls ------------------------------------------------------------------------------------------
 
-    def arguments_of_pages(self, pages: Pages, setting: Setting, pack: Pack) -> dict[str, Any]:
+    def arguments_of_pages(self, case: ParameterCase, pages: Pages, setting: Setting, pack: Pack) -> dict[str, Any]:
         """The arguments behind query and pages, by the target's names."""
         values: dict[str, Any] = {
             "table": whole(pages.table), "lengths": whole(pages.lengths), "lengths_k": whole(pages.lengths),
             "page_size": pages.key.shape[1], "max": int(pages.lengths.max(initial=0)),
             "max_k": int(pages.lengths.max(initial=0)),
         }  # fmt: skip
-        return self.by_name({**values, **self.options_of(setting, pack)})
+        return self.by_name({**values, **self.options_of(case, setting, pack)})
 
     def request_of_pages(
         self, case: ParameterCase, pack: Pack, pages: Pages, setting: Setting,
@@ -160,7 +160,7 @@ class PagedSubject(PackedSubject):
         query = self.query_axes.to_target(pack.query.reshape(B, -1, *pack.query.shape[1:]))
         pairs = ((query, "contiguous"), *zip(map(own.to_target, (pages.key, pages.value)), views, strict=True))
         arrays = [array(x, case.dtype, view) for x, view in pairs]
-        given = self.arguments_of_pages(pages, setting, pack)
+        given = self.arguments_of_pages(case, pages, setting, pack)
         if new is not None:
             names = (self.roles["new_key"], self.roles["new_value"])
             given |= {name: array(x, case.dtype) for name, x in zip(names, new, strict=True)}

@@ -46,6 +46,17 @@ def test_causal_window_and_prefix_are_their_sets(n_q: int, n_kv: int, align: Any
         assert torch.equal(dense, built)
 
 
+@SETTINGS
+@given(SIZE, SIZE, ALIGN, st.integers(-1, 8), st.integers(-1, 8))
+def test_a_window_of_two_sides_is_its_set(n_q: int, n_kv: int, align: Any, left: int, right: int) -> None:
+    o, mask = offset(n_q, n_kv, align), masking.window(left, right, align)
+    low, high = (99 if side < 0 else side for side in (left, right))
+    assert mask.dense(n_q, n_kv).tolist() == table(n_q, n_kv, lambda i, j: i + o - low <= j <= i + o + high)
+    extent, keys = mask.extent(n_q, n_kv), torch.arange(n_kv)
+    inside = (extent.first[:, None] <= keys) & (keys < extent.end[:, None])
+    assert extent.exact and torch.equal(inside, mask.dense(n_q, n_kv))
+
+
 @pytest.mark.parametrize("W", [1, 2, 3, 5])
 def test_a_window_holds_exactly_w_keys_in_the_interior(W: int) -> None:
     counts = sliding_window(W).dense(11, 11).sum(-1).tolist()

@@ -26,14 +26,14 @@ def test_other_features_stand_beside_the_one_that_is_judged(wanted: str) -> None
             case = session.contract.draw(session.subject, Space(max_n=17), rng)
             features = draw_features(session.subject, case, wanted)
             seen.update([*features.given()])
-            call = judge_call(session.subject, case, features)
-            assert null_models(call, wanted), "each feature can be got wrong"
+            call = judge_call(session.implementation, case, features)
+            assert null_models(call, wanted, session.subject.binding.window_kind), "each feature can be got wrong"
     assert seen[wanted] == 60 and all(seen[other] >= 5 for other in FEATURES), seen
 
 
 def test_a_case_that_could_not_fail_is_passed_over() -> None:
     with Session(Implementation(faults.build(), name="f")) as session:
         case = session.contract.draw(session.subject, Space(max_n=9, causal=(False,)), np.random.default_rng(0))
-        call = judge_call(session.subject, case.with_(value=np.zeros_like(case.value)), Features(window=(1, 1)))
+        call = judge_call(session.implementation, case.with_(value=np.zeros_like(case.value)), Features(window=(1, 1)))
         with pytest.raises(NotApplicable, match="no wrong window would stand out"):
-            count_power(call, "a_window_agrees_with_the_truth", "window")
+            count_power(session.subject, call, "a_window_agrees_with_the_truth", "window")

@@ -67,6 +67,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      {"factory": True}),
     ("varlen", "packed_texts_agree_with_the_truth", "attention_core.faults.varlen:one_text_of_all",
      "attention_core.faults.varlen:build", {"factory": True}),
+    ("varlen", "packed_sinks_take_their_weight", "attention_core.faults.packed_features:sinks_of_key_heads",
+     "attention_core.faults.packed_features:build", {"factory": True}),
     ("paged", "paged_keys_agree_with_the_truth", "attention_core.faults.paged:one_key_fewer",
      "attention_core.faults.paged:build", {"factory": True}),
     ("batch-invariant", "another_number_of_threads_changes_no_bit",

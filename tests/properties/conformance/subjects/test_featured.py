@@ -31,14 +31,14 @@ def test_rows_without_a_key_are_judged_where_something_is_declared(dead_rows: st
     record = Implementation(faults.build(), name="f", dead_rows=dead_rows)
     with Session(record) as session:
         features = Features(sinks=np.zeros(4)) if sinks else Features(window=(1, 1))
-        call = judge_call(session.subject, a_case(), features)
+        call = judge_call(session.implementation, a_case(), features)
     assert call.rows_to_judge[:, :, 0].all() == judged and call.rows_to_judge[:, :, 1:].all()
 
 
 def test_the_gradient_of_sinks_is_that_of_torch() -> None:
     case, sinks = a_case(), np.array([0.5, -1.0, 2.0, 0.0])
     with Session(Implementation(faults.build(), name="f")) as session:
-        true, bounds, judged = judge_call(session.subject, case, Features(sinks=sinks)).gradients()
+        true, bounds, judged = judge_call(session.implementation, case, Features(sinks=sinks)).gradients()
     q, k, v = (torch.tensor(x) for x in (case.query, case.key, case.value))
     z = torch.tensor(sinks, requires_grad=True)
     out = faults.build()(q, k, v, torch.tensor(case.mask), enable_gqa=True, sinks=z)
