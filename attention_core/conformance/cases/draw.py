@@ -7,6 +7,7 @@ drawn on purpose; tests state how often each is reached.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -30,6 +31,8 @@ HEAD_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 80, 96
 WIDE_HEADS = (128, 129, 160, 192, 256)
 MANY_HEADS = (12, 16, 17, 24, 32, 33, 40)
 MANY_SEQUENCES = (9, 12, 16, 17, 33, 65)
+FORMS = ("full", "full", "batch", "matrix", "key", "head")
+"""Forms of a mask that is broadcast to the scores, the whole one more often."""
 SCORES_PER_CASE = {"float64": 1 << 15, "float32": 1 << 15, "bfloat16": 1 << 15, "float16": 1 << 13}
 """Bound on B*H*n_q*n_kv of one case; float16 products are slow on processors."""
 WORK_PER_CASE = {"float64": 1 << 20, "float32": 1 << 20, "bfloat16": 1 << 20, "float16": 1 << 17}
@@ -50,8 +53,10 @@ def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | Non
 
 
 def _choose_member(space: Space, profile: Profile, rng: np.random.Generator) -> Member | None:
-    """A member of the pool; where none fits, one that is drawn, always the same for the same wish."""
-    return large_member(space, rng) or _other_member(space, profile)
+    """A member of the pool; where none fits, one that is drawn, of the same sizes for the same wish."""
+    if (member := large_member(space, rng)) is None and (member := _other_member(space, profile)) is not None:
+        member = replace(member, turn=int(rng.integers(len(space.masks))))
+    return member
 
 
 @lru_cache
@@ -66,7 +71,7 @@ def _other_member(space: Space, profile: Profile) -> Member | None:
 
 def _fill_member(space: Space, profile: Profile, member: Member, rng: np.random.Generator) -> Case:
     """A case of a member: only its numbers are drawn."""
-    case = _fill(space, profile, member.dtype, member.batch, member.sizes, rng, member.choices(space))
+    case = _fill(space, profile, member.dtype, member.batch, member.sizes, rng, member)
     return case.with_(seed=member.number)
 
 
@@ -131,10 +136,10 @@ def _length(low: int, high: int, rng: np.random.Generator) -> int:
 
 def _fill(
     space: Space, profile: Profile, dtype: str, batch: int, sizes: tuple[int, ...], rng: np.random.Generator,
-    choices: np.random.Generator | None = None,
+    member: Member | None = None,
 ) -> Case:  # fmt: skip
-    """A case of these sizes; `choices` decides what a compiled program depends on: form of the mask, flags, scale."""
-    choices = rng if choices is None else choices
+    """A case of these sizes; a `member` decides what a compiled program depends on: form of the mask, flags, scale."""
+    choices = rng if member is None else member.choices(space)
     n_q, n_kv, d, d_v, heads, kv_heads = sizes
     regimes = rng.choice(space.regimes, size=(batch, kv_heads))
     query = np.empty((batch, heads, n_q, d))
@@ -143,11 +148,12 @@ def _fill(
     for b, h in np.ndindex(batch, kv_heads):
         members = slice(h * group, (h + 1) * group)
         query[b, members], key[b, h], value[b, h] = values(str(regimes[b, h]), (group, n_q, n_kv, d, d_v), rng)
-    causal = bool(choices.choice(space.causal))
+    flags = None if member is None else member.flags(space)
+    causal = bool(choices.choice(space.causal)) if flags is None else flags[1]
     if n_kv > 4 * n_q and profile.alignment == "top_left" and choices.random() < 0.8:
         causal = causal and False not in space.causal  # it would hide nearly all of the keys
-    kind, shape = str(choices.choice(space.masks)), (batch, heads, n_q, n_kv)
-    mask = draw_mask(space, profile, kind, shape, causal, rng, choices)
+    kind, _, form = flags or (str(choices.choice(space.masks)), causal, None)
+    mask = draw_mask(space, profile, kind, (batch, heads, n_q, n_kv), causal, rng, form)
     scale = None
     if space.scales and choices.random() < 0.4:
         # Causal cases keep a positive scale: kernels that scale after masking turn -inf to +inf or NaN, and one law
@@ -196,13 +202,16 @@ def values(regime: str, sizes: tuple[int, ...], rng: np.random.Generator) -> tup
 
 def draw_mask(
     space: Space, profile: Profile, kind: str, shape: tuple[int, ...], causal: bool, rng: np.random.Generator,
-    choices: np.random.Generator | None = None,
+    number: int | None = None,
 ) -> NDArray | None:  # fmt: skip
-    """A mask of `kind` for scores of `shape`, in a broadcastable form; rows keep a key unless dead ones are drawn."""
+    """A mask of `kind` for scores of `shape`, in a broadcastable form; rows keep a key unless dead ones are drawn.
+
+    `number`: of the form among `FORMS`; else it is drawn.
+    """
     if kind == "none":
         return None
     batch, heads, n_q, n_kv = shape
-    form = str((choices or rng).choice(["full", "full", "batch", "matrix", "key", "head"]))
+    form = str(rng.choice(list(FORMS))) if number is None else FORMS[number % len(FORMS)]
     small = {
         "full": (batch, heads, n_q, n_kv), "batch": (batch, 1, n_q, n_kv), "matrix": (n_q, n_kv),
         "key": (batch, 1, 1, n_kv), "head": (1, heads, n_q, n_kv),

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import lcm
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -27,13 +28,14 @@ Sizes = tuple[int, int, int, int, int, int]
 class Member:
     """One shape of the pool: sizes (n_q, n_kv, d, d_v, H, H_kv), and the dtype of its cases.
 
-    `variant`: a number for the choice of mask, flags and scale.
+    `variant`: a number for the choice of the scale. `turn`: which kind and form of mask and which causality it has.
     """
 
     batch: int
     sizes: Sizes
     dtype: str = "float32"
     variant: int = 0
+    turn: int = 0
 
     @property
     def is_small(self) -> bool:
@@ -49,9 +51,25 @@ class Member:
         return enough and plain and (profile.axes > 2 or self.batch == 1) and profile.allows(self.sizes)
 
     def choices(self, space: Space) -> np.random.Generator:
-        """What the member's mask, flags and scale are chosen by: the same for all cases that a law like this draws."""
-        wish = f"{space.masks} {space.causal} {space.scales} {space.dead > 0}"
-        return np.random.default_rng([self.number, zlib.crc32(wish.encode())])
+        """What the member's scale is chosen by: the same for all cases that a law like this draws."""
+        return np.random.default_rng([self.number, wish_of(space)])
+
+    def flags(self, space: Space) -> tuple[str, bool, int]:
+        """The kind of mask, the causality and the number of the mask's form that are the member's in this turn.
+
+        Members that follow each other have every kind of mask, then every kind with the other causality; the form
+        goes on when all kinds have had one.
+
+        Example:
+            >>> from attention_core.conformance.cases.space import Space
+            >>> wish = Space(masks=("bool", "float"), causal=(False, True))
+            >>> sorted(Member(1, (1, 1, 1, 1, 1, 1), turn=turn).flags(wish) for turn in range(4))
+            [('bool', False, 0), ('bool', True, 1), ('float', False, 1), ('float', True, 0)]
+        """
+        kinds, flags = len(space.masks), len(space.causal)
+        place = self.turn + wish_of(space) % kinds
+        causal = (place + place // lcm(kinds, flags)) % flags
+        return space.masks[place % kinds], space.causal[causal], self.turn // kinds
 
     @property
     def number(self) -> int:
@@ -59,10 +77,18 @@ class Member:
         return zlib.crc32(repr((self.batch, self.sizes, self.dtype, self.variant)).encode()) >> 1
 
 
+def wish_of(space: Space) -> int:
+    """A number that stands for what a law wants beside sizes."""
+    return zlib.crc32(f"{space.masks} {space.causal} {space.scales} {space.dead > 0}".encode())
+
+
 SMALL = 4
 """The largest size of a case that a person can read."""
 VARIANTS = 3
-"""So many choices of mask, flags and scale are made of one member where a law meets all of them; else one."""
+"""So many choices of mask, flags and scale are made of one member where a law meets all of them; else one.
+
+In families of calls, which meet one member, there is one for each kind of mask.
+"""
 SHARE = 2
 """So many members, small and large ones each, the laws of one family meet."""
 OF_CALLS = ("state", "sharing", "process_state")
@@ -126,7 +152,8 @@ def pool_for(space: Space, profile: Profile, family: str) -> tuple[Member, ...]:
     fit = members(space, profile)
     kinds = [[one for one in fit if not one.is_small], [one for one in fit if one.is_small]]
     if family in OF_CALLS:
-        kinds = [kinds[1][:1] or kinds[0][:1]]
+        one = (kinds[1] or kinds[0])[:1]
+        kinds = [[replace(member, variant=i) for member in one for i in range(len(space.masks))]]
     elif not family:
         kinds = [[replace(one, variant=i) for one in kind for i in range(VARIANTS)] for kind in kinds]
     else:
@@ -134,7 +161,7 @@ def pool_for(space: Space, profile: Profile, family: str) -> tuple[Member, ...]:
         kinds = [
             [kind[(start + i * len(kind) // SHARE) % len(kind)] for i in range(min(SHARE, len(kind)))] for kind in kinds
         ]
-    return tuple(one for kind in kinds for one in kind)
+    return tuple(replace(one, turn=turn) for turn, one in enumerate(one for kind in kinds for one in kind))
 
 
 def some(problems: Sequence[T], case: Any, profile: Profile) -> Sequence[T]:

@@ -70,14 +70,13 @@ def _of_pool(draw: Any, space: Space, profile: Profile) -> Case:
     """A case of a small member of the pool: its numbers alone are drawn one by one."""
     member = draw(_one_of(small_members(space)))
     n_q, n_kv, d, d_v, heads, kv_heads = member.sizes
-    choices = member.choices(space)
-    causal, kind = bool(choices.choice(space.causal)), str(choices.choice(space.masks))
+    choices, (kind, causal, form) = member.choices(space), member.flags(space)
     scale = (None, 1.0, 2.0, 0.5)[int(choices.integers(4))] if space.scales else None
     query = _array(draw, (member.batch, heads, n_q, d), FRIENDLY)
     key = _array(draw, (member.batch, kv_heads, n_kv, d), FRIENDLY)
     value = _array(draw, (member.batch, kv_heads, n_kv, d_v), FRIENDLY)
-    dead, form = space.dead > 0 and draw(_EITHER), int(choices.integers(3))
-    mask = _mask(draw, kind, (member.batch, heads, n_q, n_kv), dead, form)
+    dead = space.dead > 0 and draw(_EITHER)
+    mask = _mask(draw, kind, (member.batch, heads, n_q, n_kv), dead, form % 3)
     dtype, seed = member.dtype, member.number
     return Case(dtype, query, key, value, mask, causal, scale, seed, default_scale=profile.default_scale)
 

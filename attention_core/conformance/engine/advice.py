@@ -100,6 +100,24 @@ def nan_in_dead_rows(results: Sequence[LawResult]) -> list[str]:
     return ["rows without any key give NaN: if that is meant, declare --dead-rows nan (in Python dead_rows='nan')"]
 
 
+def one_kind_of_masks(implementation: Implementation, results: Sequence[LawResult]) -> list[str]:
+    """A sentence where every mask of one kind is refused, and those of the other kind are taken."""
+    status = {result.law: result.status for result in results}
+    if implementation.masks != "any" or status.get(BOTH_KINDS) != "refused":
+        return []
+    added, hidden = status.get(ADDED), status.get(HIDDEN)
+    what, kind = ("masks that are added to the scores", "bool") if added == "refused" else ("bool masks", "additive")
+    if (hidden if kind == "bool" else added) not in ("held", "refuted"):
+        return []
+    return [f"{what} were refused every time: if that is meant, declare --masks {kind} (in Python masks={kind!r})"]
+
+
+BOTH_KINDS, ADDED, HIDDEN = (
+    "bool_and_additive_masks_agree", "a_bias_is_added_to_scaled_scores", "masked_keys_are_invisible",
+)  # fmt: skip
+"""Laws whose masks are of both kinds, added alone, and of either kind."""
+
+
 def known_of_others(
     implementation: Implementation, refuted: Sequence[Law], description: Mapping[str, Any]
 ) -> list[str]:

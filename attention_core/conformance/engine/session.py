@@ -23,6 +23,7 @@ from attention_core.conformance.engine.advice import (
     array_advice,
     known_of_others,
     nan_in_dead_rows,
+    one_kind_of_masks,
     other_library,
     own_library,
     unjudged_masks,
@@ -182,12 +183,13 @@ class Session:
     @property
     def fixed_parameters(self) -> list[str]:
         """What every module was built with beside its sizes, each as NAME=VALUE."""
-        return fixed_in_constructor(self.recorder.fates, self.recorder.built, self.subject.form)
+        return fixed_in_constructor(self.recorder.fates, self.recorder.built, self.subject.form, self.recorder.values)
 
     def _describe_fixed_parameters(self) -> list[str]:
         """The note on constructor arguments that are tested with one value only."""
         fixed = self.fixed_parameters
-        return [f"fixed in the constructor, where no other value is tested: {', '.join(fixed)}"] if fixed else []
+        but = " but in evaluation" if any(value.endswith(" in evaluation)") for value in fixed) else ""
+        return [f"fixed in the constructor, where no other value is tested{but}: {', '.join(fixed)}"] if fixed else []
 
     def _about_target(self) -> list[str]:
         """The notes on a function that gets a stand-in for its module, and on kernels that are interpreted."""
@@ -506,6 +508,7 @@ class Session:
         look = self._first_look
         if refuted and steady and self.contract.name == "attention" and (look is None or not look.explains):
             advice = [*nan_in_dead_rows(results), *advice]
+        advice = [*advice, *one_kind_of_masks(self.implementation, results)]
         problem = self.misnamed or why or (self.core() if complete else "")
         if (refuted or problem) and not self.misnamed:
             advice = [*other_library(self.implementation, self.description), *advice]

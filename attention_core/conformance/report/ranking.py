@@ -36,6 +36,10 @@ CAUSES = (
 """Laws that name a cause, the plainest cause first."""
 FAMILIES = ("causality", "masking", "heads_and_batch", "dropout", "lse", "value", "shapes", "state", "numerics")
 """Then the truth, then by family; gradients after these, since a wrong output makes wrong gradients."""
+TRUE_GRADIENT = "_gradient_is_true"
+"""How the laws end that compare a gradient with the truth."""
+OF_SIZES = ("shapes", "large_sizes")
+"""Families of laws about sizes."""
 LENGTHS = "every_length_around_blocks_has_true_gradients"
 """The law that names the lengths at which gradients go wrong."""
 SMALL = 8
@@ -58,6 +62,9 @@ CIRCUMSTANCES = (
 )  # fmt: skip
 """Laws that ask for what is true in an extra circumstance, as all laws of state and of sharing do."""
 CIRCUMSTANTIAL = ("state", "sharing")
+LOW_PRECISION = ("bfloat16", "float16")
+IN_LOW_PRECISION_ALONE = (4, 9)
+"""The rank of a number that is wrong in low precision alone where others are wrong in float32 or float64, too."""
 UNDER_A_CIRCUMSTANCE = 6
 """The rank of such a law where the same quantity is wrong without its circumstance, which then is not the cause."""
 NOT_ALONE = 7
@@ -75,7 +82,7 @@ def by_telling(results: Sequence[LawResult]) -> list[LawResult]:
 def rank_results(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
     """The rank of each result, by its `id`, among these: what a plain law says too is put behind it."""
     plain = [result for result in results if not of_circumstance(result)]
-    true = [result for result in plain if result.law.endswith("_gradient_is_true")]
+    true = [result for result in plain if result.law.endswith(TRUE_GRADIENT)]
     ranks = {id(result): rank(result) for result in results}
     first = [result for result in results if ranks[id(result)][0] == 0]
     if first and all(is_grouped(result) for result in first):  # without groups the plain laws hold
@@ -86,7 +93,16 @@ def rank_results(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
             ranks[id(result)] = UNDER_A_CIRCUMSTANCE, own[0]
         if result.law == GROUPED and own[0] == 4 and all(is_grouped(r) for r in true):
             ranks[id(result)] = 4, -1  # without groups the gradients are right
+    numbers = [result for result in results if 0 <= ranks[id(result)][0] <= IN_LOW_PRECISION_ALONE[0]]
+    if any(dtype_of(result) not in ("", *LOW_PRECISION) for result in numbers):
+        ranks.update({id(r): IN_LOW_PRECISION_ALONE for r in numbers if dtype_of(r) in LOW_PRECISION})
     return ranks
+
+
+def dtype_of(result: LawResult) -> str:
+    """The dtype of a counterexample, which is a low one only where the law holds on its case in wider ones."""
+    data: Any = {} if result.counterexample is None else result.counterexample.data
+    return str(data.get("dtype", ""))
 
 
 def differs(result: LawResult) -> bool:
@@ -111,7 +127,7 @@ def says_the_same(plain: LawResult, result: LawResult) -> bool:
     if about == "output":
         return wrong == about and (plain.law in PLAIN or plain.family in ("value", "numerics"))
     one = about.startswith("gradient of one tensor") and wrong.startswith("gradient of ")
-    return bool(about) and plain.law.endswith("_gradient_is_true") and (one or wrong == about)
+    return bool(about) and plain.law.endswith(TRUE_GRADIENT) and (one or wrong == about)
 
 
 def quantity(result: LawResult) -> str:
@@ -170,15 +186,20 @@ def rank(result: LawResult) -> tuple[int, int]:
 
 
 def gradient_is_wrong(result: LawResult) -> bool:
-    """Whether a law of shapes met a wrong gradient, of which laws of gradients say more."""
-    return result.family == "shapes" and result.message.startswith("gradient of ")
+    """Whether a law of sizes met a wrong gradient, of which laws of gradients say more."""
+    return result.family in OF_SIZES and result.message.startswith("gradient of ")
 
 
 def of_lengths(result: LawResult) -> int:
-    """Among gradients: what fails at small lengths, then the law of lengths, then what fails at large ones alone."""
+    """Among gradients: what fails at small lengths, then the law of lengths, then what fails at large ones alone.
+
+    At small lengths the law that compares with the truth comes first, and laws about sizes come last.
+    """
     if result.law == LENGTHS:
-        return 1
-    return 2 if longest(result) > SMALL else 0
+        return 3
+    if longest(result) > SMALL:
+        return 4
+    return 0 if result.law.endswith(TRUE_GRADIENT) else 2 if result.family in OF_SIZES else 1
 
 
 def longest(result: LawResult) -> int:

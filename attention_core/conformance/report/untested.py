@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any
 
 from attention_core.conformance.worker.bound_parameters import CONSTRUCTOR, FACTORY, FIXED, GIVEN, NEUTRAL
-from attention_core.conformance.worker.exchange import Request, Response
+from attention_core.conformance.worker.exchange import Request, Response, Settings
 from attention_core.conformance.worker.history import History
 from attention_core.declaration.aliases import WEIGHTS
 from attention_core.declaration.features import FEATURES
@@ -33,6 +34,7 @@ class RecordingRunner:
         self.history = History()
         self.judging = True  # whether what a call gives a value counts as tested
         self.built: dict[str, Any] = {}  # parameter of the constructor -> what the latest instance was built with
+        self.values: dict[str, list[Any]] = {}  # the same with all values of judged calls, settings of a config too
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runner, name)
@@ -55,8 +57,17 @@ class RecordingRunner:
         if request.instance is not None and CONSTRUCTOR in response.bound:
             _, places, *names = request.instance
             self.built = dict(zip(response.bound[CONSTRUCTOR], places, strict=False)) | dict(*names)
+            if self.judging and response.status == "ok":
+                self._note_values()
         self.history.note(request)
         return response
+
+    def _note_values(self) -> None:
+        settings = [value.values for value in self.built.values() if isinstance(value, Settings)]
+        for name, value in chain(self.built.items(), *(one.items() for one in settings)):
+            seen = self.values.setdefault(name, [])
+            if isinstance(value, bool | int | float | str | None) and value not in seen:
+                seen.append(value)
 
 
 def fates_of(response: Response) -> Fates:
@@ -108,18 +119,32 @@ def check_names(accepted: Sequence[str], known: Iterable[str], target: str) -> N
             raise TargetError(f"--untested {name}: {target} has no parameter of that name{hint}")
 
 
-def fixed_in_constructor(fates: Fates, built: Mapping[str, Any], form: Any) -> list[str]:
+def fixed_in_constructor(
+    fates: Fates, built: Mapping[str, Any], form: Any, others: Mapping[str, Sequence[Any]]
+) -> list[str]:
     """What every module was built with beside its sizes, each as NAME=VALUE, such as a dropout of 0.
 
     Args:
         fates: what became of the parameters; fixed is one that every call gave a value which says nothing.
         built: the values of parameters of the constructor.
         form: the form of a module, with the constants of its config; None of other targets.
+        others: all values that parameters had in judged calls; another than the usual one is for evaluation alone.
     """
     names = [name for (label, name), fate in fates.items() if label == CONSTRUCTOR and fate == "bound"]
     constants = {} if form is None else form.construction.constants
     values = {**{name: built.get(name) for name in names}, **constants}
-    return [f"{name}={value!r}" for name, value in values.items()]
+    return [f"{name}={value!r}{in_evaluation(value, others.get(name, ()))}" for name, value in values.items()]
+
+
+def in_evaluation(usual: Any, values: Sequence[Any]) -> str:
+    """The remark on other values than the usual one: modules that drop are built for evaluation alone.
+
+    Example:
+        >>> in_evaluation(0.0, [0.0, 0.5])
+        ' (0.5 in evaluation)'
+    """
+    others = [repr(value) for value in values if value != usual]
+    return f" ({', '.join(others)} in evaluation)" if others else ""
 
 
 def left_in_constructor(fates: Fates) -> list[str]:

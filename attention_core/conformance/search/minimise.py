@@ -6,7 +6,7 @@ matter, one problem for many), which is enough to rank the refuted laws of a tar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import prod
 from typing import Any
@@ -21,6 +21,8 @@ HANDFUL = 12
 """A call with so few numbers need not become smaller."""
 LOW = ("bfloat16", "float16")
 """What float32 holds as well, whose numbers are easier to read."""
+WIDER = ("float32", "float64")
+"""Dtypes in which a failure of a lower one is looked for: what fails there, too, fails whatever the precision."""
 NEW_SHAPES = 40
 """So many shapes are tried for one counterexample where the target is compiled for each."""
 Reductions = Callable[[Any], Iterator[Any]]
@@ -41,8 +43,8 @@ class Reducer:
         self.shapes = {shape_of(found.case)} if subject.implementation.shapes == "pool" else None
         self.kind, self.left, self.least, self.tally = found.violation.evidence.kind, calls, -further, Tally()
 
-    def failing(self, case: Any) -> Found | None:
-        """The case with its failure, where it is allowed and fails in the same way."""
+    def failing(self, case: Any, kinds: Sequence[str] = ()) -> Found | None:
+        """The case with its failure, where it is allowed and fails in the same way, or in one of these kinds."""
         if not self.contract.allows(self.subject, self.space, case):
             return None
         if self.shapes is not None and (shape := shape_of(case)) not in self.shapes:
@@ -51,7 +53,7 @@ class Reducer:
             self.shapes.add(shape)
         self.left -= 1
         violation = judge(self.law, self.subject, case, self.tally)
-        same = violation is not None and violation.evidence.kind == self.kind
+        same = violation is not None and violation.evidence.kind in (kinds or (self.kind,))
         return Found(case, violation) if violation is not None and same else None
 
     def one_round(self, best: Found, reductions: Reductions) -> Found:
@@ -90,9 +92,19 @@ def reduce_lightly(law: Law, contract: Contract, subject: Any, space: Any, found
     """The reductions that say most about the cause, once each: fewer options, then fewer problems and rows."""
     reducer = Reducer(law, contract, subject, space, found, allowance(found.violation, calls))
     dtypes = getattr(space, "dtypes", None) or subject.implementation.dtypes
-    if reducer.left > 0 and getattr(found.case, "dtype", "") in LOW and "float32" in dtypes:
-        found = reducer.failing(found.case.with_(dtype="float32")) or found
+    if getattr(found.case, "dtype", "") in LOW:
+        found = in_wider(reducer, found, [dtype for dtype in WIDER if dtype in dtypes])
     return reducer.one_round(found, lambda case: case.simpler())
+
+
+def in_wider(reducer: Reducer, found: Found, dtypes: Sequence[str]) -> Found:
+    """The failure in the first of these dtypes in which the case fails with a number, or as it did; else as it is."""
+    kind = reducer.kind
+    for dtype in dtypes if reducer.left > 0 else ():
+        if (wider := reducer.failing(found.case.with_(dtype=dtype), kinds=(kind, "value"))) is not None:
+            reducer.kind = wider.violation.evidence.kind
+            return wider
+    return found
 
 
 def shape_of(case: Any) -> tuple[Any, ...]:

@@ -166,15 +166,14 @@ class Search:
             return self._result("not_applicable", self.reason)
         if not tally.cases:
             if tally.refused:
-                result = self._result("refused", f"all {tally.refused} cases were refused: {tally.refusal}")
+                result = self._result("refused", tally.describe_refusals(every=True))
                 result.minimum_met = not law.central  # else a target could conform without a comparison with the truth
                 return result
             return self._result("not_applicable", tally.silence or "no drawn case could say anything about this law")
         if tally.cases < self.needed and tally.refused and not law.central:
             left = f"its refusals leave too few cases ({tally.cases} judged, {tally.refused} refused: {tally.refusal})"
             return self._result("not_applicable", left)
-        refusals = f"{tally.refused} cases were refused: {tally.refusal}" if tally.refused else ""
-        result = self._result("held", refusals)
+        result = self._result("held", tally.describe_refusals())
         result.minimum_met = tally.cases >= self.needed
         weigh(result, self.subject, effort)
         return result

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from attention_core.conformance.cases.draw import draw
 from attention_core.conformance.cases.shape_pool import POOL, SMALL, members, pool_for, some
@@ -87,6 +88,35 @@ def test_problems_of_other_sizes_are_few() -> None:
     case = draw(restricted(Space()), EVERYTHING, np.random.default_rng(0))
     free = Profile(DTYPES, frozenset(CLAIMS), "top_left", "zeros")
     assert len(some(range(17), case, EVERYTHING)) == 3 and len(some(range(17), case, free)) == 17
+
+
+WISHES = [Space(), Space(masks=("bool", "float"), causal=(False,), min_kv=2), Space(causal=(False,), min_kv=2)]
+
+
+@pytest.mark.parametrize("family", ["masking", "state", "causality", ""])
+@pytest.mark.parametrize("wish", WISHES, ids=range(len(WISHES)))
+def test_members_take_turns_with_the_kinds_of_masks(wish: Space, family: str) -> None:
+    space, rng = restricted(wish, family=family), np.random.default_rng(0)
+    flags = [one.flags(space) for one in space.pool]
+    assert {kind for kind, _, _ in flags} == set(space.masks)
+    assert all(any(kind == one and form == 0 for kind, _, form in flags) for one in space.masks)  # a whole one of each
+    assert {causal for _, causal, _ in flags} == set(space.causal) or len(flags) < 4
+    drawn = [draw(space, EVERYTHING, rng) for _ in range(30)]
+    kinds = {"none" if c.mask is None else "bool" if c.mask.dtype == bool else "float" for c in drawn if c is not None}
+    assert len(kinds) >= min(2, len(space.masks))
+
+
+def test_laws_of_masks_judge_a_target_that_declines_all_masks_but_bool_ones_of_four_axes() -> None:
+    def bool_masks(query: Any, key: Any, value: Any, attn_mask: Any = None) -> Any:
+        if attn_mask is not None and (attn_mask.ndim != 4 or attn_mask.dtype != torch.bool):
+            raise ValueError("bool masks of four axes")
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask)
+
+    record = Implementation(bool_masks, name="f", shapes="pool", dtypes=("float32",))
+    with Session(record, effort="quick", looks=False) as session:
+        laws = [law for law in session.laws if law.name.startswith("huge_masked_keys")]
+        results = [session.run(law) for law in laws]
+    assert len(results) == 2 and all(result.status == "held" and result.cases for result in results)
 
 
 class Counting(LocalRunner):

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look.candidates import of_masks_and_causality, of_plain_calls
 from attention_core.declaration.implementation import CHOICES, CLAIMS
 from attention_core.faults.bases import reference
@@ -131,3 +132,24 @@ def test_candidates_are_other_conventions_the_nearest_first() -> None:
         assert not any("unspecified" in one.values() for one in every)
         changes = [len(one) for one in every]
         assert changes == sorted(changes)
+
+
+def of_one_kind(kind: type) -> Any:
+    """The reference, which takes masks that are bool, or that are not."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        if attn_mask is not None and (attn_mask.dtype == torch.bool) != (kind is bool):
+            raise ValueError("not such a mask")
+        return correct(query, key, value, attn_mask)
+
+    return attention
+
+
+@pytest.mark.parametrize(("kind", "advised"), [(bool, "--masks bool"), (float, "--masks additive")])
+def test_masks_of_one_kind_that_are_all_refused_are_told_with_their_option(kind: type, advised: str) -> None:
+    names = ("bool_and_additive_masks_agree", "a_bias_is_added_to_scaled_scores", "masked_keys_are_invisible")
+    for function, told in ((of_one_kind(kind), [advised]), (correct, [])):
+        with Session(Implementation(function, name="f", dtypes=("float32",)), effort="quick", looks=False) as session:
+            results = [session.run(law) for law in session.laws if law.name in names]
+            advice = session.report(results, complete=False).advice
+        assert [option for option in (advised,) if any(option in line for line in advice)] == told, advice

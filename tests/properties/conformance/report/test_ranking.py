@@ -154,6 +154,24 @@ def test_where_no_call_works_the_plain_law_speaks() -> None:
     assert [r.law for r in by_telling([result(name) for name in names])] == [names[1], names[0], names[2]]
 
 
+def test_what_is_wrong_in_low_precision_alone_comes_after_what_is_wrong_in_float64() -> None:
+    low, fine = result("agrees_with_truth", dtype="float16"), result("key_gradient_is_true", dtype="float64")
+    assert [r.law for r in without_consequences([low, fine])] == [fine.law, low.law]
+    both = result("agrees_with_truth", dtype="float32"), fine
+    assert [r.law for r in without_consequences(both)] == ["agrees_with_truth"]  # the gradient is its consequence
+    declared_low = [result(r.law, dtype="bfloat16") for r in (low, fine)]
+    assert [r.law for r in by_telling(declared_low)] == [low.law, fine.law]
+
+
+def test_a_wrong_gradient_is_told_by_the_law_of_the_truth_before_laws_of_sizes() -> None:
+    names = [
+        "key_gradient_is_true", "gradients_of_doubled_keys_add_up", "round_sizes_and_sizes_beyond_are_right",
+        "head_sizes_may_be_odd_and_differ",
+    ]  # fmt: skip
+    met = [wrong(name, "gradient of key for d=3: got 1") for name in names]
+    assert [r.law for r in by_telling(met[2:] + met[:2])] == names
+
+
 def of_lengths(name: str, n: int, message: str = "m") -> LawResult:
     """A refuted law whose counterexample has n keys."""
     shapes = {"query": {"shape": [1, 1, 1, 2]}, "key": {"shape": [1, 1, n, 2]}}

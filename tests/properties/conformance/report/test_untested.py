@@ -329,14 +329,13 @@ class Dropping(nn.Module):
 def test_dropouts_that_a_module_is_built_without_are_fixed_and_named() -> None:
     report = check_implementation(Implementation(Dropping, "target", "multi-head"), "quick")
     assert report.untested == ["qk_norm", "flash"]
-    assert "fixed in the constructor, where no other value is tested: attn_drop=0.0, proj_drop=0.0" in report.notes
+    fixed = "fixed in the constructor, where no other value is tested but in evaluation: "
+    assert f"{fixed}attn_drop=0.0 (0.5 in evaluation), proj_drop=0.0 (0.5 in evaluation)" in report.notes
     assert "fix their values with --arg NAME=VALUE (qk_norm with --config NAME=VALUE), or" in report.reason()
-    fixed = {"config": {"qk_norm": False}, "untested": ("flash",)}
-    report = check_implementation(Implementation(Dropping, "target", "multi-head", **fixed), "quick")
+    fields = {"config": {"qk_norm": False}, "untested": ("flash",)}
+    report = check_implementation(Implementation(Dropping, "target", "multi-head", **fields), "quick")
     assert report.verdict == "conforms", report.reason()
-    assert any(note.endswith("tested: qk_norm=False, attn_drop=0.0, proj_drop=0.0") for note in report.notes), (
-        report.notes
-    )
+    assert any(note.startswith(f"{fixed}qk_norm=False, attn_drop=0.0 (0.5 in") for note in report.notes), report.notes
 
 
 def test_a_factory_fixes_what_nothing_else_can() -> None:

@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from judging import judged
 
 from attention_core import oracle
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.contracts import find_contract
+from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.search.judging import SHRINK_CALLS, SLOW_SHRINK_CALLS, Found, Tally, allowance, judge
 from attention_core.conformance.search.minimise import minimise, unreadable
@@ -117,6 +120,38 @@ def test_a_few_refusals_are_told() -> None:
     result = run(sometimes)
     assert (result.status, result.refused, result.minimum_met) == ("held", 2, True)
     assert result.message == "2 cases were refused: ValueError: not mine"
+
+
+@pytest.mark.parametrize(
+    ("refused", "every", "told"),
+    [(0, False, ""), (1, False, "1 case was refused: E"), (1, True, "the only case was refused: E")],
+)
+def test_one_refusal_is_told_in_the_singular(refused: int, every: bool, told: str) -> None:
+    assert Tally(refused=refused, refusal="E").describe_refusals(every=every) == told
+
+
+def wrong_in(dtypes: str) -> Any:
+    """Attention that gives NaN in float16, and a gradient of the key that is wrong in the named dtypes."""
+
+    def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        if str(key.dtype).removeprefix("torch.") in dtypes and key.requires_grad:
+            key = key + (key - key.detach())
+        out = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, -1) @ value
+        return out * torch.nan if query.dtype == torch.float16 else out
+
+    return attention
+
+
+@pytest.mark.parametrize(("dtypes", "shown"), [("float64", "float64"), ("", "float16"), ("float32 float64", "float32")])
+def test_a_failure_in_low_precision_is_looked_for_in_wider_ones(dtypes: str, shown: str) -> None:
+    record = Implementation(wrong_in(dtypes), name="f", dtypes=("float16", "float32", "float64"))
+    with Session(record, effort="quick", looks=False) as session:
+        (law,) = (law for law in session.laws if law.name == "key_gradient_is_true")
+        search = Search(law, session.contract, session.subject, 0)
+        case = plain_case(session.subject.binding.profile(), "float16")
+        search.first = [case]
+        found = search.to("quick", shrink=8, lightly=True).counterexample
+    assert found is not None and found.data["dtype"] == shown
 
 
 def test_a_law_that_says_nothing_is_not_applicable() -> None:
